@@ -5,7 +5,8 @@ Run: python -m benchmarks.decisions
 The evidence is about 6 kB in ten passages, with four candidates. The first part makes no LM call. The second has a
 scripted LM that answers at once; from its time, subtract that of a bare `dspy.Predict` with the same signature and
 DSPy's JSON adapter. The third is a decision of each answer type on its demo pool, in which all roles abstain.
-Mathematics is compared in another process, whose time is not counted; `benchmarks.free_text` is about free text.
+Mathematics is compared in another process, whose time is not counted; `benchmarks.free_text` is about free text. The
+first line is the time of reading a sample for its answer.
 """
 
 from functools import partial
@@ -18,6 +19,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.decision import drive
+from eldgr_dspy.extraction import read_sample
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.roles import Judge
@@ -56,8 +58,22 @@ def print_types() -> None:
         line(f"a decision of the type {kind}", cpu(partial(decide_all, asked)) / len(asked) * 1e3, "ms")
 
 
+def print_samples() -> None:
+    """Print the time that it takes to read a sample for its answer."""
+    steps = "She sells 9 boxes at $2 each. " * 8
+    samples = [
+        f"{before}{steps}\n{end}" for before in ("", "<think>Maybe 17?</think>") for end in ("#### 18", "So it is 18.")
+    ]
+    line(
+        "reading a sample of 250 characters",
+        cpu(lambda: [read_sample(one, "number") for one in samples * 100]) / 400 * 1e6,
+        "us",
+    )
+
+
 def main() -> None:
     """Print the results."""
+    print_samples()
     n = 500
     certified = [question(i, ("Port Alma", "Port Alma", "Mill Town", "Hillfoot")) for i in range(n)]
     contested = [question(i, ("Mill Town", "Mill Town", "Port Alma", "Hillfoot")) for i in range(n)]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.answer_types.base import AnswerType, Score
+from eldgr_dspy.answer_types.base import AnswerType, Score, a_score
 from eldgr_dspy.answer_types.number import number_in, numeric_equal
 from eldgr_dspy.answer_types.short import exact_match, normalise, token_f1
 from eldgr_dspy.text_keys import POLAR, AnswerClass
@@ -33,7 +33,8 @@ def official_score(answer: str | None, gold: Sequence[str], task: Task | AnswerT
     Raises:
         ArgumentError: `gold` is empty or one text, or `task` is not an answer type.
     """
-    return answer_type(task).official_score(answer, gold)
+    kind = answer_type(task)
+    return a_score(kind.official_score(answer, gold), lambda: f"{kind.name}.official_score({answer!r:.60}, ...)")
 
 
 def score(answer: str | None, gold: Sequence[str], task: Task | AnswerType) -> Score:
@@ -42,7 +43,8 @@ def score(answer: str | None, gold: Sequence[str], task: Task | AnswerType) -> S
     Raises:
         ArgumentError: `gold` is empty or one text, or `task` is not an answer type.
     """
-    return answer_type(task).score(answer, gold)
+    kind = answer_type(task)
+    return a_score(kind.score(answer, gold), lambda: f"{kind.name}.score({answer!r:.60}, ...)")
 
 
 def answer_class(answer: str | None, task: Task | AnswerType) -> AnswerClass | None:

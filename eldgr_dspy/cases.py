@@ -8,6 +8,7 @@ spelling that occurs in the evidence ships. It uses only the standard library.
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
+from eldgr_dspy.answer_types.base import for_question
 from eldgr_dspy.answers import differ_by_percent_sign
 from eldgr_dspy.certificates import Certificate, Passage, is_as_written
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
@@ -29,16 +30,13 @@ _NO_VOTE = Certificate(False, "the answer refuses, which counts as no answer")
 
 
 class Case:
-    """A question under settings: implements the protocol that rules use, and records a rule's choice.
-
-    `refuses(answer)` says whether an answer's class is a refusal that the settings treat in a way of its own.
-    """
+    """A question under settings; `refuses` says of an answer whether they treat its class as a refusal."""
 
     def __init__(self, question: Question, settings: Settings | None = None) -> None:
         self.question = question
         self.settings = settings or Settings()
         kind = self.settings.type_of(question)
-        self.type = kind.of(question)
+        self.type = for_question(kind, question)
         self._refusals_vote = self.settings.refusal != "no_answer"
         two_valued = self.type.way == "derivation" or self.settings.certificate == "substring"
         refusals = () if self._refusals_vote and two_valued else self.settings.refusals
@@ -287,9 +285,11 @@ class Case:
         yield from self.vote.notes
         if self.type.way == "evidence":
             yield from self._notes_on_evidence
-        derivation = replies.get("deriver")
-        if isinstance(derivation, Derivation) and not self.checked(derivation).passed:
-            yield f"the derivation is not accepted: {self.checked(derivation).reason}"
+        if isinstance(derivation := replies.get("deriver"), Derivation):
+            if not (checked := self.checked(derivation)).passed:
+                yield f"the derivation is not accepted: {checked.reason}"
+            elif (own := self._grouping.class_of(derivation.answer)) and own.note and own.key not in self.vote.classes:
+                yield f"{derivation.answer!r:.60}: {own.note}"
 
     @cached_property
     def _notes_on_evidence(self) -> tuple[str, ...]:

@@ -48,11 +48,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """A deriver's answer: the steps in order, the answer, and an equation that checks the answer another way."""
+    """A deriver's answer: the steps in order, the answer, and an equation that checks the answer another way.
+
+    `others` are further samples of the same deriver, for the level `agreed`.
+    """
 
     steps: tuple[Step, ...]
     answer: str
     check: str = ""
+    others: tuple["Derivation", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

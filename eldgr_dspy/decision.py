@@ -8,7 +8,7 @@ uses only the standard library.
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from eldgr_dspy.certificates import Witness
@@ -202,6 +202,37 @@ def _near(case: Case, k: int) -> list[Choice]:
     ]
 
 
+@cache
+def support(k: int | None = None) -> Rule:
+    """Return EL-DGR in which a derivation supports a candidate, and never brings a number of its own. Source: ours.
+
+    In arithmetic a checked derivation overrides only with the answer of a candidate of another class than consensus's.
+    With k, that class has at least consensus's votes - k, and a consensus of more than half the votes is final.
+    """
+
+    def locked_to_candidates(case: Case) -> Steps:
+        if case.task != "arithmetic":
+            return (yield from evidence_locked(case))
+        rivals = _supportable(case, k) if case.repairable else []
+        answer = case.derived((yield "deriver")) if rivals else None
+        default = Choice("consensus", case.consensus)
+        return next((Choice("repair", rival) for rival in rivals if case.same(answer, rival)), default)
+
+    locked_to_candidates.__qualname__ = "support" if k is None else f"support({k})"
+    return locked_to_candidates
+
+
+def _supportable(case: Case, k: int | None) -> list[Any]:
+    """The classes that a derivation may support."""
+    standings = case.standings
+    if k is None:
+        return [answer for answer, _ in standings[1:]]
+    most = standings[0][1] if standings else 0
+    if sum(votes for _, votes in standings[1:]) >= most:
+        return [answer for answer, votes in standings[1:] if votes >= most - k]
+    return []
+
+
 RULES: Mapping[str, Rule] = {
     "first": first_candidate,
     "majority": majority_vote,
@@ -209,8 +240,12 @@ RULES: Mapping[str, Rule] = {
     "judge": scalar_judge,
     "eldgr": evidence_locked,
     "eldgr_certified": locked_then_certified,
+    "support": support(),
 }
-"""The rules under the names that the command and `summary.json` use; `near(k)` has a name for each k."""
+"""The rules under the names that the command and `summary.json` use."""
+
+MARGINS: Mapping[str, Callable[[int], Rule]] = {"support": support, "near": near}
+"""The rules with a margin of k votes, named `near(k)` for each k."""
 
 DEFAULT_RULES = ("first", "majority", "certified", "judge", "eldgr")
 """The rules of a run that names none: the four matched selectors, and certified majority, which a judge must beat."""
@@ -250,26 +285,35 @@ def relayed(steps: Steps, hear: Callable[[Role, Any], Generator[Any, Any, None] 
 
 def drive(steps: Generator[Q, Any, T], ask: Callable[[Q], Any]) -> T:
     """Run a rule, or any generator that asks, to its end with `ask(role)`; what `ask` raises is raised here."""
-    reply = None
-    while True:
-        try:
-            question = steps.send(reply)
-        except StopIteration as stop:
-            returned: T = stop.value
-            return returned
-        reply = ask(question)
+    ended, value = _step(steps, None)
+    while not ended:
+        ended, value = _step(steps, ask(value))
+    returned: T = value
+    return returned
 
 
-async def adrive(steps: Generator[Q, Any, T], ask: Callable[[Q], Awaitable[Any]]) -> T:
-    """Run a rule to its end as `drive` does, awaiting each reply."""
-    reply = None
+async def adrive(
+    steps: Generator[Q, Any, T],
+    ask: Callable[[Q], Awaitable[Any]],
+    taking: Callable[[Callable[[], tuple[bool, Any]]], Awaitable[tuple[bool, Any]]] | None = None,
+) -> T:
+    """Run a rule to its end as `drive` does, awaiting each reply; `taking` takes each step, such as in a thread."""
+    reply: Any = None
     while True:
-        try:
-            question = steps.send(reply)
-        except StopIteration as stop:
-            returned: T = stop.value
+        step = partial(_step, steps, reply)
+        ended, value = step() if taking is None else await taking(step)
+        if ended:
+            returned: T = value
             return returned
-        reply = await ask(question)
+        reply = await ask(value)
+
+
+def _step(steps: Generator[Any, Any, Any], reply: object) -> tuple[bool, Any]:
+    """Return whether a generator ended, with what it returns or yields; no thread can hand over a StopIteration."""
+    try:
+        return False, steps.send(reply)
+    except StopIteration as stop:
+        return True, stop.value
 
 
 @dataclass(frozen=True, slots=True)

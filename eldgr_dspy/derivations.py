@@ -1,6 +1,6 @@
 """Decide whether a derivation is a certificate: it executes, traces, passes a check, and its answer is within reach.
 
-There are five named levels, each with all the conditions of the ones before it (`check_derivation`). Everything is
+There are six named levels, each with all the conditions of the ones before it (`check_derivation`). Everything is
 exact: `10/3` is not 3.33, and 20% is a fifth and not 20. An equals sign inside a step's expression makes it a chain,
     all of whose sides must
 be equal. Text operands, units and names are refused with the expression that holds them (`eldgr_dspy.arithmetic`).
@@ -25,6 +25,8 @@ from eldgr_dspy.reach import reach
 from eldgr_dspy.tracing import folded, stated, traceable, traces
 from eldgr_dspy.words import STRICTNESS, Strictness
 
+BOUNDED: Final = STRICTNESS[STRICTNESS.index("bounded") :]
+"""The levels that exclude the numbers out of reach."""
 MAX_STEPS: Final = 32
 MAX_CHARACTERS: Final = 1_000  # of the steps, the answer and the check together
 
@@ -40,7 +42,7 @@ class Checked:
 
 
 def check_derivation(derivation: Derivation, question: str, level: Strictness = "bounded") -> Checked:
-    """Check a derivation at one of five cumulative levels.
+    """Check a derivation at one of six cumulative levels.
 
     * `stated`, the paper's letter: the answer is a number and a consistency check is given, whatever it says.
     * `chained` (ours): every step executes and has exactly its stated value, the last value is the answer, and the
@@ -53,6 +55,7 @@ def check_derivation(derivation: Derivation, question: str, level: Strictness = 
       operator (`eldgr_dspy.independence`, which says what it does not catch).
     * `bounded` (ours, the default): the answer is zero or a number that the question reaches (`eldgr_dspy.reach`),
       whatever the steps are. Without this level, ones made from 5/5 and doublings certify nearly every whole number.
+    * `agreed` (ours): another sample of the same deriver also passes `bounded`, with the same answer.
 
     From `chained` on, a derivation of more than 32 steps, or of more than 1,000 characters, is refused unread.
 
@@ -69,7 +72,7 @@ def check_derivation(derivation: Derivation, question: str, level: Strictness = 
         The verdict; where a single step is at fault it is named, counted from 1.
 
     Raises:
-        ArgumentError: `level` is not one of the five.
+        ArgumentError: `level` is not one of the six.
     """
     if level not in STRICTNESS:
         raise ArgumentError(f"level must be one of {', '.join(STRICTNESS)}; got {level!r}.")
@@ -114,8 +117,12 @@ def _examine(derivation: Derivation, question: str, level: Strictness, answer: F
     fault = fault_of_check(derivation.check, [line.sides for line in lines], sources, answer)
     if fault is not None:
         raise _FaultError(fault)
-    if level == "bounded":
+    if level in BOUNDED:
         _require_within_reach(answer, question)
+    if level == "agreed":
+        others = (check_derivation(other, question) for other in derivation.others)
+        if not any(other.passed and other.answer == answer for other in others):
+            raise _FaultError(f"No other derivation passes and gives the answer {shown(answer)}.")
     return (
         f"Every step executes, every number traces, the last step gives the answer {shown(answer)}, "
         f"and the check {quoted(derivation.check)} holds and would fail for another."

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from eldgr_dspy.answer_types.base import AnswerType, Certifying, Grouping
-from eldgr_dspy.certificates import Certificate, Passage
+from eldgr_dspy.certificates import Certificate, Passage, Witness
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import CertificateError
-from eldgr_dspy.own_certificates import EMPTY, OwnCertificate, OwnEvidence
+from eldgr_dspy.own_certificates import EMPTY, OwnCertificate, OwnEvidence, is_certificate
 from eldgr_dspy.questions import Question
 from eldgr_dspy.structured import Structured
 from eldgr_dspy.words import Policy
@@ -39,7 +39,13 @@ class CertifyingEvidence:
             return self._supplied_for(answer, key)
         asked = answer, isinstance(answer, Structured)  # a list is not the text that spells it, though they are equal
         if asked not in self._sought:
-            self._sought[asked] = self._apart_from(key).certify(answer, self._question.text)
+            found: object = self._apart_from(key).certify(answer, self._question.text)
+            if not (is_certificate(found) and isinstance(found.witness, Witness | None)):
+                raise CertificateError(
+                    f"certify({answer!r:.60}) of what {self._type.name}.evidence(passages, policy) returns must be a "
+                    f"Certificate of True, False or None, with a reason; got {found!r:.60}."
+                )
+            self._sought[asked] = found
         return self._sought[asked]
 
     def supply(self, key: str, certificate: Certificate) -> None:
@@ -88,4 +94,10 @@ class CertifyingEvidence:
 
     def _of(self, passages: Sequence[Passage]) -> Certifying:
         by: Policy | OwnCertificate = self._by
-        return OwnEvidence(passages, by) if isinstance(by, OwnCertificate) else self._type.evidence(passages, by)
+        found = OwnEvidence(passages, by) if isinstance(by, OwnCertificate) else self._type.evidence(passages, by)
+        if not callable(getattr(found, "certify", None)):
+            raise CertificateError(
+                f"{self._type.name}.evidence(passages, policy) must return an object with certify(answer, question); "
+                f"got {found!r:.60}."
+            )
+        return found

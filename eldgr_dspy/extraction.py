@@ -1,65 +1,118 @@
-"""Find the final answer that a reasoning text states, and the form in which it is stated.
+"""Find the final answer that a sample states, and the form in which it is stated.
 
-It reads the text that is marked as the answer and does not judge it. Without a mark, arithmetic takes the last number
-of the text and retrieval the whole text. The form says so: a fallback is a guess and can be counted as one.
+A sample is read as a person reads it: not its thinking, and only up to where it ends, though a model may have run on
+into a new turn or a new question. The text that is marked as the answer is read and not judged. Without a mark,
+arithmetic takes the last number and retrieval the whole text; the form says that this is a guess.
 """
 
 import re
 from dataclasses import dataclass
+from json import loads
 from typing import NamedTuple, get_args
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.sentence_ends import without_stop
+from eldgr_dspy.thinking import find_thinking
 from eldgr_dspy.words import Form, Mark, Task
 
-_MARKS: dict[str, Mark] = {mark: mark for mark in get_args(Mark)}
+_MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading": "a_line", "json": "tagged"}
 
-# Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read.
+# Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
+# begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
+_ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
 _MARK = re.compile(
-    r"""(?P<hashes> (?<!\#)\#{4}(?!\#) )
-    | (?P<boxed> \\boxed\s*+\{ )
+    rf"""(?=[\n\#\\F<\["TtMmf]) (?:
+      (?P<a_line> \n[\ \t>*_\#]*+ (?: A | {_ANSWER} | (?:最终)?答案 | 答え | 정답 ) [*_]*+ (?::|\s?：) )
+    | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[\ \t*_]*+|[*_]{{2,3}}) {_ANSWER} (?=[\ \t*_]*+(?:\n|\Z)) )
+    | (?P<hashes> (?<!\#)\#{{4}}(?!\#) )
+    | (?P<boxed> \\boxed\s*+\{{ )
     | (?P<finish> \bFinish\[ )
-    | (?P<tagged> (?i: < (?:answer|final|final_answer|solution) > | \[ANSWER\] ) )
-    | (?P<a_line> ^[\ \t>*_]*+ (?: A | (?i:Answer) ) [*_]*+ : )
-    | (?P<phrase> (?i: \bthe\s++ (?:\w++\s++)? answer\s++is\b
-                     | \bfinal\s++answer (?: \s++is\b | (?=[\s*_]*+:) | (?=[\ \t*_]*+$) ) ) (?!\s++not\b) )""",
-    re.VERBOSE | re.MULTILINE,
+    | (?P<tagged> (?i: < (?:answer|final|final_answer|solution|response) > | \[ANSWER\] ) )
+    | (?P<json> "(?i:(?:final_|correct_)?answer)"\s*+:\s*+ )
+    | (?P<phrase> \b(?i: (?:the|my)\s++ (?: (?:\w++\s++)? answer (?:\s++to\s++(?:the|this|your)\s++question)?
+                       | (?:correct|right|best)\s++(?:option|choice) ) \s++(?:is|(?:must|should|would)\s++be)\b
+                     | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | (?=[\ \t*_]*+(?:\n|\Z)) ) ) (?!\s++not\b) ) )""",
+    re.VERBOSE,
 )
-_LEAD = re.compile(r"[\s:*_`]*+")
+_LEAD = re.compile(r"[\s:：*_`]*+")
+_WORDS_OF_AN_AMOUNT = 4
 _TRAIL = " \t\r\n*_`"
 _BRACE = re.compile(r"(?P<boxed>\\boxed\s*+\{)|\\.|(?P<open>\{)|(?P<close>\})", re.DOTALL)
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\{([^{}]*+)\}")
-_CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution)\s*+>|\[/ANSWER\]", re.IGNORECASE)
+_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,{}\[\]"]++', re.DOTALL)
+_CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*+>|\[/ANSWER\]", re.IGNORECASE)
+_HEADING = re.compile(
+    r"\d++[.)]\s++[^\W\d_]|(?:step|part|phase|method|approach|case)s? #?\d|(?:sources?|references?|citations?|notes?"
+    r"|steps?|explanation|reasoning|rationale|justification|verification|check|calculations?|analysis|summary|done"
+    r"|conclusion|context|background|overview)(?: (?:of|for|and|to|by|with)\b| ?[:–-]|\.?\Z)",
+    re.IGNORECASE,
+)
+
+# Where a sample ends: at a token for the end of a turn, or where a line begins another turn or question.
+_NEXT = r"(?:(?:next|new|another|follow-up)\ )?"
+_END = re.compile(
+    rf"""[<\[\n] (?i:
+      (?P<user> (?<=<) (?: [|｜](?:im_start|start_header_id|turn)[|｜]> | start_of_turn> | \|turn> )\s?user\b
+        | (?<=<)[|｜]user[|｜]> | (?<=\[)INST\] )
+    | (?P<token> (?: (?<=<)(?: [|｜][^<>|｜\n]{{1,40}}[|｜] | /?s | [eb]os | (?:start|end)_of_turn | turn\| | \|turn )>
+        | (?<=\[)/INST\] ) (?: \s*+(?:assistant|model)\b )? )
+    | (?<=\n) [\ \t>*_-]*+ (?:
+        (?P<turn> {_NEXT}(?:question|problem|exercise|q)\ ?\#?\d{{1,3}}[*_]*+ (?: \s?[:：.)] | [\ \t]*+(?:\n|\Z) )
+            | (?:human|user|student)[*_]*+ \s?[:：]
+            | \#{{1,6}}[\ \t*_]*+ {_NEXT} (?:instruction|input|human|user|question|problem|exercise|task)s?
+              (?:\ \#?\d{{1,3}})?[*_]*+[\ \t]*+ (?: [:：] | \n | \Z ) )
+        | (?P<asked> (?: (?:\#\ )?{_NEXT}(?:question|problem|exercise|instruction|q|问题|问|题目) | \#\ passage )
+              [*_]*+ \s?[:：] ) ) )""",
+    re.VERBOSE,
+)
+_ROLE = re.compile(r"\s*+(?:\#{1,6}[ \t]*+)?(?:assistant|response|model|AI)[ \t]?:\s*+", re.IGNORECASE)
+_INTRODUCTION = re.compile(
+    r"\W*+(?:sure|ok(?:ay)?|alright|certainly|of course|let|here|given|context|passage|document|facts?|first|input|note"
+    r"|to (?:answer|solve|find)|i (?:will|need|have)|i'll|we|the (?:question|problem|task))\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """An extracted answer, always a slice of the text, and the form in which it was stated.
+    """An extracted answer and the form in which it was stated.
 
-    `last_number` and `whole` are the fallbacks of arithmetic and of retrieval; the others are explicit marks.
+    The answer is a slice of the text, or what a string of JSON says. `last_number` and `whole` are the fallbacks of
+    arithmetic and of retrieval; the others are explicit marks.
     """
 
     answer: str
     form: Form
 
 
-class _Place(NamedTuple):
-    """A mark that announces an answer after it."""
+class SampleReading(NamedTuple):
+    """What a sample says.
 
-    mark: Mark
-    start: int
-    end: int
+    Attributes:
+        found: Its answer; None if it has none.
+        unclosed: Whether its thinking never ends. Then there is no answer.
+        cut: Whether it ran on into a new turn or a new question, which was not read.
+    """
+
+    found: Extraction | None
+    unclosed: bool = False
+    cut: bool = False
 
 
 def extract_answer(text: str, task: Task | AnswerType) -> Extraction | None:
-    r"""Return the final answer of a text, or None where it has none.
+    r"""Return the final answer of a sample, or None where it has none.
 
-    Explicit are `#### x`, a line `A: x` or `Answer: x`, `\boxed{x}`, "the answer is x", "final answer: x", an agent's
-    `Finish[x]`, and `<answer>x</answer>` as GRPO recipes ask for it, also with `final`, `final_answer` or `solution`
-    for a tag, or `[ANSWER]x[/ANSWER]`. The last one that states an answer wins. If nothing closes the answer, a
-    sentence's full stop is dropped, and the dot of "Inc." or "U.S." stays. In arithmetic an explicit answer is cut down
-    to its number where the number can be cut out safely. The time taken grows linearly with the text.
+    Thinking is never read, and thinking that never ends leaves no answer (`eldgr_dspy.thinking`). Once an answer is
+    stated, a token for the end of a turn, another turn or another question ends the text.
+
+    Explicit are `#### x`, a line `A: x` or `Answer: x`, an answer behind or below a heading `### Answer`, `\boxed{x}`,
+    "the answer is x", "final answer: x", an agent's `Finish[x]`, `"answer": "x"` in JSON, and `<answer>x</answer>` as
+    GRPO recipes ask for it, also with `final`, `final_answer`, `solution` or `response` for a tag, or
+    `[ANSWER]x[/ANSWER]`. The last one that states an answer wins; `#### x` with text below it and without a digit may
+    be a heading and counts if nothing else does. If nothing closes the answer, a sentence's full stop is dropped, and
+    the dot of "Inc." or "U.S." stays. In arithmetic an explicit answer is cut down to its number where the number can
+    be cut out safely. The time taken grows linearly with the text.
 
     Args:
         text: The candidate's whole text.
@@ -67,44 +120,96 @@ def extract_answer(text: str, task: Task | AnswerType) -> Extraction | None:
             outer white space.
 
     Returns:
-        The answer, a slice of `text`, with its form; None where the text is blank or, in arithmetic, without a number.
+        The answer with its form; None where the text is blank, only thinks or, in arithmetic, is without a number.
 
     Raises:
         ArgumentError: `task` is not an answer type.
     """
+    return read_sample(text, task).found
+
+
+def read_sample(text: str, task: Task | AnswerType) -> SampleReading:
+    """Return the answer of a sample as `extract_answer` does, and whether its thinking ends and whether it ran on."""
     kind = answer_type(task)
-    places = [_Place(_MARKS[match.lastgroup or ""], *match.span()) for match in _MARK.finditer(text)]
-    boxes = _boxes(text) if any(place.mark == "boxed" for place in places) else {}
-    limit = len(text)
-    for place in reversed(places):
-        answer = _stated(text, place, limit, boxes, kind)
-        if answer:
-            return Extraction(answer, place.mark)
-        limit = place.start
-    answer, form = kind.unmarked(text)
+    _, parts, unclosed = find_thinking(text)
+    if unclosed or not parts:
+        return SampleReading(None, unclosed)
+    readings = (_turn(text[start:end], kind) for start, end in reversed(parts))
+    last = next(readings)
+    marked = (one for one in (last, *readings) if one.found and one.found.form not in ("last_number", "whole"))
+    return next(marked, last)
+
+
+def _turn(text: str, kind: AnswerType) -> SampleReading:
+    """Read a text up to where its turn ends, which it does not before it states an answer."""
+    start = begin = 0
+    opened, text = "token", f"\n{text}"
+    for end in _END.finditer(text):
+        segment = text[start : end.start()]
+        found = None if opened == "user" else _marked(segment, kind)
+        introduces = end.lastgroup == "asked" and (
+            _INTRODUCTION.match(segment) or segment.rstrip().endswith((":", ","))
+        )
+        if found is None and opened == "token" and not introduces:  # a question of its own does not end a text
+            found = _guessed(segment, kind)
+        if found:
+            return SampleReading(found, cut=bool(text[end.end() :].strip()))
+        start, opened = end.end(), end.lastgroup or ""
+        begin = start if opened in ("user", "token") else begin
+    return SampleReading(_marked(text[start:], kind) or _guessed(text[begin:], kind))
+
+
+def _guessed(text: str, kind: AnswerType) -> Extraction | None:
+    role = _ROLE.match(text)
+    answer, form = kind.unmarked(text[role.end() :] if role else text.removeprefix("\n"))
     return Extraction(answer, form) if answer else None
 
 
-def _stated(text: str, place: _Place, limit: int, boxes: dict[int, int], kind: AnswerType) -> str:
-    """The answer after a mark, read no further than `limit`, where the next mark begins; '' without an answer."""
-    if place.mark == "boxed":
-        payload = _unwrapped(text[place.end : boxes.get(place.end, place.end)].strip())
-    elif place.mark == "tagged":
-        closed = _CLOSING_TAG.search(text, place.end, limit)
-        payload = (text[place.end : closed.start()] if closed else _line(text, place.end, limit)).strip()
-    elif place.mark == "finish":
-        payload = _line(text, place.end, limit).rpartition("]")[0].strip()
-    else:
-        payload = _line(text, _after(_LEAD, text, place.end), limit).rstrip(_TRAIL)
-        if place.mark == "phrase":
-            payload = kind.sentence(payload)
-        payload = without_stop(payload)
-    return kind.stated(payload, place.mark)
+def _marked(text: str, kind: AnswerType) -> Extraction | None:
+    """Return the answer that a text marks as one."""
+    marks = [*_MARK.finditer(text)]
+    marks = [mark for mark in marks if mark.lastgroup == "json"] or marks
+    boxes = _boxes(text) if any(mark.lastgroup == "boxed" for mark in marks) else {}
+    limit, heading = len(text), None
+    for mark in reversed(marks):
+        name = mark.lastgroup or ""
+        if answer := kind.stated(_payload(text, name, mark.end(), limit, boxes, kind), _MARKS[name]):
+            found = Extraction(answer, _MARKS[name])
+            amount = any(map(str.isdigit, answer)) and len(answer.split()) <= _WORDS_OF_AN_AMOUNT
+            if name != "hashes" or amount or not (heading or "\n" in text[mark.end() :].strip()):
+                return found
+            heading = heading or found
+        limit = mark.start()
+    return heading
 
 
-def _after(pattern: re.Pattern[str], text: str, start: int) -> int:
-    match = pattern.match(text, start)
-    return match.end() if match else start
+def _payload(text: str, name: str, start: int, limit: int, boxes: dict[int, int], kind: AnswerType) -> str:
+    """What follows a mark that ends at `start`, read no further than `limit`, where the next mark begins."""
+    if name == "boxed":
+        return _unwrapped(text[start : boxes.get(start, start)].strip())
+    if name == "json":
+        return _of_json(text, start)
+    if name == "tagged" and (closed := _CLOSING_TAG.search(text, start, limit)):
+        return text[start : closed.start()].strip()
+    if name in ("tagged", "finish"):
+        line = _line(text, start, limit)
+        return (line.rpartition("]")[0] if name == "finish" else line).strip()
+    lead = _LEAD.match(text, start)
+    payload = _line(text, lead.end() if lead else start, limit).rstrip(_TRAIL)
+    if name == "hashes" and _HEADING.match(payload):
+        return ""
+    return without_stop(kind.sentence(payload) if name == "phrase" else payload)
+
+
+def _of_json(text: str, start: int) -> str:
+    """The text or the number of JSON that starts there; '' for anything else."""
+    value = _JSON.match(text, start)
+    if value is None or value[0] == "null":
+        return ""
+    try:
+        return str(loads(value[0], strict=False)).strip() if value[0].startswith('"') else value[0]
+    except ValueError:
+        return value[0].strip('"')
 
 
 def _line(text: str, start: int, limit: int) -> str:

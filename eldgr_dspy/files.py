@@ -19,18 +19,12 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from eldgr_dspy.errors import PoolError
+from eldgr_dspy.file_limits import MAX_EXPANSION, MAX_LINE, MAX_VALUES, RAISE, expansion_limit, parsed_json, scaled
 from eldgr_dspy.system import created, naming, opened, refusal
-
-MAX_LINE = 16 * 2**20
-"""The longest line that is read, in bytes."""
-
-MAX_EXPANSION = 100
-"""How many times its size on disk a compressed file may have when expanded, beyond the first 64 MiB."""
 
 Wanted = Literal["rows", "pool"]
 """What the records of a file must be."""
 
-_FREE_EXPANSION = 64 * 2**20
 _MAX_NAME = 120
 
 GZIP = b"\x1f\x8b"
@@ -173,11 +167,6 @@ def require_file(path: Path) -> None:
         raise PoolError(f"{path}: is {what}; give a file.")
 
 
-def expansion_limit(path: Path) -> int:
-    """Return how many bytes a compressed file may expand to."""
-    return _FREE_EXPANSION + MAX_EXPANSION * path.stat().st_size
-
-
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     r"""Yield (number, line) of a plain or .gz file, counted from 1, split at `\n` alone, without line end.
 
@@ -185,7 +174,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
     Raises:
         PoolError: if the file cannot be read, is damaged or is not text; if a line is longer than `MAX_LINE` or a
-            compressed file expands beyond `MAX_EXPANSION`.
+            compressed file expands beyond `expansion_limit`.
     """
     for number, line in whole_lines(path):
         yield number, line.rstrip(b"\r\n")
@@ -201,21 +190,22 @@ def whole_lines(path: Path, expected: str = _POOL) -> Iterator[tuple[int, bytes]
         yield from _lines(path, source, limit, expected)
 
 
-def read_whole(path: Path, limit: int, remedy: str) -> bytes:
-    """Return what a plain or .gz file holds, without byte-order mark; at most `limit` bytes, unpacked.
+def read_whole(path: Path, most: int, remedy: str) -> bytes:
+    """Return what a plain or .gz file holds, without byte-order mark; at most `most` bytes, unpacked.
 
     `remedy` ends the message for a longer file.
 
     Raises:
         PoolError: if the file cannot be read, is damaged or is not text; if it holds more, or a compressed file expands
-            beyond `MAX_EXPANSION`.
+            beyond `expansion_limit`.
     """
+    limit = scaled(most)
     with _unpacked(path) as (source, expansion):
         data = source.read(min(limit, expansion or limit) + 1)
     if expansion is not None and len(data) > expansion:
         raise _expanded(path, expansion)
     if len(data) > limit:
-        raise PoolError(f"{path}: holds more than {limit:,} bytes, the limit for reading it whole; {remedy}.")
+        raise PoolError(f"{path}: holds more than {limit:,} bytes, the limit for reading it whole; {remedy}. {RAISE}")
     return require_text(path, data, _POOL)
 
 
@@ -226,7 +216,7 @@ def _unpacked(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | Non
         with opened(path) as raw:
             if raw.peek(2).startswith(GZIP):
                 with gzip.GzipFile(fileobj=raw) as unpacked:
-                    yield unpacked, expansion_limit(path)
+                    yield unpacked, expansion_limit(path.stat().st_size)
             else:
                 yield raw, None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -238,21 +228,23 @@ def _unpacked(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | Non
 def _expanded(path: Path, limit: int) -> PoolError:
     return PoolError(
         f"{path}: expands to more than {limit:,} bytes, {MAX_EXPANSION} times its size; "
-        "if that is intended, unpack it and give the plain file."
+        f"if that is intended, unpack it and give the plain file. {RAISE}"
     )
 
 
 def _lines(
     path: Path, source: IO[bytes] | gzip.GzipFile, limit: int | None, expected: str
 ) -> Iterator[tuple[int, bytes]]:
-    number, total = 0, 0
-    while line := source.readline(MAX_LINE + 1):
+    number, total, longest = 0, 0, scaled(MAX_LINE)
+    while line := source.readline(longest + 1):
         number += 1
         total += len(line)
         if number == 1:
             line = require_text(path, line, expected)
-        if len(line) > MAX_LINE:
-            raise PoolError(f"{path}, line {number}: longer than {MAX_LINE:,} bytes; one row a line is expected.")
+        if len(line) > longest:
+            raise PoolError(
+                f"{path}, line {number}: longer than {longest:,} bytes; one row a line is expected. {RAISE}"
+            )
         if limit is not None and total > limit:
             raise _expanded(path, limit)
         yield number, line
@@ -266,20 +258,25 @@ def require_text(path: Path, line: bytes, expected: str) -> bytes:
     return line.removeprefix(b"\xef\xbb\xbf")
 
 
-def read_object(line: bytes, where: str) -> Any:
-    """Return the value of a line of JSON, which should be an object; `where` is its place, for the message.
+def read_object(line: bytes, where: str, most: int = MAX_VALUES) -> Any:
+    """Return the value of a line of JSON, which should be an object of at most `most` values.
+
+    `where` is its place, for the message.
 
     Raises:
-        PoolError: if it is not UTF-8, not one JSON value, nested too deeply, or if a key of an object occurs twice.
+        PoolError: if it is not UTF-8, not one JSON value, nested too deeply, or if a key of an object occurs twice; if
+            it holds more values.
     """
     try:
-        return json.loads(line.decode("utf-8"), object_pairs_hook=_unique)
+        return parsed_json(line, where, most, _DECODER.decode)
+    except PoolError:
+        raise
     except UnicodeDecodeError as error:
         place = error.start + 1
         raise PoolError(
             f"{where}: byte {place} is not UTF-8; save the file as UTF-8 (not UTF-16 or Latin-1)."
         ) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise PoolError(
             f"{where}: not one JSON object ({_reason(line, error)}); write one object a line, with no comma after it."
         ) from error
@@ -288,8 +285,6 @@ def read_object(line: bytes, where: str) -> Any:
 def _reason(line: bytes, error: Exception) -> str:
     if b"\0" in line:
         return "a NUL byte, as in UTF-16 or in a binary file"
-    if isinstance(error, RecursionError):
-        return "too deeply nested"
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at column {error.colno}"
     return str(error).split(";")[0]  # Python's advice for a number of 5,000 digits does not apply here
@@ -301,6 +296,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise ValueError(f"the key {twice!r:.80} occurs twice")
     return record
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 
 
 # -- formats that are not read -----------------------------------------------------------------------------------------

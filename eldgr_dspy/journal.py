@@ -3,7 +3,7 @@
 It is the state of a run. A line is written in one piece, and flushed to the disk before a consultation that took a call
 counts as done; a last line that a crash has torn is dropped with a warning when the journal is opened again. It also
 holds the settings of the run, the pools (by content hash) and the roles (by fingerprint), so that a resumed run must
-keep them.
+keep them; and the pairs of answers that could not be compared in time, because the clock decided that.
 """
 
 import os
@@ -20,6 +20,7 @@ import numpy as np
 
 from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import JournalError, PoolError
+from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, n_values, require_few
 from eldgr_dspy.files import GZIP, append_whole, require_text, sync_folder, whole_lines
 from eldgr_dspy.journal_lines import (
     FIELDS,
@@ -73,9 +74,10 @@ class _Places:
 
 @dataclass(slots=True)
 class _Index:
-    """An index of a journal's lines: heads in full, consultations by their place in the file."""
+    """An index of a journal's lines: heads in full, with how many values they hold; consultations by their place."""
 
     heads: list[dict[str, Any]] = field(default_factory=list)
+    n_values: int = 0
     settled: _Places = field(default_factory=_Places)
     failed: dict[Key, int] = field(default_factory=dict)
     asked: dict[tuple[Asked, str | None], str] = field(default_factory=dict)
@@ -125,7 +127,7 @@ class Journal:
 
     @property
     def heads(self) -> list[dict[str, Any]]:
-        """The lines that are not consultations, in order: `settings`, `pool`, `role` and `reserved`."""
+        """The lines that are not consultations: `settings`, `pool`, `role`, `reserved` and `comparisons`, in order."""
         return self._index.heads
 
     @property
@@ -225,6 +227,7 @@ class Journal:
         record = parsed(line, self.path, where)
         if record.get("kind") != "consultation":
             index.heads.append(head_of(record, self.path, where))
+            index.n_values += _n_values(line, index.n_values, self.path, where)
             return
         consultation = consultation_of(record, self.path, where)
         if not consultation.recorded:
@@ -249,6 +252,7 @@ def read_journal(
     Raises:
         JournalError: naming the line that cannot be read; or the file, if it is not text or is a damaged .gz.
     """
+    kept = 0
     for number, line in _lines(path):
         if not line.strip():
             continue
@@ -263,6 +267,20 @@ def read_journal(
             yield entry
         elif heads is not None:
             heads.append(entry)
+            kept += _n_values(line, kept, path, f"line {number}")
+
+
+def _n_values(head: bytes, before: int, path: Path, where: str) -> int:
+    """Return how many values a head holds, which stays in memory. Raises `JournalError` if all together are too many.
+
+    `before` is how many the earlier heads hold.
+    """
+    found = n_values(head)
+    try:
+        require_few(before + found, f"{path}, up to {where}", MAX_DOCUMENT_VALUES)
+    except PoolError as error:
+        raise JournalError(error.args[0]) from error
+    return found
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, get_args
 from zlib import crc32
 
+from eldgr_dspy.answer_types.mathematics.comparing import is_record
 from eldgr_dspy.consultations import Consultation, Outcome
-from eldgr_dspy.errors import JournalError
+from eldgr_dspy.errors import JournalError, PoolError
+from eldgr_dspy.file_limits import parsed_json
 from eldgr_dspy.named_judges import is_name
 from eldgr_dspy.redaction import redacted, redacted_value
 from eldgr_dspy.words import CONSULTED
@@ -17,7 +19,7 @@ from eldgr_dspy.words import CONSULTED
 PROGRAM = "program"
 """The role, in a journal, of a program whose samples are collected."""
 FIELDS = tuple(field.name for field in fields(Consultation))
-_HEADS = ("settings", "pool", "role", "reserved")
+_HEADS = ("settings", "pool", "role", "reserved", "comparisons")
 _ABSENT = type(None)
 _NUMBERS = (int, float)
 _MOST = 10**15
@@ -75,9 +77,11 @@ def sealed(record: Mapping[str, Any]) -> bytes:
 
 def parsed(line: bytes, path: Path, where: str) -> dict[str, Any]:
     """Return a line as a JSON object whose checksum, if it has one, is right."""
-    try:
-        record = _DECODER.decode(line.decode("utf-8-sig"))  # an editor may have put a mark before a recording
-    except (ValueError, RecursionError) as error:
+    try:  # an editor may have put a mark before a recording
+        record = parsed_json(line.removeprefix(BOM_UTF8), f"{path}, {where}", decode=_DECODER.decode)
+    except PoolError as error:
+        raise JournalError(error.args[0]) from error
+    except ValueError as error:
         raise JournalError(f"{path}, {where}: not a JSON object ({error}); restore the journal from a copy.") from error
     if not isinstance(record, dict):
         raise JournalError(f"{path}, {where}: {record!r:.80} is not a JSON object; restore the journal from a copy.")
@@ -99,6 +103,7 @@ def head_of(record: dict[str, Any], path: Path, where: str) -> dict[str, Any]:
         raise JournalError(f"{path}, {where}: kind={kind!r:.80} is not one of {known}; expected a journal.")
     _check(isinstance(record.get("name"), str), path, where, f"a {kind} without a name")
     _check(isinstance(record.get("details"), dict), path, where, f"a {kind} without details")
+    _check(kind != "comparisons" or is_record(record["details"]), path, where, "comparisons without their pairs")
     return record
 
 

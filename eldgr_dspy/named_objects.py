@@ -1,6 +1,7 @@
 """Find a user's function by its name, `module:function`, and identify it. To find it runs the code of its module.
 
-This module uses only the standard library.
+So the name must be one that the caller gave in this call. What a file states is compared with what was found, and never
+looked up. This module uses only the standard library.
 """
 
 import importlib
@@ -8,7 +9,7 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -46,34 +47,35 @@ class NamedFunction:
         """Return what identifies it."""
         return {"name": self.name, "source": self.source}
 
-    def require_source(self, what: str, stated: object) -> None:
-        """Refuse a function whose source is not what a file states.
-
-        Raises:
-            ArgumentError: naming it, and both hashes.
-        """
-        if self.source != stated:
-            raise ArgumentError(
-                f"The {what} {self} was changed: its source had the hash {stated}, and now has {self.source}. Undo the "
-                "change, or start anew."
-            )
-
 
 def is_dotted(name: str) -> bool:
     """Return whether a text has the form `module:object`."""
     return _DOTTED.fullmatch(name) is not None
 
 
+def unhashed(stated: object) -> Iterator[str]:
+    """Yield the names that a file states, at any depth, with a `source` that is not the hash of one."""
+    if isinstance(stated, Mapping):
+        if "name" in stated and not isinstance(stated.get("source", ""), str):
+            yield str(stated.get("name"))
+        for inner in stated.values():
+            yield from unhashed(inner)
+    elif isinstance(stated, Sequence) and not isinstance(stated, str):
+        for inner in stated:
+            yield from unhashed(inner)
+
+
 @cache
 def object_named(name: str, argument: str, example: str) -> Any:
-    """Return the object of that name.
+    """Return the object of that name, which a caller gave; a name in a file must not come here.
 
     Args:
         name: `module:object`. The module is looked for as Python looks for any, and then in the working directory.
         argument: What the name was given as, and example: a name that would be understood; both for the message.
 
     Raises:
-        ArgumentError: the name has another form, the module cannot be imported, or it has no such object.
+        ArgumentError: the name has another form, the module cannot be imported, or it has no such object; or the object
+            is one of Python's own, such as `eval`.
     """
     if not is_dotted(name):
         raise ArgumentError(
@@ -91,6 +93,10 @@ def object_named(name: str, argument: str, example: str) -> Any:
         ) from error
     if found is None:
         raise ArgumentError(f"{argument}={name!r}: the module {module!r} has no {function!r}; check the name.")
+    if inspect.isbuiltin(found) or getattr(found, "__module__", None) == "builtins":
+        raise ArgumentError(
+            f"{argument}={name!r} must be of your own; {function!r} is a builtin. Name one, as {example}."
+        )
     return found
 
 

@@ -1,15 +1,19 @@
-"""Read a text that is one number, exactly, as a fraction.
+"""Read a text that is one number, exactly, as a fraction; and find the number that a longer text states.
 
-It is not a parser of expressions (`eldgr_dspy.arithmetic`) and does not look for numbers inside prose
-(`eldgr_dspy.extraction`). An ambiguous text is not read at all: `1,5` and `- 5` are not numbers here.
+It is not a parser of expressions (`eldgr_dspy.arithmetic`). An ambiguous text is not read at all: `1,5` and `- 5` are
+not numbers here. A number is cut out of a text only if it is the whole quantity: "2 hours 30 minutes", "(3, 4)" and
+"10 remainder 2" stay whole.
 """
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
+from itertools import islice
 
 from eldgr_dspy.folding import drop_invisible
+from eldgr_dspy.words import Mark
 
 # Single-character fractions: each is decomposed separately, so that a digit before it cannot join the numerator.
 _VULGAR = {
@@ -27,6 +31,32 @@ DIGITS_FOLDED = "digits folded"
 MINUS_FOLDED = "minus sign folded"
 CURRENCY_DROPPED = "currency sign dropped"
 INVISIBLE_DROPPED = "invisible characters dropped"
+
+PAD = "\u200b"  # invisible, and so no part of a number: it fills up what a shorter spelling leaves
+_SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "lakh": 10**5, "million": 10**6, "crore": 10**7}
+_SCALES |= {"billion": 10**9, "trillion": 10**12, "mn": 10**6, "bn": 10**9, "tn": 10**12}
+_SCALE = "|".join(_SCALES)
+_SCALES |= {"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+_SCALED = re.compile(
+    rf"(?P<number>(?P<money>\W*[{CURRENCY_SIGNS}])?.*?[0-9{VULGAR_FRACTIONS}]{PAD}*(?:[ -](?:{_SCALE})s?)?)"
+    rf"(?:(?P<k>k)|(?(money)(?P<letter>[mbt])|(?!))|[\s-]?(?P<word>{_SCALE})s?)\.?",
+    re.IGNORECASE | re.DOTALL,
+)
+_RAISED = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
+_POWER = r"\^\s?(?:\{\s?([-+]?\d{1,3})\s?\}|([-+]?\d{1,3}))(?!\d)"
+_FRACTION = r"\\[dtc]?frac\s*(?:\{\s*(-?\d+)\s*\}|(\d))\s*(?:\{\s*(\d+)\s*\}|(\d))"
+_LATEX = [
+    (re.compile(rf"(?<=\d){_FRACTION}"), r" \1\2/\3\4"),
+    (re.compile(_FRACTION), r"\1\2/\3\4"),
+    (re.compile(r"(?<=\d)(?:\{,\}|,\\!|\\[,!;: ])(\d{3})(?!\d)"), r",\1"),
+    (re.compile(rf"(?<=\d)\s?(?:\\times|\\cdot|[×x*])\s?10\s?(?:{_POWER}|([⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}}))"), r"e\1\2\3"),
+    (re.compile(rf"(?<![0-9A-Za-z\\.^*/×+}}-])10\s?{_POWER}(?!\^)"), r"1e\1\2"),
+    (re.compile(r"(?<=\d)\s?(?:\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![a-z]))|°)(?!\s?[A-Za-z])"), ""),
+    (re.compile(r"\\(?:display|text)style(?![a-z])"), ""),
+    (re.compile(r"\\(?:text|mathrm|mbox)\{([^{}]*+)\}"), r"\1"),
+]
+"""How LaTeX spells numbers, and what each spelling is in plain text."""
+_MAY_BE_LATEX = re.compile(r"[\\{^°×]").search
 
 # A longer text is not a number, so that every later step stays far below int's limit of 4,300 digits.
 _LONGEST = 1_000
@@ -114,6 +144,35 @@ def parse_number(text: str) -> Number | None:
     return Number(-magnitude if negative else magnitude, match["percent"] is not None, notes)
 
 
+def read_number(text: str) -> Number | None:
+    r"""Read the whole text as one number, also in LaTeX (`\frac{1}{2}`, `5\times10^3`) or with a scale (`1.5 million`).
+
+    A scale is applied; `5m` is a number only behind a currency sign. Returns what `parse_number` does.
+    """
+    number = parse_number(text)
+    if number is None and _MAY_BE_LATEX(text):
+        text = unlatexed(text)
+        number = parse_number(text)
+    scaled = _SCALED.fullmatch(text.strip()) if number is None and len(text) <= _LONGEST else None
+    if scaled is None:
+        return number
+    number, name = read_number(scaled["number"]), scaled[scaled.lastgroup or 0]
+    return None if number is None or number.percent else replace(number, value=number.value * _SCALES[name.lower()])
+
+
+def unlatexed(text: str) -> str:
+    """Return the text with digits, signs and what LaTeX spells as a number in plain text; the length stays the same."""
+    text = fold_marks(text)[0]
+    if _MAY_BE_LATEX(text):
+        for latex, plain in _LATEX:
+            text = latex.sub(partial(_padded, plain), text)
+    return text
+
+
+def _padded(plain: str, match: re.Match[str]) -> str:
+    return match.expand(plain).translate(_RAISED).rjust(len(match[0]), PAD)
+
+
 def _magnitude(match: re.Match[str]) -> Fraction | None:
     """The unsigned value of a match of `_NUMBER`; None for a zero denominator and for '3 7/2'."""
     if match["decimal"] is not None:
@@ -137,3 +196,112 @@ def is_ambiguous(text: str) -> bool:
     """
     folded = fold_marks(drop_invisible(text).strip())[0]
     return len(folded) <= _LONGEST and _DECIMAL_COMMA.fullmatch(folded) is not None and parse_number(folded) is None
+
+
+# -- numbers in texts -------------------------------------------------------------------------------------------------
+
+# The body takes in every mark that may join digits, so that '10:30', '1.2.3' and '1_000' are refused whole, not cut.
+_CHUNK = re.compile(
+    rf"""(?<![A-Za-z0-9_^{PAD}])(?<![0-9][.,/:])
+    (?: (?<=[=:(])-\ | (?<=[=:(]\ )-\  | (?<![\w)\]}}%])[-+] )?
+    (?: \\?[{CURRENCY_SIGNS}]\ ?-? )? {PAD}*+
+    (?: (?: [0-9][0-9.,/:_{PAD}]*+ | \.[0-9][0-9.,/:_{PAD}]*+ )
+        (?: [eE][-+]?[0-9]{{1,3}}(?![A-Za-z0-9]) | \ [0-9]{{1,3}}/[0-9]{{1,3}}(?![0-9/]) | \ ?[{VULGAR_FRACTIONS}] )?
+      | [{VULGAR_FRACTIONS}] )
+    (?! (?:st|nd|rd|th)\b | [\^²³¹⁰-⁹⁻] | [A-Za-z]+[0-9] )
+    (?: \ ?\\?% | (?: [\ {PAD}-]*+(?i:{_SCALE}|k)s?(?![A-Za-z0-9]) ){{1,2}} )?""",
+    re.VERBOSE,
+)
+_LOOSE_END = f".,/:_{PAD}"
+_DIGIT = re.compile(rf"[\d{VULGAR_FRACTIONS}]")
+# Words other than those before a quantity, a currency and a label such as "Total: 18".
+_HEADING = re.compile(
+    r"(?!minus|negative|about|approximately|around|nearly|almost|roughly|exactly|between|at |over|under|up to|less|more"
+    r"|fewer|only|(?:[A-Z]{2,3}|Rs)\b\.? ?\d|[^\d:=]*[:=]\s*[^\s\w]*\d)[^\W\d_]{2}",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d_]{2}")
+_ONE = rf"[-+]?[{CURRENCY_SIGNS}]?[0-9{VULGAR_FRACTIONS}]++(?>(?:[.,/][0-9]++)*)"
+_MEASURED = (
+    rf"{_ONE}\s?(?:h|hours?|hrs?|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?|feet|foot|ft|inch(?:es)?|in|yards?"
+    r"|miles?|pounds?|lbs?|ounces?|oz|(?:kilo)?grams?|k?g|[kcm]?m|(?:kilo|centi|milli)?met(?:er|re)s?|dollars?|cents?|pence"
+    r"|rupees?|paise|euros?|gallons?|quarts?|pints?|cups?|degrees?|dozens?|lakhs?|crores?|million|thousand)\b"
+)
+# Two quantities that are one answer only together.
+_COMPOUND = re.compile(
+    rf"(?<![\w.,])(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:(?:with\s)?(?:an?\s)?remainder|rem\.?|r|or)\s{_ONE}"
+    rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?){_ONE}[\"″]?)"
+    rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]",
+    re.IGNORECASE,
+)
+_UNIT = (
+    r"\s?(?!(?:per|for|in|at|of|out|from|on|each|every|after|before|when|if|with|by|over|than|as|because|since|so|which"
+    r"|that|is|are|was|were|left|more|less|times|to|into|the|an?|he|she|they|it|we|you|i|and|or|while|but)\b)[A-Za-z]+\b"
+)
+# What a number must not be cut away from: a sign set apart, a LaTeX command, an exponent, the rest of an expression,
+# the next group of three digits ('1 000'), half of it, or another number ('5 or 6', '5 apples and 6 pears').
+_BOUND_BEFORE = re.compile(r"\\[A-Za-z]|[{^]|[-–]\s*+\Z|(?i:minus|negative)\s*+\Z")
+_BOUND_AFTER = re.compile(
+    rf"""\s?(?: [\^{{] | \\(?![\\,;:!)\] ]|text|mathrm) | [-–+*/×÷x±]\s?[\d($\\] )
+    | [A-Za-z百千万萬亿億兆] | \s[0-9]{{3}}(?![0-9])
+    | \s(?i: or | to | and )\s(?: (?:a\s|one\s)?(?:half|third|quarter)\b | [-{CURRENCY_SIGNS}]{{0,2}}[0-9] )
+    | (?: {_UNIT}(?:{_UNIT})? ,?\s (?:and\s|&\s|plus\s)? | ,?\s(?:(?:with\s)?(?:an?\s)?remainder|rem\.?|r)\s
+        | ['′]\s? | ,\s | \s?[:;]\s? ) (?={_ONE}(?!\s*[=+*/×]))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def stated_number(payload: str, mark: Mark) -> str:
+    """Return the number that an explicit answer states.
+
+    The payload stays whole if no number can be cut out of it safely. It does not count if it has no digit and the mark
+    is one that ordinary prose may contain, nor if it is a heading in words.
+    """
+    if read_number(payload):
+        return payload.rstrip(".")
+    if not _DIGIT.search(payload):
+        return payload if mark in ("boxed", "finish", "tagged") else ""
+    if mark == "hashes" and _HEADING.match(payload):
+        return ""
+    side = _result_side(payload)
+    folded = unlatexed(side)
+    spans = (_number_span(folded, *match.span()) for match in _CHUNK.finditer(folded))
+    numbers = list(islice((span for span in spans if span), 2))
+    if not numbers or (mark == "boxed" and len(numbers) > 1):
+        return payload
+    start, end = numbers[0]
+    bound = _BOUND_BEFORE.search(folded[:start]) or _BOUND_AFTER.match(folded, end)
+    return payload if bound else side[start:end]
+
+
+def _result_side(payload: str) -> str:
+    """The part after the last equals sign of a bare equation ('x = 5', '5 + 3 = 8 apples'), else all of it."""
+    left, _, right = payload.rpartition("=")
+    bare = not _WORD.search(left) and left.count("(") == left.count(")")
+    return right if bare and _DIGIT.search(right) else payload
+
+
+def _number_span(folded: str, start: int, end: int) -> tuple[int, int] | None:
+    """The span of a chunk without loose punctuation; None where it is not a number, as a date or a time is not."""
+    chunk = folded[start:end].rstrip(_LOOSE_END)
+    if read_number(chunk.removeprefix("- ")) or is_ambiguous(chunk):
+        return start, start + len(chunk)
+    return None
+
+
+def last_number(text: str) -> str:
+    """Return the last number of the text, searched for line by line from the end; '' without a number.
+
+    If the number is one of two quantities that are one answer only together, both are returned.
+    """
+    folded = unlatexed(text)
+    end = len(folded)
+    while end >= 0:
+        start = folded.rfind("\n", 0, end) + 1
+        for first, last in reversed([match.span() for match in _CHUNK.finditer(folded, start, end)]):
+            span = _number_span(folded, first, last)
+            if span:
+                together = (match.span() for match in _COMPOUND.finditer(folded, start, end))
+                return text[slice(*next((both for both in together if both[0] <= span[0] < both[1]), span))]
+        end = start - 1
+    return ""

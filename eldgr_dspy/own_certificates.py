@@ -9,9 +9,9 @@ asks it once for each class of answers, before the rule, and for a repair when i
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, TypeGuard, get_args
 
 from eldgr_dspy.certificates import Certificate, Level, Passage, Witness, holds
 from eldgr_dspy.errors import ArgumentError, CertificateError, EldgrError, settled
@@ -57,9 +57,8 @@ class OwnCertificate(NamedFunction):
         Raises:
             CertificateError: It is not True, False, None or a `Certificate`, or its witness is not in the evidence.
         """
-        given, witness = (value.certified, value.witness) if isinstance(value, Certificate) else (value, None)
-        if isinstance(value, Certificate) and (given is None or isinstance(given, bool)):
-            if witness is not None and not stands_in(witness, evidence):
+        if is_certificate(value):
+            if value.witness is not None and not stands_in(value.witness, evidence):
                 raise CertificateError(
                     f"certificate({answer!r:.60}, ...) returned a witness that is not in the evidence; make it with "
                     f"`eldgr_dspy.certificates.certify`, or leave it out. Change {self.name}."
@@ -69,8 +68,14 @@ class OwnCertificate(NamedFunction):
             return Certificate(value, f"by the certificate {self.name}")
         raise CertificateError(
             f"certificate({answer!r:.60}, ...) returned {value!r:.60}; a certificate is True, False, or None where it "
-            f"does not apply, or a Certificate with a witness. Change {self.name}."
+            f"does not apply, or a Certificate of one of them with a reason. Change {self.name}."
         )
+
+
+def is_certificate(value: object) -> TypeGuard[Certificate]:
+    """Return whether what somebody else returned is a certificate; its witness is checked by `stands_in`."""
+    found: Any = value
+    return isinstance(value, Certificate) and isinstance(found.certified, bool | None) and isinstance(found.reason, str)
 
 
 def stands_in(witness: object, evidence: Sequence[Passage]) -> bool:
@@ -117,18 +122,13 @@ def _is_consulted(function: Any) -> bool:
     return hasattr(function, "acall") or any(map(inspect.iscoroutinefunction, called))
 
 
-def same_certificate(stated: Mapping[str, Any]) -> OwnCertificate:
-    """Return the certificate that a file states, found by its name; of a consulted one, the class is enough.
-
-    Raises:
-        ArgumentError: It cannot be found, or has been changed since.
-    """
-    name = str(stated.get("name"))
-    kind = object_named(name, "certificate", _EXAMPLE)
-    is_class = isinstance(kind, type) and _is_consulted(kind)  # nothing that was asked is asked again
-    found = OwnCertificate(name, source_of(kind), kind, consulted=True) if is_class else own_certificate(name)
-    found.require_source("certificate", stated.get("source"))
-    return found
+def recorded_certificate(given: object) -> OwnCertificate:
+    """Return the certificate of recorded replies, as `own_certificate` does; of a consulted one, a class is enough."""
+    kind: Any = object_named(given, "certificate", _EXAMPLE) if isinstance(given, str) else given
+    if isinstance(kind, type) and _is_consulted(kind):  # nothing that was asked is asked again
+        name = given if isinstance(given, str) else name_of(kind)
+        return OwnCertificate(name, source_of(kind), kind, consulted=True)
+    return own_certificate(given)
 
 
 def _arguments(function: Callable[..., Any]) -> int:

@@ -1,43 +1,143 @@
 """Records in Parquet: one a row, nested as in JSON. What has no fixed shape, such as `meta`, is JSON as text."""
 
+import atexit
 import json
-from collections.abc import Iterable, Iterator
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
-from eldgr_dspy.errors import PoolError, brief
-from eldgr_dspy.files import MAX_LINE, expansion_limit, read_object
+from eldgr_dspy.errors import PoolError
+from eldgr_dspy.file_limits import RAISE, VARIABLE
+from eldgr_dspy.files import read_object
+from eldgr_dspy.parquet_process import REFUSED, memory_limit
 from eldgr_dspy.rows import CandidateRow, PassageRow, Row
+from eldgr_dspy.system import opened
 
 JSON_COLUMNS = ("logprobs", "scores")
 """The columns of a candidate that have no fixed shape."""
 
 _BATCH = 16  # rows in memory at once
+_START = "import sys; sys.path[:] = sys.argv[1:]; from eldgr_dspy.parquet_process import serve; serve()"
+_IDLE = list["subprocess.Popen[bytes]"]()
+"""Processes that have read a file; starting one takes as long as reading a hundred rows."""
 
 
 def read_parquet(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield the records of a file, without what is null in them, each with its place.
 
     Raises:
-        PoolError: The file is not readable, or its rows are too long.
+        PoolError: The file is not readable, or it or one of its rows expands beyond a limit.
     """
-    arrow = _pyarrow(path)
     number = 0
     try:
-        with arrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
-            _check_columns(path, file)
-            for batch in file.iter_batches(batch_size=_BATCH, use_threads=False):
-                if batch.nbytes > MAX_LINE * len(batch):
-                    raise PoolError(f"{path}, after row {number}: rows of more than {MAX_LINE:,} bytes; shorten them.")
-                for record in batch.to_pylist():
-                    number += 1
-                    yield f"row {number}", _without_nulls(record)
+        for record in read_rows(_pyarrow(path), path, _BATCH):
+            number += 1
+            yield f"row {number}", _without_nulls(record)
     except PoolError:
         raise
-    except (OSError, ValueError, arrow.ArrowException) as error:
-        reason = " ".join(str(error).split())
-        raise PoolError(f"{path}: not a readable Parquet file ({brief(reason, 200)}); write it again.") from error
+    except (OSError, ValueError) as error:
+        raise PoolError(f"{path}: not a readable Parquet file ({error}); write it again.") from error
+
+
+def read_rows(arrow: Any, path: Path, at_once: int) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file, which a process with limited memory reads and measures; see `parquet_process`.
+
+    Args:
+        arrow: pyarrow, with `pyarrow.parquet`. path: The file. at_once: How many rows are in memory, if they are short.
+
+    Raises:
+        OSError: The file cannot be opened. PoolError: It or one of its rows expands beyond a limit.
+        ValueError: It is not readable; the message says why.
+    """
+    opened(path).close()  # its error names the file
+    process = _idle() or _started()
+    number, said = 0, b""
+    try:
+        for part in _answer(arrow, process, [str(path.absolute()), str(path), at_once, os.environ.get(VARIABLE)]):
+            if isinstance(part, bytes):
+                said = part
+                break
+            for row in part.to_pylist():
+                number += 1
+                yield row
+    finally:
+        if said:
+            _IDLE.append(process)
+        else:
+            _end(process)
+    if not said:
+        raise PoolError(
+            f"{path}, after row {number}: ended the process that reads it, which may take {memory_limit():,} bytes of "
+            f"memory: it is damaged, or its rows are too long. Write it again. {RAISE}"
+        )
+    if failure := json.loads(said):
+        raise PoolError(failure[1]) if failure[0] == REFUSED else ValueError(failure[1])
+
+
+def _answer(arrow: Any, process: "subprocess.Popen[bytes]", request: Sequence[Any]) -> Iterator[Any]:
+    """Yield the batches of a file, and the line that follows them unless the process ends before."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(OSError, arrow.ArrowException):
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
+        if (line := process.stdout.readline()) == b"null\n":
+            with arrow.ipc.open_stream(process.stdout) as batches:
+                yield from batches
+            line = process.stdout.readline()
+        if line.endswith(b"\n"):
+            yield line
+
+
+def _idle() -> "subprocess.Popen[bytes] | None":
+    """Take a process that has read a file; another program may have ended it since."""
+    while _IDLE:
+        process = _IDLE.pop()
+        if process.poll() is None:
+            return process
+        _end(process)
+    return None
+
+
+def _started() -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", _START, *map(str, sys.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+    )
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    if process.stdout is not None and process.stdin is not None:
+        process.stdout.close()
+        process.kill()
+        with suppress(OSError):  # of what was never sent
+            process.stdin.close()
+    process.wait()
+
+
+def _forget() -> None:
+    """Leave the processes to the program from which this one was forked."""
+    for process in _IDLE:
+        process.returncode = 0  # only the program that started it can wait for it
+    _IDLE.clear()
+
+
+@atexit.register
+def _end_all() -> None:
+    while _IDLE:
+        _end(_IDLE.pop())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def write_parquet(path: Path, out: IO[bytes], records: Iterator[dict[str, Any]]) -> None:
@@ -109,18 +209,6 @@ def unpack_json(fields: Any, names: Iterable[str], place: str) -> None:
 
 def _pack_json(fields: dict[str, Any], names: Iterable[str]) -> None:
     fields |= {name: json.dumps(fields[name], allow_nan=False) for name in names if name in fields}
-
-
-def _check_columns(path: Path, file: Any) -> None:
-    """Refuse, before anything is read, columns that would be lost or would expand beyond the limit."""
-    names, groups = file.schema_arrow.names, range(file.metadata.num_row_groups)
-    if len(set(names)) < len(names):
-        raise PoolError(f"{path}: two columns have the same name ({', '.join(names)}); drop one.")
-    for column in file.schema_arrow:
-        if "dictionary<" in str(column.type):  # stored once and copied for every row, so a batch does not show its size
-            raise PoolError(f"{path}: column {column.name!r} holds categories; write it as plain text.")
-    if sum(file.metadata.row_group(group).total_byte_size for group in groups) > expansion_limit(path):
-        raise PoolError(f"{path}: expands to more than {expansion_limit(path):,} bytes; write it uncompressed.")
 
 
 def _pyarrow(path: Path) -> Any:

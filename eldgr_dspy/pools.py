@@ -17,8 +17,8 @@ from typing import IO, Any, Literal
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.census import BLOCK, DIGEST, Census, digest_of
 from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.file_limits import MAX_LINE, scaled
 from eldgr_dspy.files import (
-    MAX_LINE,
     Wanted,
     one_document,
     read_lines,
@@ -269,8 +269,8 @@ def _record(row: Row) -> dict[str, Any]:
 def line_of(path: Path, row: Row) -> bytes:
     """Return a row as a line of JSON for the pool at `path`. Raises `PoolError` if it is too long to be read."""
     line = _line(_record(row))
-    if len(line) > MAX_LINE:
-        shown = f"a row of {len(line) - 1:,} bytes; at most {MAX_LINE:,} can be read"
+    if len(line) > (longest := scaled(MAX_LINE)):
+        shown = f"a row of {len(line) - 1:,} bytes; at most {longest:,} can be read"
         raise PoolError(f"{path}, id {row.id!r}: {shown}.")
     return line
 

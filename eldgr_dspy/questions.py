@@ -4,14 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from eldgr_dspy.answer_types import answer_type, load_type, same_type
+from eldgr_dspy.answer_types import answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
 from eldgr_dspy.ballots import Stated
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_candidate, show_passage
+from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.own_certificates import OwnCertificate, own_certificate, same_certificate
-from eldgr_dspy.refusals import REFUSALS, OwnRefusals, Refusals, refusals_of
+from eldgr_dspy.named_objects import unhashed
+from eldgr_dspy.own_certificates import OwnCertificate, own_certificate, recorded_certificate
+from eldgr_dspy.refusals import REFUSALS, OwnRefusals, Refusals, own_refusals, refusals_of
 from eldgr_dspy.words import (
     CONSULT,
     HOMOGENEOUS,
@@ -28,6 +31,13 @@ from eldgr_dspy.words import (
     Strictness,
     Task,
 )
+
+OWN: Mapping[str, Callable[[Any], Any]] = {
+    "certificate": recorded_certificate,
+    "refusals": own_refusals,
+    "answer": load_type,
+}
+"""The settings that may be of the user's own, and how each is found from what a caller gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +123,58 @@ class Settings:
         return stated
 
     @classmethod
-    def from_json(cls, stated: Mapping[str, Any]) -> "Settings":
+    def from_json(cls, stated: Mapping[str, Any], given: Mapping[str, object] | None = None) -> "Settings":
         """Return the settings that a file states. Without `refusals` it decided without them, so there are none.
 
+        Args:
+            stated: What `to_json` has returned. A name in it is compared, and never looked up.
+            given: What the caller gives of the user's own, by the names of `OWN`: each a value, or its name.
+
         Raises:
-            ArgumentError: a setting is not known, or the user's function has been changed. TypeError: a name is not.
+            ArgumentError: a setting is not known, or one of the user's own is not given or has been changed.
+            TypeError: a name is not known.
         """
-        certificate = stated.get("certificate")
-        own = {"certificate": same_certificate(certificate)} if isinstance(certificate, Mapping) else {}
-        answer = {"answer": same_type(stated["answer"])} if "answer" in stated else {}
-        return cls(**{"refusals": (), **stated, **own, **answer})
+        require_hashes(stated)
+        given = {name: value for name, value in (given or {}).items() if value is not None}
+        own = {name: _same(name, stated[name], given.pop(name, None)) for name in own_names(stated)}
+        if given:
+            raise ArgumentError(f"{', '.join(given)} must be left out, because the file states none of your own.")
+        plain = {"refusals": (), **{name: value for name, value in stated.items() if name not in own}}
+        if isinstance(plain["refusals"], str) or ":" in str(plain.get("certificate")) or "answer" in plain:
+            raise ArgumentError(f"A name must be stated with the hash of its source; got {plain!r:.200}.")
+        return cls(**plain | own)
+
+
+def own_names(stated: Mapping[str, Any]) -> list[str]:
+    """Return which of the settings in a file are of the user's own."""
+    return [name for name in OWN if isinstance(stated.get(name), Mapping)]
+
+
+def require_hashes(stated: Mapping[str, Any]) -> None:
+    """Refuse settings in a file that state one of the user's own without the hash of its source: nothing could differ.
+
+    Raises:
+        ArgumentError: naming it.
+    """
+    for name in own_names(stated):
+        if not isinstance(stated[name].get("source"), str) or any(unhashed(stated[name])):
+            raise ArgumentError(
+                f"{name}={stated[name].get('name')!r:.80} is stated without a hash of its source, so a change of it "
+                "would not be noticed. Write it in a module, and start anew."
+            )
+
+
+def _same(name: str, stated: Mapping[str, Any], given: object) -> Any:
+    """Return a setting of the user's own as it is given, if that is what a file states."""
+    if given is None:
+        raise ArgumentError(
+            f"{name}={stated.get('loaded_as', stated.get('name'))!r:.80} is of your own, and a file imports nothing. "
+            f"Give it: --{name} MODULE:NAME, or {name}= in Python."
+        )
+    found = OWN[name](given)
+    if changed := differences(dict(stated), found.to_json()):
+        raise ArgumentError(f"{name}={given!r:.80} is not what the file states: {'; '.join(changed)}. Undo the change.")
+    return found
 
 
 def require_one_of(name: str, value: object, allowed: Sequence[object]) -> None:
@@ -144,6 +196,7 @@ class Question:
         options: What there is to choose from, for a type that needs options.
         kind: The answer type itself, where no name finds it; None for the one of that name.
         states: Returns `stated`; it is called only for a judge that counts.
+        comparisons: The time for comparing its answers, and what a run recorded of that; None for a new start.
     """
 
     text: str
@@ -154,6 +207,7 @@ class Question:
     options: tuple[str, ...] = ()
     kind: AnswerType | None = field(default=None, repr=False, compare=False)
     states: Callable[[], tuple[Stated, ...]] = field(default=tuple, repr=False, compare=False)
+    comparisons: Comparisons | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task", self.type.name)
@@ -174,7 +228,10 @@ class Question:
 
     def role_inputs(self, role: Role) -> dict[str, object]:
         """Return the inputs of `role`, by the names of its signature's fields. The gold answer is not among them."""
-        inputs: dict[str, object] = {"question": self.type.shown_question(self)}
+        shown: object = self.type.shown_question(self)
+        if not isinstance(shown, str):
+            raise ArgumentError(f"{self.type.name}.shown_question(question) must return text; got {shown!r:.60}.")
+        inputs: dict[str, object] = {"question": shown}
         if role != "deriver":
             inputs["evidence"] = [show_passage(passage.title, passage.text) for passage in self.passages]
         if role == "judge":

@@ -28,6 +28,7 @@ _ENTITY = r"&(?:[A-Za-z][A-Za-z0-9]{1,9}+|\#[0-9]{1,7}+|\#[Xx][0-9A-Fa-f]{1,6}+)
 ENTITY = re.compile(_ENTITY)
 """An HTML entity, whether or not there is a character of that name."""
 
+_BROKEN = re.compile(r"(?:\u00ad[ \t]*+|(?<=[^\W\d_][-\u2010]))\r?\n[ \t]*+(?=[^\W\d_])")
 _MARKUP = re.compile(
     rf"""{_ENTITY}
     | (?P<power>(?<=[0-9)])<sup>) | (?P<index>(?<=[0-9])<sub>)
@@ -70,7 +71,12 @@ def levelled(text: str) -> str:
 
 
 def without_markup(text: str) -> str:
-    """Return the text with HTML entities and formatting tags resolved, filled up with invisible characters."""
+    """Return the text with HTML entities and formatting tags resolved, filled up with invisible characters.
+
+    A word that a hyphen breaks at a line end is whole again; a hyphen that is not a soft one stays.
+    """
+    if "\n" in text:
+        text = _BROKEN.sub(lambda match: _NOTHING * len(match[0]), text)
     return _MARKUP.sub(_resolved, text) if "&" in text or "<" in text else text
 
 

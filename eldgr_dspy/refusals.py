@@ -5,7 +5,7 @@ A phrase names a whole class of answers, not a part of an answer. "i don’t kno
 It uses only the standard library.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -64,19 +64,13 @@ Refusals = tuple[str, ...] | OwnRefusals
 
 
 def refusals_of(given: object) -> Refusals:
-    """Return refusals from phrases, from a function, from its name `module:function`, or as a file states them.
+    """Return refusals from phrases, from a function, or from its name `module:function`.
 
     Raises:
-        ArgumentError: A phrase is not one, or the function cannot be found or called, or was changed since.
+        ArgumentError: A phrase is not one, or the function cannot be found or called.
     """
-    if isinstance(given, OwnRefusals):
-        return given
-    if isinstance(given, Mapping):
-        found = _own(str(given.get("name")))
-        found.require_source("function", given.get("source"))
-        return found
-    if callable(given) or (isinstance(given, str) and ":" in given):
-        return _own(given)
+    if isinstance(given, OwnRefusals) or callable(given) or (isinstance(given, str) and ":" in given):
+        return own_refusals(given)
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise ArgumentError(
             f"refusals must be phrases in a tuple, or a function (answer) -> True or False; got {given!r:.80}. For one "
@@ -138,7 +132,14 @@ def _classes(phrases: tuple[str, ...], kind: AnswerType) -> frozenset[str]:
     return frozenset(class_.key for phrase in phrases if (class_ := kind.class_of(phrase)) is not None)
 
 
-def _own(given: Any) -> OwnRefusals:
+def own_refusals(given: Any) -> OwnRefusals:
+    """Return a user's refusals from a function, or from its name `module:function`.
+
+    Raises:
+        ArgumentError: It cannot be found or called.
+    """
+    if isinstance(given, OwnRefusals):
+        return given
     function = object_named(given, "refusals", "my_answers:refuses") if isinstance(given, str) else given
     if isinstance(function, type) or not callable(function):
         raise ArgumentError(f"refusals must be a function (answer) -> True or False; got {function!r:.80}.")

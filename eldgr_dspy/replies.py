@@ -14,6 +14,9 @@ from eldgr_dspy.errors import ReplyError
 from eldgr_dspy.questions import Question
 from eldgr_dspy.words import Consulted, Role, is_role
 
+MOST_OTHERS = 15
+"""Of more further samples of a derivation the rest is not read."""
+
 
 class _Invalid(Exception):
     """An invalid value in a reply; the message becomes the abstention's reason."""
@@ -127,7 +130,15 @@ def _derivation(content: Mapping[str, Any]) -> Derivation:
     answer = _text(content, "derived_answer").strip()
     if not answer:
         raise _Invalid("no derived answer")
-    return Derivation(tuple(map(_step, steps)), answer, _optional_text(content, "consistency_check"))
+    others = content.get("other_derivations") or ()
+    if not isinstance(others, Sequence) or not all(isinstance(other, Mapping) for other in others):
+        raise _Invalid("other_derivations are not a list of objects")
+    check = _optional_text(content, "consistency_check")
+    return Derivation(tuple(map(_step, steps)), answer, check, tuple(map(_another, others[:MOST_OTHERS])))
+
+
+def _another(content: Mapping[str, Any]) -> Derivation:
+    return _derivation({name: value for name, value in content.items() if name != "other_derivations"})
 
 
 def _step(step: Any) -> Step:

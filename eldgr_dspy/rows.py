@@ -21,8 +21,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from eldgr_dspy.answer_types import BUILT_IN, answer_type
+from eldgr_dspy.answer_types import BUILT_IN, readable_type
 from eldgr_dspy.answer_types.base import require_options
+from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.ballots import Stated
 from eldgr_dspy.certificates import Passage
@@ -51,7 +52,7 @@ def _answer(value: Any) -> Any:
 def _type_name(task: str) -> str:
     """Return the one name under which a type is stored, so that its other name makes no other pool."""
     try:
-        return answer_type(task).name
+        return readable_type(task).name
     except ArgumentError:
         raise PydanticCustomError("answer_type", "not the name of an answer type") from None
 
@@ -138,13 +139,13 @@ class Row(_Model):
     def _readable(self) -> "Row":
         """Refuse options that the type cannot tell apart, or that it does not have."""
         try:
-            require_options(answer_type(self.task), self.options)
+            require_options(readable_type(self.task), self.options)
         except ArgumentError as error:
             raise ValueError(str(error).rstrip(".")) from None
         return self
 
-    def to_question(self) -> Question:
-        """Return the row as rules see it: without the gold answers."""
+    def to_question(self, comparisons: Comparisons | None = None) -> Question:
+        """Return the row as rules see it, without the gold answers; `comparisons` as in `Question`."""
         return Question(
             text=self.question,
             task=self.task,
@@ -153,6 +154,7 @@ class Row(_Model):
             passages=tuple(Passage(passage.title, passage.text) for passage in self.evidence),
             options=tuple(self.options),
             states=self.stated,
+            comparisons=comparisons,
         )
 
     def stated(self) -> tuple[Stated, ...]:

@@ -7,17 +7,18 @@ This module uses only the standard library.
 
 import inspect
 import re
+import sys
 from functools import cache, wraps
 from typing import Any, get_args
 
-from eldgr_dspy.decision import RULES, Choice, Rule, Steps, near
+from eldgr_dspy.decision import MARGINS, RULES, Choice, Rule, Steps
 from eldgr_dspy.errors import ArgumentError, EldgrError
 from eldgr_dspy.named_judges import judge_in, unlabelled
 from eldgr_dspy.named_objects import object_named, said
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch, Role
 
-_NEAR = re.compile(r"near\((0|[1-9][0-9]{0,5})\)")
+_WITH_MARGIN = re.compile(rf"({'|'.join(MARGINS)})\((0|[1-9][0-9]{{0,5}})\)")
 _MOST_QUESTIONS = 100
 _NOT_A_RULE = (
     "is not a generator function; a rule yields a role to ask and returns a Choice (one that asks no role begins with "
@@ -29,7 +30,7 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
     """Return the rule of that name.
 
     Args:
-        name: One of `RULES`, `near(0)`, `near(1)` and so on, or `module:function`; the name of a judge may follow,
+        name: One of `RULES`, `near(0)`, `support(1)` and so on, or `module:function`; the name of a judge may follow,
             as in `eldgr[gpt4]`. The module is looked for as Python looks for any, and then in the working directory.
         argument: What the name was given as, for the message.
 
@@ -41,9 +42,9 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
         return RULES[name]
     if is_own(name):
         return _own(name, argument)
-    if (k := nearness(name)) is not None:
-        return near(k)
-    require_one_of(argument, name, (*RULES, "near(K)"))
+    if with_margin := margin_in(name):
+        return MARGINS[with_margin[0]](with_margin[1])
+    require_one_of(argument, name, (*RULES, *(f"{margin}(K)" for margin in MARGINS)))
     return RULES[name]
 
 
@@ -65,10 +66,10 @@ def is_own(name: str) -> bool:
     return ":" in name
 
 
-def nearness(name: str) -> int | None:
-    """Return the k of the rule `near(k)`, None for any other."""
-    match = _NEAR.fullmatch(name)
-    return int(match[1]) if match else None
+def margin_in(name: str) -> tuple[str, int] | None:
+    """Return ("near", k) for the rule `near(k)`, and likewise for `support(k)`; None for any other."""
+    match = _WITH_MARGIN.fullmatch(name)
+    return (match[1], int(match[2])) if match else None
 
 
 @cache
@@ -92,12 +93,19 @@ def rule_given(rule: object) -> tuple[str, Rule]:
         if rule is known:
             return name, known
     name = getattr(rule, "__qualname__", "")
-    if (k := nearness(name)) is not None and rule is near(k):
-        return name, near(k)
+    if (with_margin := margin_in(name)) and rule is MARGINS[with_margin[0]](with_margin[1]):
+        return name, rule
     if not inspect.isgeneratorfunction(rule):
         raise ArgumentError(f"rule={rule!r:.80} {_NOT_A_RULE}")
     name = f"{rule.__module__}:{rule.__qualname__}"
     return name, _held(name, rule)
+
+
+def finds(name: str, rule: Rule) -> bool:
+    """Return whether `rule_named` finds this rule by this name in any process that can import its module."""
+    module, _, function = name.partition(":")
+    found = getattr(sys.modules.get(module), function, None)
+    return not is_own(name) or (module != "__main__" and found is not None and found is inspect.unwrap(rule))
 
 
 def _held(name: str, own: Rule) -> Rule:

@@ -52,8 +52,8 @@ def best_span(question: str, evidence: Sequence[str]) -> Span | None:
 
     Args:
         question: The question as asked.
-        evidence: Passages as `show_passage` shows them. A span never crosses a line of a passage, and so is in the
-            original title or text.
+        evidence: Passages as `show_passage` shows them. A span never crosses a line of a passage, and is in its text: a
+            title says what a passage is about, and is not what it says.
     """
     kind = kind_asked(question)
     if kind == "choice":
@@ -119,7 +119,7 @@ _LINKS = frozenset(("de", "del", "der", "du", "la", "le", "of", "the", "van", "v
 _PLACE_BEFORE = re.compile(r"\b(?:at|from|in|near|of) (?:the )?$")
 
 
-def _slices(sentence: str, kind: Kind, is_title: bool) -> Iterator[tuple[int, int]]:
+def _slices(sentence: str, kind: Kind) -> Iterator[tuple[int, int]]:
     """Yield the (start, end) of the spans of one sentence with the shape that is asked for."""
     if kind == "year":
         yield from (match.span() for match in _YEAR.finditer(sentence))
@@ -127,8 +127,6 @@ def _slices(sentence: str, kind: Kind, is_title: bool) -> Iterator[tuple[int, in
         yield from (match.span() for match in (_DATE if _DATE.search(sentence) else _YEAR).finditer(sentence))
     elif kind == "number":
         yield from (match.span() for match in _NUMBER.finditer(sentence))
-    elif is_title:
-        yield 0, len(sentence.partition(" (")[0].rstrip())
     else:
         yield from _names(sentence)
         if kind == "name":
@@ -165,8 +163,11 @@ class _Scorer:
     def __init__(self, question: str, library: Library, kind: Kind) -> None:
         self.kind: Kind = kind
         self.library = library
-        self.said = set(words_of(question))
-        self.asked = content(self.said)
+        said = set(words_of(question))
+        self.said = (
+            said | {f"{word}s" for word in said} | {word.removesuffix("s") for word in said}
+        )  # and in the plural
+        self.asked = content(said)
         self.total = library.weight(self.asked)
 
     def spans(self, number: int, passage: str) -> Iterator[Span]:
@@ -175,22 +176,18 @@ class _Scorer:
         words = set(words_of(title))
         if not text or len(words) > LONGEST_TITLE:
             title, text, words = "", passage, set()
-        yield from self._in_sentence(number, title, set(words_of(text)), is_title=True)
         for sentence in sentences_of(text):
             yield from self._in_sentence(number, sentence, words)
 
-    def _in_sentence(self, number: int, sentence: str, about: set[str], is_title: bool = False) -> Iterator[Span]:
-        """Score by the weight of the question's words in the sentence and its topic, plus those next to the span.
-
-        The topic of a sentence is its title; the topic of a title is its text.
-        """
+    def _in_sentence(self, number: int, sentence: str, about: set[str]) -> Iterator[Span]:
+        """Score by the weight of the question's words in the sentence and in its title, plus those next to the span."""
         places = [(match.start(), match.group().casefold()) for match in WORD.finditer(sentence)]
         starts = [start for start, _ in places]
         overlap = self.library.weight(self.asked & (about | {word for _, word in places}))
         if overlap <= 0:
             return
         sums = list(accumulate((self._asked_weight(word) for _, word in places), initial=0.0))
-        for start, end in _slices(sentence, self.kind, is_title):
+        for start, end in _slices(sentence, self.kind):
             start, end = _trim(sentence, start, end)
             if not self._may_answer(words_of(sentence[start:end])):
                 continue

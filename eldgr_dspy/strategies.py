@@ -288,7 +288,7 @@ def derivations(draw: st.DrawFn, question: Question) -> Derivation:
     value = str(first * second)
     sound = Derivation((Step(f"{first} * {second}", value),), value, f"{value} / {second} = {first}")
     faulty = (replace(sound, check=""), replace(sound, answer=str(first + second)), replace(sound, steps=()))
-    return _taken((sound, sound, sound, *faulty), place)
+    return _taken((sound, replace(sound, others=(sound,)), sound, *faulty), place)
 
 
 @st.composite

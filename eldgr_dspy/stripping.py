@@ -76,6 +76,8 @@ def _once(text: str) -> str:
         return seen
     shape = seen if seen.isascii() else seen.translate(_SHAPE)
     for _ in range(_LAYERS):
+        if _LISTED.fullmatch(shape, start, end):
+            break
         inner = _unwrapped(shape, start, end)
         if inner == (start, end):
             inner = _trimmed(shape, start, end)
@@ -102,8 +104,12 @@ def _unwrapped(text: str, start: int, end: int) -> tuple[int, int]:
         return start + 1, end - 1
     if first in _PAIRS and last == _PAIRS[first] and _closes_last(text[start:end], first, last):
         return start + 1, end - 1
-    if first in "\"'" and last == first and not _has_quote(text[start + 1 : end - 1], first):
-        return start + 1, end - 1
+    if first in "\"'" and last == first:
+        inner = text[start + 1 : end - 1]
+        for _ in range(_LAYERS):  # “"The Dark Tower"”
+            inner = inner[1:-1] if len(inner) > 2 and inner[0] == inner[-1] == first else inner
+        if not _has_quote(inner, first):
+            return start + 1, end - 1
     if first in "\\$<":
         wrapper = _WRAPPED.fullmatch(text, start, end)
     if (
@@ -139,7 +145,13 @@ def _has_quote(text: str, quote: str) -> bool:
 _BARE = re.compile(r"[A-Za-z0-9]++(?>(?:[,.'-]?[ ]?[A-Za-z0-9]++)*)").fullmatch
 _NUMERAL = r"[\d¹²³¼-¾⁰⁴-⁹₀-₉⅐-ↂ①-⓿❶-➓]"
 _NEAR = rf"[^\w\s]{{0,3}}{_NUMERAL}"
-_FIRST_KEPT = re.compile(rf"\.{_NUMERAL}|-(?:[^\W_]|[ ]?{_NEAR}|[ ]?\\?[{CURRENCY_SIGNS}])|[<>]=?[ ]?{_NEAR}")
+_FIRST_KEPT = re.compile(
+    rf"\.{_NUMERAL}|-(?:[^\W_]|[ ]?(?:{_NEAR}|\\?[{CURRENCY_SIGNS}]|\\[A-Za-z]|[∞√]|\((?![^\W\d_]{{2}})))"
+    rf"|[<>]=?[ ]?{_NEAR}|\\[A-Za-z]"
+)
+# The brackets of a pair or an interval belong to it: (1, 2) is not [1, 2]. Those of "(1,000)" and "(Paris, Texas)" go.
+_TERM = r"\s*[-+]?\s*(?:\\?[$]?\.?\d[\w./\\{}^%]*|[^\W\d_]|\\(?:infty|pi)|∞|inf(?:inity)?|oo)\s*"
+_LISTED = re.compile(rf"(?!.[1-9]\d{{0,2}}(?:,\d{{3}})+.\Z)[(\[]{_TERM}(?>(?:[,;]{_TERM})+)[)\]]", re.IGNORECASE)
 _LAST_KEPT = re.compile(rf"(?:{_NUMERAL}\+|(?<![^\W\d_])(?:[^\W\d_][\u0300-\u036f]{{0,3}}){{1,2}}(?:[-+#]|\+\++))\Z")
 
 
@@ -167,7 +179,7 @@ def _keeps_first(text: str, at: int, end: int, closers: dict[str, int]) -> bool:
         if mark not in closers:
             closers[mark] = text.rfind(_PAIRS[mark], at, end)
         return closers[mark] > at
-    return mark in ".-<>" and _FIRST_KEPT.match(text, at) is not None
+    return mark in ".-<>\\" and _FIRST_KEPT.match(text, at) is not None
 
 
 def _keeps_last(text: str, start: int, end: int, openers: dict[str, int]) -> bool:

@@ -68,7 +68,9 @@ _PUNCTUATION = re.compile(
 )
 # An article is dropped before a word if more than articles is left: not in "A & W", "A, B" or "The The".
 _HEAD_ARTICLE = re.compile(
-    r"""(?:an?|the)\ (?=["'(\[]{0,3}[^\W_])(?!(?:(?:an?|the)(?:\ |\W*\Z))+\W*\Z)""", re.IGNORECASE
+    rf"""(?:an?|the)\ (?=["'(\[]{{0,3}}(?:[^\W_]|(?:[-+±~<>≤≥\#.\\{CURRENCY_SIGNS}]\ ?){{1,3}}[0-9]))"""
+    r"(?!(?:(?:an?|the)(?:\ |\W*\Z))+\W*\Z)",
+    re.IGNORECASE,
 )
 _PLAIN_WORDS = re.compile(r"[A-Za-z0-9]++(?>(?: [A-Za-z0-9]++)*)").fullmatch
 _COMMA_KEPT = re.compile(r"[0-9],[0-9]")

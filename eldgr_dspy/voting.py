@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.answer_types.base import AnswerType, Grouping
+from eldgr_dspy.answer_types.base import AnswerType, Grouping, a_class
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.text_keys import AnswerClass
 from eldgr_dspy.words import Task
@@ -60,12 +60,22 @@ def grouped(
     voting = [None if answer in silent else answer for answer in answers]
     kind = answer_type(task)
     grouping = kind.grouping(voting)
-    if len(grouping.classes) != len(voting):
-        raise ArgumentError(
-            f"{kind.name}.grouping must return one class or None per answer; got {len(grouping.classes)} for "
-            f"{len(voting)} answers."
-        )
+    if kind.is_own:
+        grouping = _checked(grouping, f"{kind.name}.grouping(answers)", len(voting))
     return _vote(answers, grouping.classes, len(refused)), grouping
+
+
+def _checked(grouping: object, what: str, n: int) -> Grouping:
+    """Return the classes that a type of the user's own makes, each checked; raises an ArgumentError."""
+    classes, class_of = getattr(grouping, "classes", None), getattr(grouping, "class_of", None)
+    if not (isinstance(classes, Sequence) and callable(class_of)):
+        raise ArgumentError(f"{what} must return a Grouping of a tuple and a function; got {grouping!r:.80}.")
+    if len(classes) != n:
+        raise ArgumentError(f"{what} must return one class or None per answer; got {len(classes)} for {n} answers.")
+    return Grouping(
+        tuple(a_class(class_, lambda: f"Each of the classes of {what}") for class_ in classes),
+        lambda answer: a_class(class_of(answer), lambda: f"class_of({answer!r:.60}) of {what}"),
+    )
 
 
 def _vote(answers: Sequence[str | None], parsed: Sequence[AnswerClass | None], refusing: int) -> Vote:

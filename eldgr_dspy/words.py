@@ -13,7 +13,7 @@ Consulted = Literal["judge", "deriver", "repairer", "certificate", "repair_certi
 """Whom a run may ask: a role that a rule asks for, or a certificate of the user's own, of the pool or of a repair."""
 Branch = Literal["first", "consensus", "certified", "judge", "repair"]
 Policy = Literal["substring", "token", "folded"]
-Strictness = Literal["stated", "chained", "traced", "executed", "bounded"]
+Strictness = Literal["stated", "chained", "traced", "executed", "bounded", "agreed"]
 Consult = Literal["lazy", "always"]
 Homogeneous = Literal["repair", "skip"]
 Preference = Literal["global", "stratum"]

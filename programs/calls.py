@@ -1,7 +1,7 @@
 """The calls about one question, within its deadline; one that does not come through is raised, or counts as silence."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
 from threading import TIMEOUT_MAX
@@ -14,24 +14,49 @@ import anyio.to_thread
 import dspy
 from dspy.utils.usage_tracker import UsageTracker
 
+from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
 from eldgr_dspy.errors import ArgumentError, describe_failure
-from eldgr_dspy.programs.consulting import FAILURES
+from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask
+from eldgr_dspy.programs.lms import holds_lm, view
+from eldgr_dspy.programs.retrying import Limit, limited
+from eldgr_dspy.programs.rollouts import keep_trace, own_trace
 from eldgr_dspy.programs.threads import start
+from eldgr_dspy.words import CONSULTED
 
 T = TypeVar("T")
 
 OnFailure = Literal["raise", "abstain"]
 
+SCORER = "scorer"
 
-def require_timeout(timeout: object) -> None:
+_ROUNDING = 1e-6  # seconds
+
+
+def require_timeout(timeout: object, name: str = "timeout") -> None:
     """Raise an `ArgumentError` unless a timeout is a number of seconds that a clock can count, or None."""
     if timeout is not None and (
         not isinstance(timeout, float | int) or type(timeout) is bool or not 0 < timeout <= TIMEOUT_MAX
     ):
         raise ArgumentError(
-            f"timeout must be a number of seconds above 0 and at most {TIMEOUT_MAX:g}, or None for no limit; got "
+            f"{name} must be a number of seconds above 0 and at most {TIMEOUT_MAX:g}, or None for no limit; got "
             f"{timeout!r:.80}."
         )
+
+
+def role_timeouts_of(given: object) -> dict[str, float | None]:
+    """Return timeouts by role, certificate or `scorer`.
+
+    Raises:
+        ArgumentError: A name is not one of these, or a timeout is no number of seconds.
+    """
+    if given is None:
+        return {}
+    names = ", ".join(map(repr, (*CONSULTED, SCORER)))
+    if not isinstance(given, Mapping) or not given.keys() <= {*CONSULTED, SCORER}:
+        raise ArgumentError(f"role_timeouts must map {names} to seconds; got {given!r:.80}. Name those to limit.")
+    for name, seconds in given.items():
+        require_timeout(seconds, f"role_timeouts[{name!r}]")
+    return dict(given)
 
 
 class Calls:
@@ -39,71 +64,142 @@ class Calls:
 
     Attributes:
         failures: Why a call did not come through, by who was called.
+        comparisons: Those of the question's answers, which end with its time; None without a timeout.
+        unasked: Those of them that were not called, because no time was left.
     """
 
-    def __init__(self, on_failure: OnFailure, timeout: float | None) -> None:
+    def __init__(
+        self,
+        on_failure: OnFailure,
+        timeout: float | None,
+        role_timeouts: Mapping[str, float | None] | None = None,
+        scorers: int = 0,
+    ) -> None:
         """Start the clock.
 
         Args:
-            on_failure: `raise` what a call raises, or return None for it. timeout: for all calls together, in seconds.
+            on_failure: `raise` what a call raises, or return None for it.
+            timeout: For all calls together, in seconds.
+            role_timeouts: For one call each, by who is called.
+            scorers: How many scorers are called after all others.
         """
         self.failures: dict[str, str] = {}
-        self._on_failure, self._timeout = on_failure, timeout
+        self.unasked = set[str]()
+        self._on_failure, self._timeout, self._timeouts = on_failure, timeout, role_timeouts or {}
+        self._scorers = scorers
         self._ends = None if timeout is None else monotonic() + timeout
+        self.comparisons = None if timeout is None else Comparisons(ends=self._ends)
+        self._seconds = dict[str, float]()  # that calls took, by who was called
 
-    def make(self, who: str, call: Callable[[], T]) -> T | None:
-        """Return what a call returns; None if it failed."""
+    def ask(self, who: str, module: dspy.Module, inputs: Mapping[str, object], later: Sequence[str]) -> Said | None:
+        """Ask a role; None if its call failed.
+
+        Args:
+            who: The role, or a certificate. module: its module. inputs: what it is told.
+            later: Who may be called after it, but for scorers.
+        """
         try:
-            return self.within(who, call)
+            return self.within(who, lambda asked: ask(asked, inputs), module, later)
         except FAILURES as error:
             self._fail(who, error)
             return None
 
-    async def amake(self, who: str, call: Callable[[], Awaitable[T]]) -> T | None:
+    async def aask(
+        self, who: str, module: dspy.Module, inputs: Mapping[str, object], later: Sequence[str]
+    ) -> Said | None:
         """Do the same, awaiting it."""
         try:
-            return await self.awithin(who, call)
+            return await self.awithin(who, lambda asked: aask(asked, inputs), module, later)
         except FAILURES as error:
             self._fail(who, error)
             return None
 
-    def within(self, who: str, call: Callable[[], T]) -> T:
+    def within(self, who: str, call: Callable[[Any], T], module: Any, later: Sequence[str] = ()) -> T:
         """Return what a call returns. One that is late is left behind in its thread, without its trace and its usage.
 
+        Args:
+            who: Who is called.
+            call: Makes the call; it is given what to call, of which the LMs keep to the limit.
+            module: What is called: a module, or a scorer of another kind.
+            later: Who may be called after it, but for scorers.
+
         Raises:
-            TimeoutError: It is late.
+            TimeoutError: It is late, or no time was left for it.
+            dspy.LMError: It is late, because its requests failed and were sent again.
         """
-        if self._ends is None:
-            return call()
-        left, records = self._left(who), _Records()
-        future = _made_within(lambda: records.kept(call), left)
+        limit = self._limit(who, later)
+        if limit is None:
+            return call(module)
+        records, began = _Records(module, limit), monotonic()
+
+        def recorded() -> T:
+            with records.kept():
+                return call(records.module)
+
+        future = _made_within(recorded, limit.ends - began)
+        self._seconds[who] = monotonic() - began
         if not future.done():
-            raise self._late(who)
+            raise limit.error or self._late(who, limit)
         records.hand_over()
         return future.result()
 
-    async def awithin(self, who: str, call: Callable[[], Awaitable[T]]) -> T:
+    async def awithin(self, who: str, call: Callable[[Any], Awaitable[T]], module: Any, later: Sequence[str] = ()) -> T:
         """Do the same, awaiting it; a call that is late is cancelled, and not waited for."""
-        if self._ends is None:
-            return await call()
-        left, task = self._left(who), asyncio.ensure_future(call())
+        limit = self._limit(who, later)
+        if limit is None:
+            return await call(module)
+        records, began = _Records(module, limit), monotonic()
+
+        async def recorded() -> T:
+            with records.kept():
+                return await call(records.module)
+
+        task = asyncio.ensure_future(recorded())
         try:
-            done, _ = await asyncio.wait([task], timeout=left)
+            done, _ = await asyncio.wait([task], timeout=limit.ends - began)
         finally:
             task.cancel()  # without effect on one that is done
+            self._seconds[who] = monotonic() - began
         if not done:
             task.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody else looks at it
-            raise self._late(who)
+            raise limit.error or self._late(who, limit)
+        records.hand_over()
         return task.result()
 
-    def _left(self, who: str) -> float:
-        left = (self._ends or 0.0) - monotonic()
-        if left <= 0:
-            raise self._late(who)
-        return left
+    def _limit(self, who: str, later: Sequence[str]) -> Limit | None:
+        """Return until when a call may take; None if it has no limit.
 
-    def _late(self, who: str) -> TimeoutError:
-        return TimeoutError(f"the {who} did not answer within the question's timeout of {self._timeout:g} s")
+        Without a timeout of its own it may take an equal share of what is left and not kept for others. If a failure
+        is raised, nobody is called after it, so that it may take all that is left.
+
+        Raises:
+            TimeoutError: Nothing is left.
+        """
+        now, own = monotonic(), self._timeouts.get(who)
+        self._scorers -= who == SCORER
+        if self._ends is None or self._timeout is None:
+            return None if own is None else Limit(now + own, own)
+        left = self._ends - now
+        if left <= 0:
+            self.unasked.add(who)
+            slowest = max(self._seconds, key=self._seconds.__getitem__, default=None)
+            raise TimeoutError(
+                f"the {who} was not asked, because {f'the {slowest}' if slowest else 'the rule'} used up the question's"
+                f" timeout of {self._timeout:g} s"
+            )
+        if own is None:
+            others = [self._timeouts.get(name) for name in (*later, *[SCORER] * self._scorers)]
+            others = others if self._on_failure == "abstain" else []
+            kept = sum(seconds for seconds in others if seconds is not None)
+            own = max(left - kept, 0.0) / (1 + others.count(None)) or left / (1 + len(others))
+        return Limit(now + min(own, left), min(self._timeouts.get(who) or self._timeout, self._timeout))
+
+    def _late(self, who: str, limit: Limit) -> TimeoutError:
+        whole, own = self._ends is not None and limit.ends > self._ends - _ROUNDING, self._timeouts.get(who)
+        if own is not None and not whole:
+            return TimeoutError(f"the {who} did not answer within its timeout of {own:g} s")
+        share = "" if whole else "its share of "
+        return TimeoutError(f"the {who} did not answer within {share}the question's timeout of {self._timeout:g} s")
 
     def _fail(self, who: str, error: Exception) -> None:
         if self._on_failure == "raise":
@@ -112,26 +208,34 @@ class Calls:
 
 
 class _Records:
-    """The trace and the usage of one call, apart from those of its caller, who may read them while it is late."""
+    """A module whose LMs keep to a limit, and the trace and the usage of one call of it.
 
-    def __init__(self) -> None:
-        self._trace, self._usage = dspy.settings.trace, dspy.settings.usage_tracker
-        self._own_trace: list[Any] = []
-        self._own_usage: Any = UsageTracker()
+    The caller may read theirs while the call is late. In a stream the module and the LMs are as they are: a listener
+    knows its predictor, and what was streamed is not sent again.
 
-    def kept(self, call: Callable[[], T]) -> T:
-        """Return what a call returns, and keep its records here."""
-        own = {"trace": (self._trace, self._own_trace), "usage_tracker": (self._usage, self._own_usage)}
-        settings: AbstractContextManager[None] = dspy.context(
-            **{name: new for name, (old, new) in own.items() if old is not None}
-        )
-        with settings:
-            return call()
+    Attributes:
+        module: The module, or a view of it if it has LMs of its own.
+    """
+
+    def __init__(self, module: Any, limit: Limit) -> None:
+        self._own_trace, self._usage, self._own_usage = own_trace(), dspy.settings.usage_tracker, UsageTracker()
+        self._settings: dict[str, Any] = {"trace": self._own_trace}
+        if self._usage is not None:
+            self._settings["usage_tracker"] = self._own_usage
+        self.module, self._originals = module, dict[int, Any]()
+        if dspy.settings.send_stream is None:
+            self._settings["lm"] = limited(dspy.settings.lm, limit)
+            if isinstance(module, dspy.Module) and holds_lm(module):
+                self.module, self._originals = view(module, lambda lm: limited(lm, limit))
+
+    def kept(self) -> AbstractContextManager[None]:
+        """Keep the records of the block here."""
+        settings: AbstractContextManager[None] = dspy.context(**self._settings)
+        return settings
 
     def hand_over(self) -> None:
         """Add the records to those of the caller."""
-        if self._trace is not None:
-            self._trace.extend(self._own_trace)
+        keep_trace([(self._originals.get(id(one), one), *said) for one, *said in self._own_trace or ()])
         for lm, entries in self._own_usage.usage_data.items():
             self._usage.usage_data[lm].extend(entries)
 

@@ -3,7 +3,8 @@
 Only this module decides what is a verdict, an abstention or a failure of the infrastructure:
 
 * An abstention: a reply that cannot be parsed, that was cut or withheld, or that is one of several; a prompt that is
-  too long for the LM. The LM could not answer this question, and could not if it were asked again.
+  too long for the LM. A reply that is one whole JSON object was not cut, though the LM may have reached its limit
+  after it. The LM could not answer this question, and could not if it were asked again.
 * A failure: a call that did not come through. It never counts as a verdict, and is asked again: at once if it is
   transient, else when the run is resumed. It is fatal if it can only repeat itself on every question (no credentials,
   no money, no such model, no such address).
@@ -21,7 +22,7 @@ from dspy.utils import BaseCallback
 from dspy.utils.exceptions import is_retryable_lm_error
 
 from eldgr_dspy.errors import ArgumentError, ReplyError, brief, settled
-from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
+from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, holds_object, is_whole, reason_of
 from eldgr_dspy.programs.plain_values import UnwritableError, plain
 
 FAILURES = (dspy.LMError, ConnectionError, TimeoutError)
@@ -42,6 +43,14 @@ _ENDS = {
     "content_filter": "withheld: the server's content filter ended the reply",
 }
 """Ends of an incomplete reply, by DSPy's word for them, and the reason of the abstention."""
+_BLANK = (
+    "cut off: the LM wrote endless white space up to its limit of output tokens, where a larger max_tokens is no help; "
+    "raise its repetition penalty, or forbid white space between values in the server's JSON mode"
+)
+_ENDLESS = 16
+"""How many characters of white space at the end of a cut reply are endless: more than an indentation has."""
+_UNREAD = {"thinking": "reasoning_content", "tool_call": "tool_calls", "refusal": "refusal"}
+"""The fields of a message that hold no reply, by the name of the part of a message in lm15."""
 _OUTPUTS = {
     frozenset(("question", "evidence", "candidates")): ("judge", ("preferred",)),
     frozenset(("question", "evidence")): ("repairer", ("repaired_answer",)),
@@ -113,13 +122,31 @@ def _flaw_of(record: Mapping[str, Any], lm: Any) -> str | None:
     said = len(record.get("outputs") or ())
     if said > 1 and said > (wanted := record["kwargs"].get("n") or getattr(lm, "kwargs", {}).get("n") or 1):
         return f"several answers: {said} where {wanted} was asked for"
-    return _ENDS.get(_end_of(record["response"]))
+    output = (record.get("outputs") or [""])[0]
+    text = str((output.get("text") if isinstance(output, Mapping) else output) or "")
+    end: Any = getattr(_first(record["response"]), "finish_reason", None)
+    if end == "length" and is_whole(text):
+        return None
+    is_blank = end == "length" and len(text) - len(text.rstrip()) >= _ENDLESS
+    return _BLANK if is_blank else _ENDS.get(end)
 
 
-def _end_of(response: Any) -> Any:
-    """Return why an LM stopped: lm15 states it for a response, LiteLLM for its first choice."""
+def _first(response: Any) -> Any:
+    """Return what states why an LM stopped, and its message: of lm15 the response, of LiteLLM the first choice."""
     choices = getattr(response, "choices", None)
-    return getattr(choices[0] if choices else response, "finish_reason", None)
+    return choices[0] if choices else response
+
+
+def _elsewhere(response: Any) -> str:
+    """Return in which other fields of the message there is JSON, as the end of a reason; empty for none."""
+    message = getattr(_first(response), "message", None)
+    held: list[tuple[str, Any]] = [(name, getattr(message, name, None)) for name in _UNREAD.values()]
+    held += [(_UNREAD.get(part.type, ""), getattr(part, "text", part)) for part in getattr(message, "parts", ())]
+    names = dict.fromkeys(
+        name for name, value in held if name and value and (not isinstance(value, str) or holds_object(value))
+    )
+    where = " and ".join(names)
+    return f"; there is JSON in {where}, which is not read: have the server put it in content" if where else ""
 
 
 class _Last:
@@ -127,6 +154,7 @@ class _Last:
 
     def __init__(self) -> None:
         self.flaw: str | None = None
+        self._elsewhere = ""
 
     @property
     def history(self) -> "_Last":
@@ -139,13 +167,16 @@ class _Last:
         self.note(record, getattr(dspy.settings.caller_modules[-1], "lm", None) or dspy.settings.lm)
 
     def note(self, record: Mapping[str, Any], lm: Any) -> None:
-        self.flaw = _flaw_of(record, lm)
+        self.flaw, self._elsewhere = _flaw_of(record, lm), _elsewhere(record["response"])
 
     def judged(self, said: Said) -> Said:
-        """Return the reply, or the abstention that the flaw makes of it."""
-        if self.flaw is None:
+        """Return the reply, or the abstention that the flaw makes of it; its reason names JSON that was not read."""
+        if self.flaw is None and not isinstance(said.error, dspy.AdapterParseError):
             return said
-        return Said({**said.content, "abstained": self.flaw}, FlawedReplyError(self.flaw))
+        reason = self.flaw or said.content["abstained"]
+        reason = f"{reason.removesuffix('.')}{self._elsewhere}" if self._elsewhere else reason
+        error = said.error if self.flaw is None else FlawedReplyError(reason)
+        return Said({**said.content, "abstained": reason}, error)
 
 
 def notice(record: Mapping[str, Any], lm: Any) -> None:

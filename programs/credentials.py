@@ -9,18 +9,16 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.programs.lms import RECORDS, sub_modules
 from eldgr_dspy.redaction import remember_environment, remember_settings
-
-_PASSED_OVER = frozenset(("history", "demos", "traces", "train", "callbacks"))
-"""Attributes in which a module or an LM remembers its calls; they may be long."""
 
 
 def remember_credentials(module: dspy.Module) -> None:
     """Record the credentials that a module, the LMs that it would ask and the environment hold."""
     remember_environment()
-    for _, part in module.named_sub_modules(dspy.Module):
+    for _, part in sub_modules(module, dspy.Module):
         remember_settings(_own(part), any_text=False)
-    for lm in (dspy.settings.lm, *(lm for _, lm in module.named_sub_modules(dspy.BaseLM))):
+    for lm in (dspy.settings.lm, *(lm for _, lm in sub_modules(module, dspy.BaseLM))):
         remember_lm(lm)
 
 
@@ -37,4 +35,4 @@ def remember_lm(lm: Any) -> None:
 
 def _own(owner: Any) -> Mapping[str, Any]:
     """Return the attributes of an object, except what it remembers."""
-    return {name: value for name, value in getattr(owner, "__dict__", {}).items() if name not in _PASSED_OVER}
+    return {name: value for name, value in getattr(owner, "__dict__", {}).items() if name not in RECORDS}

@@ -63,10 +63,10 @@ def _assessment(score: Support) -> dict[str, float | None]:
 
 
 class ExtractiveRepairer(dspy.Module):
-    """Copies from the evidence the span whose shape and neighbouring words suit the question best."""
+    """Copies from the evidence the span whose shape and neighbouring words suit the question best; no title."""
 
     def forward(self, *, question: str, evidence: Sequence[str]) -> dspy.Prediction:
-        """Return `repaired_answer`, a slice of one passage's title or text, and `repair_passage`; or abstain."""
+        """Return `repaired_answer`, a slice of the text of one passage, and `repair_passage`; or abstain."""
         return _repaired(question, evidence)
 
     async def aforward(self, *, question: str, evidence: Sequence[str]) -> dspy.Prediction:

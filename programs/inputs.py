@@ -16,6 +16,7 @@ import dspy
 
 from eldgr_dspy.answer_types import answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType, require_options
+from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
 from eldgr_dspy.ballots import Stated
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.columns import Columns, any_stated, read_columns
@@ -41,6 +42,7 @@ def to_question(
     options: Any = (),
     *,
     columns: bool = False,
+    comparisons: Comparisons | None = None,
 ) -> Question:
     """Return the question with its pool, evidence and options, frozen.
 
@@ -48,6 +50,7 @@ def to_question(
         question, candidates, evidence, options: see `eldgr_dspy.programs.selector.Selector.forward`.
         task: The answer type. answer_field: The field of the candidates that holds the answer.
         columns: Whether `confidence`, `logprobs`, `scores` and `tags` of candidates are read too.
+        comparisons: See `Question`.
 
     Raises:
         ArgumentError: naming the argument, its place, the value and what was expected.
@@ -62,7 +65,7 @@ def to_question(
     asked, texts, answers = _capped(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
     stated = any_stated(_stated(pool)) if columns else ()
     passages, listed = to_passages(evidence), _options(options, kind)
-    return Question(asked, kind.name, answers, texts, passages, listed, kind, partial(tuple, stated))
+    return Question(asked, kind.name, answers, texts, passages, listed, kind, partial(tuple, stated), comparisons)
 
 
 def columns_of(candidates: Any, answer_field: str) -> list[Columns]:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeAlias
 
 import dspy
@@ -17,7 +16,6 @@ from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws.trials import SILENT
 from eldgr_dspy.programs.calls import Calls
-from eldgr_dspy.programs.consulting import ask
 from eldgr_dspy.programs.lms import with_lms
 from eldgr_dspy.programs.plain_decisions import plain
 from eldgr_dspy.programs.scenes import Scene
@@ -94,7 +92,7 @@ def heard_apart(select: Selector, name: Consulted, case: Case, heard: Mapping[Co
     calls = Calls(select.on_failure, None)
     try:
         with select.reading():
-            said = calls.make(name, partial(ask, *select.asking(case, name, heard)))
+            said = calls.ask(name, *select.asking(case, name, heard))
         return select.heard(name, said, case, calls)
     except Exception:  # noqa: BLE001 - where the selector asks this role, it raises the same and is checked there
         return SILENT

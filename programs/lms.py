@@ -1,10 +1,47 @@
-"""Find the LMs that a module holds, wherever they are, and copy it with others in their places."""
+"""Find the modules and the LMs that a module holds, wherever they are, and copy it with other LMs in their places."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import lru_cache
 from operator import is_not
 from typing import Any
 
 import dspy
+
+RECORDS = frozenset(("history", "callbacks", "traces", "train", "demos"))
+"""Attributes in which a module or an LM remembers its calls and examples: they grow, and hold neither."""
+
+
+def sub_modules(module: dspy.Module, kind: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of a module of this kind with their paths, as its `named_sub_modules`, but for what it remembers.
+
+    DSPy's own walk also goes through every message of every call that the module remembers.
+    """
+    left, seen = deque[tuple[str, Any]]([("self", module)]), {id(module)}
+    while left:
+        name, one = left.popleft()
+        if isinstance(one, kind):
+            yield name, one
+        if isinstance(one, dspy.Module):
+            parts = [(f"{name}.{key}", part) for key, part in vars(one).items() if key not in RECORDS]
+        elif isinstance(one, dict):
+            parts = [(f"{name}[{key}]", part) for key, part in one.items()]
+        else:
+            parts = [(f"{name}[{index}]", part) for index, part in enumerate(one)] if _is_list(one) else []
+        for path, part in parts:
+            if id(part) not in seen and (isinstance(part, dspy.Module | dspy.BaseLM | dict) or _is_list(part)):
+                seen.add(id(part))
+                left.append((path, part))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def holds_lm(module: dspy.Module) -> bool:
+    """Return whether a module, or anything in it that DSPy would find, has an LM of its own."""
+    return next(sub_modules(module, dspy.BaseLM), None) is not None
 
 
 def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
@@ -14,29 +51,69 @@ def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
     lists, tuples and dicts. An LM in a closure, or in an object of another kind, is not found. The LM in the settings
     of DSPy does not belong to the module.
     """
-    twin, changed = module.deepcopy(), dict[int, tuple[Any, Any]]()
+    lms, changed = {id(lm): lm for _, lm in sub_modules(module, dspy.BaseLM)}, dict[int, tuple[Any, Any]]()
+    try:
+        twin = deepcopy(module, {**lms})  # not the LMs, which remember their calls too
+    except Exception:  # noqa: BLE001 - what cannot be copied may raise anything; DSPy then copies part by part
+        twin = module.deepcopy()
 
-    def once(lm: Any) -> Any:
-        if id(lm) not in changed:
-            changed[id(lm)] = (lm, change(lm))  # with the LM itself, so that its id is not given to another
-        return changed[id(lm)][1]
+    def once(part: Any) -> Any:
+        if isinstance(part, dspy.Module):
+            return part
+        if id(part) not in changed:
+            changed[id(part)] = (part, change(part))  # with the LM itself, so that its id is not given to another
+        return changed[id(part)][1]
 
-    for _, part in list(twin.named_sub_modules(dspy.Module)):
-        for name, value in list(vars(part).items()):
-            replaced = _replaced(value, once)
-            if replaced is not value:
-                setattr(part, name, replaced)
+    for _, part in [*sub_modules(twin, dspy.Module)]:
+        for name, value in [*vars(part).items()]:
+            found = value if name in RECORDS else replaced(value, once)
+            if found is not value:
+                setattr(part, name, found)
     return twin
 
 
-def _replaced(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a value with its LMs changed: itself, if it holds none."""
-    if isinstance(value, dspy.BaseLM):
+@lru_cache(maxsize=64)
+def _mixed(mixin: Any, kind: Any) -> Any:
+    return type(f"{mixin.__name__.strip('_')}{kind.__name__}", (mixin, kind), {})
+
+
+def twin_of(lm: Any, mixin: type) -> Any:
+    """Return an LM that shares connections, history and callbacks with this one, and does what a mixin does."""
+    kind: Any = type(lm)
+    twin: Any = object.__new__(kind if isinstance(lm, mixin) else _mixed(mixin, kind))
+    vars(twin).update(vars(lm))
+    return twin
+
+
+def view(module: dspy.Module, change: Callable[[Any], Any]) -> tuple[Any, dict[int, Any]]:
+    """Return a module that shares all but the LMs, and the original of each module in it by the copy's id.
+
+    Unlike the copy of `with_lms`, it keeps its records and its other state where the module itself keeps them.
+    """
+    made = dict[int, tuple[Any, Any]]()
+
+    def copied(one: Any) -> Any:
+        if isinstance(one, dspy.BaseLM):
+            return change(one)
+        if id(one) not in made:
+            kind: Any = type(one)
+            twin = object.__new__(kind)
+            made[id(one)] = twin, one
+            own = {name: part for name, part in vars(one).items() if name not in RECORDS}
+            vars(twin).update({**vars(one), **{name: replaced(part, copied) for name, part in own.items()}})
+        return made[id(one)][0]
+
+    return copied(module), {id(twin): one for twin, one in made.values()}
+
+
+def replaced(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a value with its modules and LMs changed, also those in lists, tuples and dicts: itself, if none is."""
+    if isinstance(value, dspy.BaseLM | dspy.Module):
         return change(value)
     if type(value) is dict:
-        items = {key: _replaced(item, change) for key, item in value.items()}
+        items = {key: replaced(item, change) for key, item in value.items()}
         return items if any(map(is_not, items.values(), value.values())) else value
     if type(value) in (list, tuple):
-        parts = [_replaced(item, change) for item in value]
+        parts = [replaced(item, change) for item in value]
         return type(value)(parts) if any(map(is_not, parts, value)) else value
     return value

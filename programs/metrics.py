@@ -146,7 +146,8 @@ def _said(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str
 def _of_judge(gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
     options = gold.get("options") or ()
     question = to_question(gold.question, gold.candidates, gold.get("evidence"), _task(gold), "answer", options)
-    right = [index for index, answer in enumerate(question.answers) if _is_right(answer, gold)]
+    kind, accepted = _type(gold), _accepted(gold)  # one type, and so one limit of time, for all candidates
+    right = [index for index, answer in enumerate(question.answers) if kind.right(answer, accepted)]
     preferred: int = pred.preference
     if preferred in right:
         yield f"The judge preferred candidate {preferred}, which is right."

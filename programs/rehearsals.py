@@ -19,7 +19,7 @@ from dspy.lm15 import Request
 from dspy.utils import BaseCallback
 
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.lms import with_lms
+from eldgr_dspy.programs.lms import sub_modules, with_lms
 from eldgr_dspy.programs.planned_replies import ASKED, DECIDING, Asked, Item, Plan, said, written
 from eldgr_dspy.programs.scripted import Scripted, scripted_lm
 from eldgr_dspy.programs.selector import Selector
@@ -77,7 +77,7 @@ class Rehearsal:
 
 def selectors_in(program: dspy.Module) -> dict[str, Selector]:
     """Return the selectors in a program by their place; those in closures and in other objects are not found."""
-    return {name: one for name, one in program.named_sub_modules(Selector) if isinstance(one, Selector)}
+    return dict(sub_modules(program, Selector))
 
 
 def rehearsed(program: dspy.Module, inputs: Mapping[str, Any], plan: Plan, *, awaited: bool) -> Rehearsal:
@@ -104,7 +104,7 @@ def staged(program: dspy.Module, plan: Plan) -> Iterator[Rehearsal]:
     run = Rehearsal(twin, plan, selectors_in(twin))
     watch = _Watch(run)
     # In the modules too, since threads of the program's own do not have the settings of this context.
-    for predictor in [one for _, one in twin.named_sub_modules(dspy.Predict)]:
+    for predictor in [one for _, one in sub_modules(twin, dspy.Predict)]:
         predictor.lm, predictor.callbacks = lm, [watch]
     for select in run.selectors.values():
         select.callbacks = [watch]

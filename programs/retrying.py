@@ -1,13 +1,19 @@
 """How often a request that failed is sent again, and after how long: as DSPy does, and at once to another server.
 
-Ours, but for the pauses, which are DSPy's.
+Where a call has a limit, an LM keeps to it: it sends nothing again after it, and each request has a timeout. Ours, but
+for the pauses, which are DSPy's.
 """
 
+import asyncio
 import math
+import time
+from dataclasses import dataclass
+from typing import Any
 
 import dspy
 
 from eldgr_dspy.programs.consulting import is_transient
+from eldgr_dspy.programs.lms import twin_of
 
 _LONGEST_PAUSE = 60.0  # seconds, even if a server asks for more
 _ELSEWHERE = "eldgr_elsewhere"
@@ -29,6 +35,69 @@ class Retries:
             return None
         self._sent += 1
         return min(_asked_pause(error, 2.0 ** (self._sent - 1)), _LONGEST_PAUSE)
+
+
+@dataclass(slots=True)
+class Limit:
+    """Until when a call may take.
+
+    Attributes:
+        ends: By the monotonic clock. seconds: the timeout of a request whose LM has none; the same for all calls of a
+            role, because DSPy keeps connections apart by timeout.
+        error: Why the last request failed that was sent again, but for a timeout.
+    """
+
+    ends: float
+    seconds: float
+    error: dspy.LMError | None = None
+
+
+class _Limited:
+    """What an LM within a limit does differently; mixed into the class of the LM whose state it shares."""
+
+    resends = False  # an LM with several servers leaves it to this one
+    retries: int
+    limit: Limit
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        again = Retries(self.retries, getattr(self, "spare", 0))
+        while True:
+            try:
+                return super().__call__(*args, **kwargs)  # type: ignore[misc]
+            except dspy.LMError as error:
+                time.sleep(self._pause(error, again))
+
+    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+        again = Retries(self.retries, getattr(self, "spare", 0))
+        while True:
+            try:
+                return await super().acall(*args, **kwargs)  # type: ignore[misc]
+            except dspy.LMError as error:
+                await asyncio.sleep(self._pause(error, again))
+
+    def _pause(self, error: dspy.LMError, again: Retries) -> float:
+        """Return the seconds before the request is sent again; raise the failure if it is not, or not in time."""
+        pause = again.pause_after(error)
+        if pause is None or time.monotonic() + pause >= self.limit.ends:
+            raise error
+        self.limit.error = None if isinstance(error, dspy.LMTimeoutError) else error
+        return pause
+
+
+def limited(lm: Any, limit: Limit) -> Any:
+    """Return an LM that shares connections, history and callbacks with this one, and keeps to a limit.
+
+    Another LM than a `dspy.LM` is returned as it is, because DSPy does not retry for it, and so is one whose requests
+    somebody else sends again. An engine of one's own gets no timeout.
+    """
+    is_ours = isinstance(lm, dspy.LM) and type(lm).forward is dspy.LM.forward
+    if not is_ours or not getattr(lm, "resends", True):
+        return lm
+    twin = twin_of(lm, _Limited)
+    if isinstance(lm._engine_spec, str) and lm.kwargs.get("timeout") is None:
+        twin.kwargs = {**lm.kwargs, "timeout": limit.seconds}
+    twin.retries, twin.num_retries, twin.limit = getattr(lm, "retries", lm.num_retries), 0, limit
+    return twin
 
 
 def send_elsewhere(error: dspy.LMError) -> None:

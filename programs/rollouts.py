@@ -5,19 +5,16 @@ that shares everything with it and numbers its requests by `rollout_id`. Where a
 is replaced by a view of it: modules of its own, which share everything but the LMs.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeAlias
 
 import dspy
 
+from eldgr_dspy.programs.lms import twin_of, view
+
 Trace: TypeAlias = list[tuple[Any, Any, Any]]
-
-_RECORDS = frozenset({"history", "callbacks", "traces", "train", "demos"})
-"""Attributes of a module that hold no LM, and may be long."""
-
-_KINDS = (dspy.BaseLM, dspy.Module, dict, list, tuple)
 
 
 class _Numbered:
@@ -39,22 +36,13 @@ class _Numbered:
         return {**kwargs, "rollout_id": asked * self.of + self.sample}
 
 
-@lru_cache(maxsize=64)
-def _numbered_class(kind: Any) -> type:
-    return type(f"Sampled{kind.__name__}", (_Numbered, kind), {})
-
-
 def numbered_lm(lm: Any, sample: int, of: int, temperature: float | None) -> Any:
     """Return an LM that shares connections, history and callbacks with this one, for one sample of several."""
     if not isinstance(lm, dspy.BaseLM):
         return lm
-    nested = isinstance(lm, _Numbered)
-    kind: Any = type(lm)
-    kind = kind if nested else _numbered_class(kind)
-    twin = object.__new__(kind)
-    vars(twin).update(vars(lm))
+    twin = twin_of(lm, _Numbered)
     twin.kwargs = dict(lm.kwargs) if temperature is None else {**lm.kwargs, "temperature": temperature}
-    twin.sample, twin.of = (sample * lm.of + lm.sample, of * lm.of) if nested else (sample, of)
+    twin.sample, twin.of = (sample * lm.of + lm.sample, of * lm.of) if isinstance(lm, _Numbered) else (sample, of)
     return twin
 
 
@@ -69,15 +57,14 @@ def rollout(
         sample: The number of the sample, from 0.
         of: How many samples there are at most.
         temperature: Of every request that does not set its own; None leaves the LM's.
-        bound: Whether the program has LMs of its own; see `holds_lm`.
+        bound: Whether the program has LMs of its own; see `lms.holds_lm`.
     """
-    number, originals = partial(numbered_lm, sample=sample, of=of, temperature=temperature), dict[int, Any]()
+    number = partial(numbered_lm, sample=sample, of=of, temperature=temperature)
+    called, originals = view(program, number) if bound else (program, {})
     trace: Trace = []
-    called = _view(program, number, originals) if bound else program
     with dspy.context(lm=number(dspy.settings.lm), trace=trace):
         yield called, trace
-    back = {id(copy): original for copy, original in originals.values()}
-    trace[:] = [(back.get(id(predictor), predictor), *said) for predictor, *said in trace]
+    trace[:] = [(originals.get(id(predictor), predictor), *said) for predictor, *said in trace]
 
 
 def own_trace() -> Trace | None:
@@ -91,42 +78,3 @@ def keep_trace(trace: Trace) -> None:
     if kept is not None:
         kept += trace
         del kept[: max(0, len(kept) - dspy.settings.max_trace_size)]
-
-
-def holds_lm(program: dspy.Module) -> bool:
-    """Return whether the program, or anything in it that DSPy would find, has an LM of its own."""
-    left, seen = [program], set[int]()
-    while left:
-        one: Any = left.pop()
-        if isinstance(one, dspy.BaseLM):
-            return True
-        if id(one) not in seen and (isinstance(one, dspy.Module) or type(one) in (dict, list, tuple)):
-            seen.add(id(one))
-            left += [part for part in _parts(one).values() if isinstance(part, _KINDS)]
-    return False
-
-
-def _parts(value: Any) -> dict[Any, Any]:
-    if isinstance(value, dspy.Module):
-        return {name: part for name, part in vars(value).items() if name not in _RECORDS}
-    return dict(value) if isinstance(value, dict) else dict(enumerate(value))
-
-
-def _view(value: Any, change: Callable[[Any], Any], made: dict[int, tuple[Any, Any]]) -> Any:
-    """Return a value with copies of its modules that share all but the LMs; `made` gets each with its original."""
-    if isinstance(value, dspy.BaseLM):
-        return change(value)
-    if isinstance(value, dspy.Module):
-        if id(value) not in made:
-            kind: Any = type(value)
-            twin = object.__new__(kind)
-            made[id(value)] = twin, value
-            parts = {name: _view(part, change, made) for name, part in _parts(value).items()}
-            vars(twin).update({**vars(value), **parts})
-        return made[id(value)][0]
-    if type(value) not in (dict, list, tuple):
-        return value
-    seen = {name: _view(part, change, made) for name, part in _parts(value).items()}
-    if all(seen[name] is part for name, part in _parts(value).items()):
-        return value
-    return seen if type(value) is dict else type(value)(seen.values())

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -15,7 +16,8 @@ from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.errors import ArgumentError, describe_failure, settled
 from eldgr_dspy.programs.consulting import awaitable, is_failed_call
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.rollouts import Trace, holds_lm, keep_trace, own_trace, rollout
+from eldgr_dspy.programs.lms import holds_lm
+from eldgr_dspy.programs.rollouts import Trace, keep_trace, own_trace, rollout
 from eldgr_dspy.programs.samples import (
     Sample,
     by_name,
@@ -30,6 +32,7 @@ from eldgr_dspy.programs.samples import (
 )
 from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, require_choices
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.threads import at_once, in_thread
 from eldgr_dspy.programs.typed_answers import outputs
 from eldgr_dspy.questions import Question
 from eldgr_dspy.refusals import OwnRefusals
@@ -127,21 +130,22 @@ class Sampled(dspy.Module):
             Exception: What the program raised on every sample, or on one where the selector says so; and what the
                 selector raises.
         """
-        given = by_name(self.program, args, inputs)
-        samples = drive(self._batches(given), partial(self._draw, given))
-        calling = self._inputs(given, samples)
+        call = self._call(args, inputs)
+        samples = drive(self._batches(call.inputs), partial(self._draw, call))
+        calling = self._inputs(call.inputs, samples)
         with dspy.context(trace=own_trace()):
             said, trace = self.select(**calling), dspy.settings.trace
-        return self._prediction(calling, said, samples, trace)
+        return self._prediction(call, calling, said, samples, trace)
 
     async def aforward(self, *args: Any, **inputs: Any) -> dspy.Prediction:
         """Do the same as `forward`, with the samples in tasks."""
-        given = by_name(self.program, args, inputs)
-        samples = await adrive(self._batches(given), partial(self._adraw, given))
-        calling = self._inputs(given, samples)
+        call = self._call(args, inputs)
+        taking = in_thread if self.select.type.pooled else at_once  # comparing answers may take long
+        samples = await adrive(self._batches(call.inputs), partial(self._adraw, call), taking)
+        calling = self._inputs(call.inputs, samples)
         with dspy.context(trace=own_trace()):
             said, trace = await self.select.acall(**calling), dspy.settings.trace
-        return self._prediction(calling, said, samples, trace)
+        return await taking(partial(self._prediction, call, calling, said, samples, trace))
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the choices that `save` keeps, and the parameters of program and selector."""
@@ -151,6 +155,9 @@ class Sampled(dspy.Module):
     def _choices(self) -> dict[str, Any]:
         stop = {"posterior": self.stop.threshold} if isinstance(self.stop, Posterior) else self.stop
         return {"n": self.n, "stop": stop, "temperature": self.temperature}
+
+    def _call(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> "_Call":
+        return _Call(by_name(self.program, args, inputs), holds_lm(self.program), outputs(self.program))
 
     # -- sampling -----------------------------------------------------------------------------------------------------
 
@@ -174,45 +181,45 @@ class Sampled(dspy.Module):
         stop = settled_by if self.stop == "settled" else self.stop
         return next_batch(stop, Case(asked, self.select.settings), self.n)
 
-    def _draw(self, given: Mapping[str, Any], numbers: range) -> list[Sample]:
+    def _draw(self, call: "_Call", numbers: range) -> list[Sample]:
         """Draw samples in threads, each in a copy of this context: DSPy's settings, usage and callbacks hold in it."""
-        sample = partial(self._sample, given, holds_lm(self.program))
+        sample = partial(self._sample, call)
         with ThreadPoolExecutor(self.num_threads or len(numbers), "eldgr-sampling") as threads:
             return [one.result() for one in [threads.submit(copy_context().run, sample, one) for one in numbers]]
 
-    async def _adraw(self, given: Mapping[str, Any], numbers: range) -> list[Sample]:
-        places, bound = asyncio.Semaphore(self.num_threads or len(numbers)), holds_lm(self.program)
+    async def _adraw(self, call: "_Call", numbers: range) -> list[Sample]:
+        places = asyncio.Semaphore(self.num_threads or len(numbers))
 
         async def sample(number: int) -> Sample:
             async with places:
-                return await self._asample(given, bound, number)
+                return await self._asample(call, number)
 
         return await asyncio.gather(*map(sample, numbers))
 
-    def _sample(self, given: Mapping[str, Any], bound: bool, number: int) -> Sample:
-        with rollout(self.program, number, self.n, self.temperature, bound=bound) as (program, trace):
+    def _sample(self, call: "_Call", number: int) -> Sample:
+        with rollout(self.program, number, self.n, self.temperature, bound=call.bound) as (program, trace):
             try:
-                said = settled(program(**given), "program", "await it: await sampled.acall(...)")
-                return self._read(said, given, trace)
+                said = settled(program(**call.inputs), "program", "await it: await sampled.acall(...)")
+                return self._read(said, call, trace)
             except Exception as error:  # noqa: BLE001 - the selector says what a failing sample does
                 return Sample(trace, self._noted(error, number))
 
-    async def _asample(self, given: Mapping[str, Any], bound: bool, number: int) -> Sample:
-        with rollout(self.program, number, self.n, self.temperature, bound=bound) as (program, trace):
+    async def _asample(self, call: "_Call", number: int) -> Sample:
+        with rollout(self.program, number, self.n, self.temperature, bound=call.bound) as (program, trace):
             try:
-                return self._read(await awaitable(program)(**given), given, trace)
+                return self._read(await awaitable(program)(**call.inputs), call, trace)
             except Exception as error:  # noqa: BLE001 - as in `_sample`
                 return Sample(trace, self._noted(error, number))
 
-    def _read(self, said: Any, given: Mapping[str, Any], trace: Trace) -> Sample:
+    def _read(self, said: Any, call: "_Call", trace: Trace) -> Sample:
         """Return a sample, if what the program returned can be a candidate."""
         name, field = type(self.program).__name__, self.select.answer_field
         advice = "Name the field that holds the answer: Sampled(program, select=Selector(answer_field=...))."
         prediction = require_prediction(said, name, field, advice)
         candidate = candidate_of(prediction, field)
-        passages = None if gives_evidence(given) else retrieved(self.program, {}, prediction, trace)
+        passages = None if gives_evidence(call.inputs) else retrieved(call.outputs, {}, prediction, trace)
         columns = getattr(self.select.judge, "takes_ballot", False)  # then the selector reads them too
-        to_question("", [candidate], passages, self.select.type, field, **self._options(given), columns=columns)
+        to_question("", [candidate], passages, self.select.type, field, **self._options(call.inputs), columns=columns)
         return Sample(trace, None, prediction, candidate, passages)
 
     def _noted(self, error: Exception, number: int) -> Exception:
@@ -246,12 +253,27 @@ class Sampled(dspy.Module):
         """Return the samples as the selector reads them."""
         return to_question(**calling, task=self.select.type, answer_field=self.select.answer_field)
 
-    def _prediction(self, calling: dict[str, Any], said: Any, samples: list[Sample], roles: Trace) -> dspy.Prediction:
+    def _prediction(
+        self, call: "_Call", calling: dict[str, Any], said: Any, samples: list[Sample], roles: Trace
+    ) -> dspy.Prediction:
         case, field = Case(self._question(calling), self.select.settings), self.select.answer_field
-        values, index = shipped(case, said.toDict(), [one.said for one in samples], outputs(self.program), field)
+        values, index = shipped(case, said.toDict(), [one.said for one in samples], call.outputs, field)
         keep_trace([*(samples[index].trace if index is not None else ()), *(roles or ())])
         failed = [{"sample": at, "error": describe_failure(one.error)} for at, one in enumerate(samples) if one.error]
         return with_completions({**values, "failed_samples": failed}, [one.said for one in samples], index)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of the program in service, and what is looked up of it once a call, not once a sample.
+
+    Attributes:
+        inputs: By name. bound: whether the program has LMs of its own. outputs: the output fields of its predictors.
+    """
+
+    inputs: dict[str, Any]
+    bound: bool
+    outputs: dict[str, Any]
 
 
 def _require_settling(select: Selector) -> None:

@@ -1,7 +1,7 @@
 """Samples of a program: what a selector is given of them, and what is returned with its decision."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_origin
 
@@ -13,7 +13,7 @@ from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.rollouts import Trace
-from eldgr_dspy.programs.typed_answers import as_candidate, as_declared, outputs
+from eldgr_dspy.programs.typed_answers import as_candidate, as_declared
 from eldgr_dspy.words import Role
 
 _EVIDENCE = ("evidence", "context", "passages")
@@ -94,20 +94,20 @@ def candidate_of(said: dspy.Prediction, field: str) -> dict[str, Any]:
 
 
 def retrieved(
-    program: dspy.Module, given: Mapping[str, Any], said: dspy.Prediction, trace: Trace, field: str | None = None
+    written: Container[str], given: Mapping[str, Any], said: dspy.Prediction, trace: Trace, field: str | None = None
 ) -> tuple[Passage, ...] | None:
     """Return the passages of a sample: among its inputs, in its prediction, or else what its predictors were given.
 
     What an LM wrote is not evidence: a field that a predictor writes, or a passage that is a predictor's output.
 
     Args:
-        program: The program. given: its inputs. said: its prediction. trace: the calls of its predictors.
+        written: The names of the fields that the program's predictors write.
+        given: The inputs of the program. said: its prediction. trace: the calls of its predictors.
         field: The name of the passages; None looks for evidence, context and passages.
 
     Returns:
         The passages, each once; None if nothing has such a name.
     """
-    written = outputs(program)
     names = [name for name in ((field,) if field else _EVIDENCE) if name not in written]
     for place in (given, said):
         for name in names:

@@ -5,7 +5,7 @@ A parameter is kept by `save` even if the selector is nested in a user's program
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from dspy.predict.parameter import Parameter
@@ -14,7 +14,8 @@ from dspy.primitives.base_module import BaseModule
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.words import ASKING_NOBODY, ROLES, Role, Task
+from eldgr_dspy.questions import require_hashes
+from eldgr_dspy.words import ASKING_NOBODY, ROLES, Consulted, Role, Task
 
 CHOICES = "choices"
 """The name under which choices are saved."""
@@ -22,10 +23,10 @@ CHOICES = "choices"
 _RETRIEVAL: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(ASKING_NOBODY, ()),
     "judge": ("judge",),
-    **dict.fromkeys(("eldgr", "eldgr_certified", "near"), ("judge", "repairer")),
+    **dict.fromkeys(("eldgr", "eldgr_certified", "support", "near"), ("judge", "repairer")),
 }
 _ARITHMETIC: Mapping[str, tuple[Role, ...]] = {
-    **dict.fromkeys(("eldgr", "eldgr_certified"), ("deriver",)),
+    **dict.fromkeys(("eldgr", "eldgr_certified", "support"), ("deriver",)),
     "near": ("judge", "deriver"),
 }
 _ASKED: Mapping[Task, Mapping[str, tuple[Role, ...]]] = {
@@ -37,10 +38,29 @@ _ASKED: Mapping[Task, Mapping[str, tuple[Role, ...]]] = {
 
 def is_asked(parameter: str, rule: str, kind: AnswerType) -> bool:
     """Return whether a parameter of a selector belongs to a role that the rule may ask of the type, or to no role."""
-    asked = _ASKED[kind.task].get(rule.partition("(")[0], ROLES)
+    asked = roles_of(rule, kind)
     return not any(
         parameter == role or parameter.startswith((f"{role}.", f"{role}[")) for role in ROLES if role not in asked
     )
+
+
+def asked_after(
+    name: Consulted, rule: str, kind: AnswerType, heard: Container[str], *, certifies: bool
+) -> list[Consulted]:
+    """Return who may still be asked under a rule after this one, given who was heard.
+
+    EL-DGR asks in the order of the table; `near(K)` and a rule of one's own may ask a role after any other. Where a
+    consulted certificate `certifies`, a repair is put to it.
+    """
+    roles, free = roles_of(rule, kind), rule.startswith("near(") or rule not in _ASKED[kind.task]
+    later = roles if free or name not in roles else roles[roles.index(name) :]
+    left: list[Consulted] = [role for role in later if role != name and role not in heard]
+    return [*left, "repair_certificate"] if certifies and "repairer" in (name, *left) else left
+
+
+def roles_of(rule: str, kind: AnswerType) -> tuple[Role, ...]:
+    """Return the roles that a rule may ask in a question of this type; one of one's own may ask any."""
+    return _ASKED[kind.task].get(rule.partition("(")[0], ROLES)
 
 
 class SavedChoices(Parameter):
@@ -69,6 +89,7 @@ class SavedChoices(Parameter):
         """
         if not isinstance(state, Mapping):
             raise ArgumentError(f"The saved choices of a {self.of} must be a mapping; got {state!r:.80}. Save it anew.")
+        require_hashes(state)
         changed = differences(state, self.dump_state())
         if changed:
             listed = "\n".join(f"  {line}" for line in changed)

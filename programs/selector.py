@@ -16,16 +16,17 @@ from eldgr_dspy.certifying import certificates_in, certifying, inputs_of, is_wit
 from eldgr_dspy.consultations import Abstention, Heard, Reply
 from eldgr_dspy.decision import Decision, Rule, adrive, drive
 from eldgr_dspy.named_objects import source_of
-from eldgr_dspy.programs.calls import Calls, OnFailure, require_timeout
+from eldgr_dspy.programs.calls import SCORER, Calls, OnFailure, require_timeout, role_timeouts_of
 from eldgr_dspy.programs.certifier import Certifier
-from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask
+from eldgr_dspy.programs.consulting import FAILURES, Said
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.inputs import declared_type, to_question
 from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
+from eldgr_dspy.programs.repeated_deriver import RepeatedDeriver
 from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
-from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, is_asked, require_choices
+from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, asked_after, is_asked, require_choices
 from eldgr_dspy.programs.scoring.candidates import (
     CandidateScores,
     Scorers,
@@ -33,12 +34,12 @@ from eldgr_dspy.programs.scoring.candidates import (
     reasonings_of,
     score_candidates,
 )
+from eldgr_dspy.programs.threads import at_once, in_thread
 from eldgr_dspy.questions import Settings, require_one_of
-from eldgr_dspy.refusals import REFUSALS, OwnRefusals, refusals_of
+from eldgr_dspy.refusals import REFUSALS, OwnRefusals
 from eldgr_dspy.replies import read_reply, require_reply
-from eldgr_dspy.rules import is_own, rule_given
+from eldgr_dspy.rules import finds, is_own, rule_given, rule_named
 from eldgr_dspy.words import (
-    REPLIES,
     Consult,
     Consulted,
     Homogeneous,
@@ -71,11 +72,9 @@ class Selector(dspy.Module):
 
     The roles are public attributes, each a module that may have its own LM (`select.judge.set_lm(lm)`), be compiled, or
     be replaced by any module with the same inputs and outputs. They are unbound: a role without its own LM uses that of
-    `dspy.configure` or `dspy.context`. Replies are read by the adapter of the settings if there is one, else as
-    `replies` says; `StrictStreamListener` of `eldgr_dspy.programs.engines.strict` hears them in a stream. Only roles
-    that the rule may ask in the selector's own task are predictors to an optimizer. `save` keeps prompts,
-    demonstrations and the choices that decide; give the constructor the same arguments before `load`, which refuses
-    others.
+    `dspy.configure` or `dspy.context`. `StrictStreamListener` of `eldgr_dspy.programs.engines.strict` streams replies.
+    Only roles that the rule may ask in the selector's own task are predictors to an optimizer. `save` keeps prompts,
+    demonstrations and the choices that decide; `load` refuses them for a selector with other arguments.
 
     Attributes:
         judge: (question, evidence, candidates) -> assessments, preferred, judge_rationale.
@@ -102,6 +101,7 @@ class Selector(dspy.Module):
         on_error: OnError = "abstain",
         on_failure: OnFailure = "raise",
         timeout: float | None = None,
+        role_timeouts: Mapping[str, float] | None = None,
         replies: Replies = "strict",
         uncertified: Uncertified = "consensus",
         answer_field: str = "answer",
@@ -123,45 +123,43 @@ class Selector(dspy.Module):
             on_failure: What happens if a call does not come through (no connection, refused, too late): `raise`, or
                 `abstain` (the role abstains, the rule continues, and `failures` says why). A certificate whose call
                 failed is inapplicable: it neither certifies nor lets anything override.
-            timeout: Seconds that all calls about one question may take together; a later one is a failure.
+            timeout: Seconds that all calls about one question may take together; a later one is a failure, and `math`
+                answers not compared by then differ. If failures abstain, each may take an equal share of what is left,
+                so that those after it can be asked.
+            role_timeouts: Seconds by name for a role, `certificate`, `repair_certificate` or `scorer`, instead of that.
             replies: How replies are read: `strict` (one JSON object of exactly the fields) or `lenient` (see
                 `eldgr_dspy.programs.engines.lenient`). An adapter of the settings comes first.
             uncertified: What ships if the decision is not certified: `consensus` (the rule's answer) or `abstain`
                 (None). An answer to which no certificate applies ships. Branch and decision are the same.
             answer_field: The field of the candidates that holds the answer; the prediction has it too.
-            scorers: Who scores the candidates' reasoning once the answer is decided: an object with `score`, and
-                perhaps `ascore`, which takes a list of `Reasoning` and returns a `StepTable` for each; or several.
-                Their scores change the ranking inside a stratum, and never what ships. The first of several ranks. They
-                are called from as many threads as the selector is.
+            scorers: Score the candidates' reasoning once the answer is decided: an object with `score`, and perhaps
+                `ascore`, which takes a list of `Reasoning` and returns a `StepTable` for each; or several, of which the
+                first ranks. Scores change the ranking inside a stratum, and never what ships.
 
         Raises:
             ArgumentError: naming the argument and the values that are known.
         """
         super().__init__()
-        require_one_of("on_error", on_error, get_args(OnError))
-        require_one_of("on_failure", on_failure, get_args(OnFailure))
-        require_one_of("replies", replies, REPLIES)
-        require_one_of("uncertified", uncertified, get_args(Uncertified))
+        words = {"on_error": (on_error, OnError), "on_failure": (on_failure, OnFailure), "replies": (replies, Replies)}
+        for name, (word, known) in {**words, "uncertified": (uncertified, Uncertified)}.items():
+            require_one_of(name, word, get_args(known))
         require_answer_field(answer_field)
         require_timeout(timeout)
+        self.role_timeouts = role_timeouts_of(role_timeouts)
         self._declared = declared_type(task, answer)
         self.task: Task = self._declared.name
-        self.rule, self._steps = rule_given(rule)
-        given: Any = certificate
-        named = refusals_of(refusals)
+        self.rule, steps = rule_given(rule)
+        self._unnamed = None if finds(self.rule, steps) else steps  # a pickle holds a rule that its name finds as that
         declared = self.type if self.type.is_own or answer is not None else None
-        self.settings = Settings(given, derivation, consult, homogeneous, preference, named, refusal, declared)
-        self.on_error: OnError = on_error
-        self.on_failure: OnFailure = on_failure
-        self.timeout = timeout
-        self.replies: Replies = replies
-        self.uncertified: Uncertified = uncertified
-        self.answer_field = answer_field
+        given: Any = (certificate, derivation, consult, homogeneous, preference, refusals, refusal, declared)
+        self.settings = Settings(*given)
+        self.on_error, self.on_failure, self.replies, self.uncertified = on_error, on_failure, replies, uncertified
+        self.timeout, self.answer_field = timeout, answer_field
         self.scorers = Scorers(scorers)
         own = self.settings.own
         self.certifier: dspy.Module | None = Certifier(own) if own is not None and own.consulted else None
         self.judge: dspy.Module = Judge()
-        self.deriver: dspy.Module = Deriver()
+        self.deriver: dspy.Module = RepeatedDeriver() if derivation == "agreed" else Deriver()
         self.repairer: dspy.Module = Repairer()
 
     @classmethod
@@ -211,13 +209,13 @@ class Selector(dspy.Module):
             dspy.AdapterParseError, ReplyError: if a reply is not what was asked for, and `on_error` is `raise`.
             Exception: what a scorer raises, if `on_error` is `raise`.
         """
-        case = self._case(question, candidates, evidence, task, options)
-        calls = Calls(self.on_failure, self.timeout)
+        calls = Calls(self.on_failure, self.timeout, self.role_timeouts, len(self.scorers))
+        case = self._case(calls, self._kind(task), question, candidates, evidence, options)
         heard: dict[Consulted, Heard] = {}
 
         def consult(name: Consulted) -> Heard:
             with self.reading():
-                said = calls.make(name, partial(ask, *self.asking(case, name, heard)))
+                said = calls.ask(name, *self.asking(case, name, heard))
             heard[name] = self.heard(name, said, case, calls)
             return heard[name]
 
@@ -231,19 +229,20 @@ class Selector(dspy.Module):
         self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None, options: Any = ()
     ) -> dspy.Prediction:
         """Do the same as `forward`, awaiting the roles."""
-        case = self._case(question, candidates, evidence, task, options)
-        calls = Calls(self.on_failure, self.timeout)
+        calls, kind = Calls(self.on_failure, self.timeout, self.role_timeouts, len(self.scorers)), self._kind(task)
+        taking = in_thread if kind.pooled else at_once  # comparing answers may take long
+        case = await taking(partial(self._case, calls, kind, question, candidates, evidence, options))
         heard: dict[Consulted, Heard] = {}
 
         async def consult(name: Consulted) -> Heard:
             with self.reading():
-                said = await calls.amake(name, partial(aask, *self.asking(case, name, heard)))
+                said = await calls.aask(name, *self.asking(case, name, heard))
             heard[name] = self.heard(name, said, case, calls)
             return heard[name]
 
-        choice = await adrive(certifying(self.rule_on(case))(case), consult)
+        choice = await adrive(certifying(self.rule_on(case))(case), consult, taking)
         replies = replies_in(heard)
-        decision, texts = case.record(choice, replies), self._texts(case, evidence)
+        decision, texts = await taking(partial(case.record, choice, replies)), self._texts(case, evidence)
         scores = [await self._ascore(scorer, texts, calls) for scorer in self.scorers]
         return self._prediction(case, decision, replies, scores, calls)
 
@@ -260,10 +259,7 @@ class Selector(dspy.Module):
         """
         require_choices()
         parameters = [pair for pair in super().named_parameters() if is_asked(pair[0], self.rule, self.type)]
-        return [
-            (CHOICES, SavedChoices("Selector", self.choices)),
-            *parameters,
-        ]  # first, so that loading compares them first
+        return [(CHOICES, SavedChoices("Selector", self.choices)), *parameters]  # loading compares the first first
 
     def set_lm(self, lm: Any) -> None:
         """Set the LM of every role, asked or not, and of a certificate that is a DSPy module."""
@@ -274,17 +270,19 @@ class Selector(dspy.Module):
     def choices(self) -> dict[str, Any]:
         """Return by name what decides what ships, and what `save` keeps: neither prompts nor LMs nor the timeout."""
         names = ("task", "rule", "on_error", "on_failure", "replies", "uncertified", "answer_field")
-        source: dict[str, Any] = {"rule_source": source_of(self._steps)} if is_own(self.rule) else {}
+        rule = self._unnamed or rule_named(self.rule)
+        source: dict[str, Any] = {"rule_source": source_of(rule)} if is_own(self.rule) else {}
         return {**{name: getattr(self, name) for name in names}, **source, **self.settings.to_json()}
 
     def rule_on(self, case: Case) -> Rule:
         """Return the selector's rule on a case."""
-        return self._steps if is_own(self.rule) else case.rule(self.rule)
+        return self._unnamed or case.rule(self.rule)
 
-    def asking(self, case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> tuple[Any, dict[str, object]]:
-        """Return the module that is asked, a role's or the certifier, and what it is told."""
+    def asking(self, case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> tuple[Any, Any, list[Consulted]]:
+        """Return the module that is asked, a role's or the certifier, what it is told, and who may be asked after."""
         module = getattr(self, name) if is_role(name) else self.certifier
-        return module, inputs_of(case, name, heard, module)
+        later = asked_after(name, self.rule, case.type, heard, certifies=self.certifier is not None)
+        return module, inputs_of(case, name, heard, module), later
 
     def reading(self) -> AbstractContextManager[Any]:
         """Read replies in the block as `replies` says, unless the settings have an adapter."""
@@ -308,23 +306,25 @@ class Selector(dspy.Module):
         read = require_reply if self.on_error == "raise" else read_reply
         return read(name, said.content, case.question.answers, len(case.question.passages))
 
-    def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None, options: Any) -> Case:
-        kind = self.type if task in (None, self.type.name) else answer_type(task)
-        read = partial(to_question, columns=getattr(self.judge, "takes_ballot", False))
-        return Case(read(question, candidates, evidence, kind, self.answer_field, options), self.settings)
+    def _kind(self, task: Task | None) -> AnswerType:
+        return self.type if task in (None, self.type.name) else answer_type(task)
+
+    def _case(self, calls: Calls, kind: AnswerType, question: str, pool: Any, evidence: Any, options: Any) -> Case:
+        read = partial(to_question, columns=getattr(self.judge, "takes_ballot", False), comparisons=calls.comparisons)
+        return Case(read(question, pool, evidence, kind, self.answer_field, options), self.settings)
 
     def _texts(self, case: Case, evidence: Any) -> "Sequence[Reasoning]":
         return reasonings_of(case.question, corpus=evidence is not None) if self.scorers else ()
 
     def _score(self, scorer: "Scorer", texts: "Sequence[Reasoning]", calls: Calls) -> CandidateScores:
         try:
-            return calls.within("scorer", partial(score_candidates, scorer, texts))
+            return calls.within(SCORER, lambda one: score_candidates(one, texts), scorer)
         except Exception as error:  # noqa: BLE001 - the answer is decided, and no scorer may change that
             return self._unscored(error, len(texts))
 
     async def _ascore(self, scorer: "Scorer", texts: "Sequence[Reasoning]", calls: Calls) -> CandidateScores:
         try:
-            return await calls.awithin("scorer", partial(ascore_candidates, scorer, texts))
+            return await calls.awithin(SCORER, lambda one: ascore_candidates(one, texts), scorer)
         except Exception as error:  # noqa: BLE001 - as in `_score`
             return self._unscored(error, len(texts))
 
@@ -342,7 +342,8 @@ class Selector(dspy.Module):
         calls: Calls,
     ) -> dspy.Prediction:
         answer = None if self.uncertified == "abstain" and is_withheld(case, decision) else decision.answer
-        values = {**plain(decision), "failures": calls.failures, "votes": case.votes()}
+        asked = [role for role in decision.consulted if role not in calls.unasked]
+        values = {**plain(decision), "consulted": asked, "failures": calls.failures, "votes": case.votes()}
         values |= {"answer": answer, self.answer_field: answer}
         if scored:
             values |= {"ranking": [*case.ranking(replies, scored[0].rewards)], "scores": self.scorers.shown(scored)}

@@ -10,6 +10,7 @@ from pydantic_core import to_jsonable_python
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.numbers import parse_number
+from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.structured import Structured
 
 
@@ -57,8 +58,7 @@ def _plain(value: Any) -> Any:
 def outputs(program: dspy.Module) -> dict[str, Any]:
     """Return the output fields of the program's predictors with their types; of one name, the last predictor's."""
     found: dict[str, Any] = {}
-    parts: list[tuple[str, Any]] = [*program.named_sub_modules(dspy.Predict)]
-    for _, part in parts:
+    for _, part in sub_modules(program, dspy.Predict):
         found |= {name: field.annotation for name, field in part.signature.output_fields.items()}
     return found
 

@@ -1,9 +1,9 @@
 """What a completion says, its thinking and its answer apart.
 
-A reasoning model thinks between `<think>` and `</think>`, or in a message's field `reasoning_content` or `thinking`.
-Its thinking has steps, as its answer has, but a draft in there is not the answer. So the answer is read after the end
-of the thinking, and thinking that never ends has none. Some chat templates put the opening tag at the end of the
-prompt; such a completion begins inside the thinking.
+A reasoning model thinks between tags (`eldgr_dspy.thinking`), or in a message's field `reasoning_content` or
+`thinking`. Its thinking has steps, as its answer has, but a draft in there is not the answer. So the answer is read
+after the end of the thinking, and thinking that never ends has none. Some chat templates put the opening tag at the end
+of the prompt; such a completion begins inside the thinking.
 """
 
 import re
@@ -13,6 +13,7 @@ from itertools import pairwise, zip_longest
 from typing import Any, Final
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.thinking import find_thinking
 
 Message = Mapping[str, object]
 Completion = str | Sequence[Message]
@@ -20,10 +21,7 @@ Completion = str | Sequence[Message]
 THINKING: Final = ("reasoning_content", "thinking")
 """The fields of a message that hold thinking."""
 
-_OPEN = re.compile(r"<think(?:ing)?>")
-_CLOSE = re.compile(r"</think(?:ing)?>")
-_TAG = re.compile(r"</?think(?:ing)?>")
-_OPEN_AT_THE_END = re.compile(r"<think(?:ing)?>\s*\Z")
+_PROMPT_END = 200  # characters; no tag is longer
 _BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)")
 
 
@@ -59,7 +57,7 @@ class Output:
     Attributes:
         whole: The text, with the tags around its thinking.
         reasoning: The same without tags: what is split into steps.
-        final: The text after the thinking: what is read for the answer. Empty if the thinking does not end.
+        final: The text outside of the thinking: what is read for the answer. Empty if the thinking does not end.
     """
 
     whole: str
@@ -87,7 +85,7 @@ def outputs_of(
 
 def _output(at: int, completion: object, rendered: bool, prompt: object) -> Output:
     if isinstance(completion, str):
-        return _read(completion, inside=isinstance(prompt, str) and _OPEN_AT_THE_END.search(prompt) is not None)
+        return _read(completion, inside=isinstance(prompt, str) and _opens(prompt))
     messages: list[Any] = list(completion) if isinstance(completion, Sequence) else [None]
     if not all(isinstance(message, Mapping) for message in messages):
         raise ArgumentError(
@@ -111,16 +109,15 @@ def _message(message: Message, rendered: bool) -> Output:
 
 def _read(whole: str, *, inside: bool) -> Output:
     """Return a text that begins inside the thinking, or outside of it."""
-    tags = list(_TAG.finditer(whole))
-    ends = [tag.end() for tag in tags if _CLOSE.fullmatch(tag.group())]
-    after = ends[-1] if ends else 0
-    unended = _OPEN.search(whole, after) is not None or (inside and not ends)
+    tags, parts, unclosed = find_thinking(whole, inside=inside)
+    start = parts[0][0] if parts else len(whole) * bool(tags)
+    final = "" if unclosed else whole[start:]
     if not tags:
-        return Output(whole, Excerpt.of([(whole, 0)]), "" if unended else whole)
-    edges = [0, *(edge for tag in tags for edge in tag.span()), len(whole)]
+        return Output(whole, Excerpt.of([(whole, 0)]), final)
+    edges = [0, *(edge for tag in tags for edge in tag), len(whole)]
     between = [(start, whole[start:end]) for start, end in zip(edges[::2], edges[1::2], strict=True)]
     pieces = [(text.strip(), start + len(text) - len(text.lstrip())) for start, text in between if text.strip()]
-    return Output(whole, _set_apart(pieces), "" if unended else whole[after:])
+    return Output(whole, _set_apart(pieces), final)
 
 
 def _set_apart(pieces: Sequence[tuple[str, int]]) -> Excerpt:
@@ -166,7 +163,14 @@ def _opens_thinking(trainer: Any) -> bool:
     shown: Any = tokenizer.apply_chat_template(
         asked, chat_template=template, add_generation_prompt=True, tokenize=False, **settings
     )
-    return _OPEN_AT_THE_END.search(shown) is not None
+    return _opens(shown)
+
+
+def _opens(prompt: str) -> bool:
+    """Whether a prompt ends with a tag that opens the thinking."""
+    end = prompt[-_PROMPT_END:]
+    tags, _, unclosed = find_thinking(end)
+    return unclosed and not end[tags[-1][1] :].strip()
 
 
 def _text(message: Message, name: str) -> str:

@@ -19,7 +19,7 @@ from eldgr_dspy.showing import shown
 from eldgr_dspy.system import refusal
 from eldgr_dspy.training.curves import learning_curve
 from eldgr_dspy.training.plain_yaml import require_plain
-from eldgr_dspy.training.recipe import RewardArguments, first_rows, recipe_path, rewards_of
+from eldgr_dspy.training.recipe import NAMES, RewardArguments, first_rows, recipe_path, rewards_of
 from eldgr_dspy.training.rewards import Reward, weights_of
 from eldgr_dspy.training.same_recipe import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.trainer import confidence_trainer
@@ -60,12 +60,19 @@ def parsed(arguments: Sequence[str]) -> Recipe:
     trl = _trl()
     groups = (RewardArguments, trl.ScriptArguments, trl.GRPOConfig, trl.ModelConfig, trl.DatasetMixtureConfig)
     try:
-        return Recipe(*trl.TrlParser(groups).parse_args_and_config(given))
+        recipe = Recipe(*trl.TrlParser(groups).parse_args_and_config(given))
     except (ValueError, TypeError) as error:
         raise ArgumentError(
             f"The recipe cannot be read ({brief(error)}); its fields are those of RewardArguments here, and of TRL's "
             f"GRPOConfig, ModelConfig and ScriptArguments.{_meant(str(error), groups)}"
         ) from error
+    typed = {argument.removeprefix("--rewards=") for argument in given}
+    if unnamed := [name for name in recipe.rewards.rewards if name not in NAMES and name not in typed]:
+        raise ArgumentError(
+            f"rewards has {unnamed[0]!r:.80}, and a recipe imports nothing. Give all rewards on the command line: "
+            f"--rewards {' '.join(map(str, recipe.rewards.rewards)):.200}"
+        )
+    return recipe
 
 
 def train(recipe: Recipe) -> Any:

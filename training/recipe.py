@@ -6,10 +6,8 @@ arguments, so that vLLM, DeepSpeed, FSDP and whatever TRL adds need no line of o
 
 import json
 import os
-import sys
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -17,6 +15,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Retriever
 from eldgr_dspy.channels.rewards import PAPER, TAU, Weighting
 from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.cross_encoder import Precision
@@ -43,7 +42,8 @@ class RewardArguments:
     """The fields of a recipe that are ours.
 
     Attributes:
-        rewards: Names of rewards, of `NAMES` or dotted; `reward_weights` of TRL has their weights.
+        rewards: Names of rewards, of `NAMES` or dotted; `reward_weights` of TRL has their weights. A file of a recipe
+            imports nothing, so dotted names must be on the command line.
         nli: The NLI model, a name or a folder; None takes that of `ELDGR_NLI`, or else the paper's.
         reading: How f is made of three probabilities.
         corpus: A file of passages that all steps are compared with, JSON lines or Parquet with `text` and perhaps
@@ -155,7 +155,7 @@ def _reward(name: str, arguments: RewardArguments) -> Any:
     if name == "prm":
         return process_reward(_nli(arguments), on_error=_any(arguments.on_error))
     plain = {"orm": orm, "format": format, "eldgr_rank": eldgr_rank}
-    return plain[name] if name in plain else _imported(name)
+    return plain[name] if name in plain else _own(name)
 
 
 def _steps(arguments: RewardArguments) -> StepReward:
@@ -206,15 +206,12 @@ def _passages(path: Path, where: str, record: Any) -> Sequence[Passage]:
         raise ArgumentError(f"{path}, {where}: {error}") from error
 
 
-def _imported(name: str) -> Any:
+def _own(name: str) -> Any:
     module, _, attribute = name.rpartition(".")
     try:
-        sys.path.insert(0, str(Path.cwd()))  # for a user's own reward, as under `trl grpo`
-        return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+        return object_named(f"{module}:{attribute}", "rewards", "my_rewards:mine")
+    except ArgumentError as error:
         raise ArgumentError(
             f"rewards must have names of {', '.join(NAMES)}, or dotted names of other rewards; got {name!r:.80}, which "
-            f"cannot be imported ({error})."
+            f"cannot be imported ({error})"
         ) from error
-    finally:
-        sys.path.pop(0)

@@ -3,7 +3,7 @@
 Types of your own have names too. A name is looked up and never imported: only `load_type` runs a user's code.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 from eldgr_dspy.answer_types.base import AnswerType, StatedType, Way
@@ -12,7 +12,6 @@ from eldgr_dspy.answer_types.free_text import FreeText
 from eldgr_dspy.answer_types.math import Math
 from eldgr_dspy.answer_types.number import ANumber
 from eldgr_dspy.answer_types.short import ShortText
-from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import name_of, object_named
 from eldgr_dspy.words import Task
@@ -106,21 +105,25 @@ def _known(kind: AnswerType, loaded_as: Task | None) -> AnswerType:
     return kind
 
 
-def same_type(stated: Mapping[str, Any]) -> AnswerType:
-    """Return the answer type of your own that a file states, found by its name.
+def found_by_name(kind: AnswerType) -> tuple[Callable[[str], AnswerType], tuple[str]] | None:
+    """Return how the same value is found again: what a pickle holds of it. None for one that no name finds."""
+    if kind.loaded_as:
+        return load_type, (kind.loaded_as,)
+    return (_built_in, (kind.name,)) if BUILT_IN.get(kind.name) is kind else None
 
-    Raises:
-        ArgumentError: It cannot be found, or has been changed since.
-    """
-    found = load_type(stated.get("loaded_as", stated.get("name")))
-    if changed := differences(dict(stated), found.to_json()):
-        raise ArgumentError(f"answer={found.name!r} has been changed since: {'; '.join(changed)}. Undo the change.")
-    return found
+
+def _built_in(name: Task) -> AnswerType:
+    return BUILT_IN[name]
 
 
 def remember_type(name: Task, way: Way, scores: Sequence[str]) -> None:
     """Let `shown_type` know a type of which finished figures state how it is shown; nothing is imported."""
     _STATED[name] = StatedType(name, way, scores)
+
+
+def readable_type(name: Task) -> AnswerType:
+    """Return the type of a row: one that is known, else as finished figures have stated it, to be shown alone."""
+    return _STATED[name] if name in _STATED and not (_OWN.get(name) or name in BUILT_IN) else answer_type(name)
 
 
 def shown_type(name: Task) -> AnswerType:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
+from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
 from eldgr_dspy.certificates import Certificate, Evidence, Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import source_of
@@ -71,6 +72,11 @@ class Asked(Protocol):
         """The options to choose from; empty for a type that has none."""
         ...
 
+    @property
+    def comparisons(self) -> Comparisons | None:
+        """What a run recorded of comparing the answers, and until when they may be compared; None for a new start."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
@@ -101,6 +107,7 @@ class AnswerType(ABC):
         needs_options: Whether a question must have options.
         gives_up: The laws that do not hold for the type, by their names in `eldgr_dspy.laws` and its `of_types`.
         example_options: Options under which the laws are tried, for a type that needs options.
+        comparisons: Those of the question that the type is for, if it compares answers within a limit of time.
     """
 
     name: Task = ""
@@ -112,6 +119,7 @@ class AnswerType(ABC):
     needs_options: ClassVar[bool] = False
     gives_up: tuple[str, ...] = ()
     example_options: ClassVar[tuple[str, ...]] = ()
+    comparisons: Comparisons | None = None
 
     def of(self, question: Asked) -> "AnswerType":
         """Return the type as it reads the answers of one question.
@@ -153,10 +161,7 @@ class AnswerType(ABC):
             return AnswerClass(
                 "json:" + answer.key(lambda leaf: leaf if (of := self.class_of(leaf)) is None else of.key)
             )
-        class_ = self.read(answer)
-        if class_ is not None and not isinstance(class_, AnswerClass):
-            raise ArgumentError(f"{self.name}.read({answer!r:.60}) must be an AnswerClass or None; got {class_!r:.60}.")
-        return class_
+        return a_class(self.read(answer), lambda: f"{self.name}.read({answer!r:.60})")
 
     def grouping(self, answers: Sequence[str | None]) -> Grouping:
         """Return the answers of a pool in classes: by default each answer's own class, whatever the pool."""
@@ -186,6 +191,11 @@ class AnswerType(ABC):
     def unmarked(self, text: str) -> tuple[str, Form]:
         """Return the answer of a text that marks none, and the form that says how it was guessed."""
         return text.strip(), "whole"
+
+    def __reduce__(self) -> Any:
+        from eldgr_dspy.answer_types import found_by_name
+
+        return found_by_name(self) or super().__reduce__()
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> "AnswerType":
         return self  # a value; DSPy copies modules with all that they hold
@@ -244,6 +254,28 @@ class StatedType(AnswerType):
         raise ArgumentError(f"The answer type {self.name!r} must be loaded to score an answer. Give --answer NAME.")
 
 
+def for_question(kind: AnswerType, question: Asked) -> AnswerType:
+    """Return the type as it reads the answers of one question; raise an ArgumentError if `of` returns another thing."""
+    found: object = kind.of(question)
+    if not isinstance(found, AnswerType):
+        raise ArgumentError(f"{kind.name}.of(question) must return an AnswerType; got {found!r:.60}. Return self.")
+    return found
+
+
+def a_class(value: object, what: Callable[[], str]) -> AnswerClass | None:
+    """Return the class of an answer, or raise an ArgumentError that names what returned another thing."""
+    if value is None or (isinstance(value, AnswerClass) and type(value.key) is str):
+        return value
+    raise ArgumentError(f"{what()} must be an AnswerClass or None, and its key text; got {value!r:.60}.")
+
+
+def a_score(value: object, what: Callable[[], str]) -> Score:
+    """Return the score of an answer, or raise an ArgumentError that names what returned another thing."""
+    if isinstance(value, Score) and is_truth(value.em) and isinstance(value.f1, float | int | None):
+        return value
+    raise ArgumentError(f"{what()} must be a Score, of True or False and a number or None; got {value!r:.60}.")
+
+
 def is_truth(value: object) -> bool:
     """Return whether a value is True or False, or one of numpy's, which has both under either of two names."""
     return type(value).__name__ in ("bool", "bool_")
@@ -258,6 +290,8 @@ def truth(value: object, what: Callable[[], str]) -> bool:
 
 def require_options(kind: AnswerType, options: Sequence[str]) -> None:
     """Raise an ArgumentError unless there are options if, and only if, the type needs them; and no two are the same."""
+    if isinstance(kind, StatedType):
+        return
     if kind.needs_options and len(options) < 2:
         raise ArgumentError(f"options must be two or more for the answer type {kind.name!r}; got {[*options]!r:.80}.")
     if options and not kind.needs_options:

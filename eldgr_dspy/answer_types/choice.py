@@ -8,18 +8,38 @@ import re
 from collections.abc import Sequence
 from itertools import chain, repeat
 from string import ascii_uppercase
+from unicodedata import normalize
 
 from eldgr_dspy.answer_types.base import AnswerType, Asked, Certifying, require_gold, require_options
 from eldgr_dspy.certificates import Certificate, Evidence, Passage, certify
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.text_keys import AnswerClass, short_class, text_key
-from eldgr_dspy.words import Policy
+from eldgr_dspy.words import Form, Policy
 
 OPTIONS_BELOW = "\nOptions:\n"
 """What stands between a question and its options where roles see it."""
 
-_LETTER = re.compile(r"(?i:(?:option|choice|answer)\s++)?[(\[]?([A-Za-z])[)\]]?[.:)]?")
-_LETTERED = re.compile(r"[(\[]?([A-Za-z])(?:[)\]][.:]?|[.:])\s++(?=\S)")
+_NAMED = (
+    r"(?i:(?:it\ is|it's)\ )?(?i:(?:the\ )?(?:(?:correct|right|best|final)\ )?(?:option|choice|answer)(?:\ is|:)?\ )?"
+)
+_LETTER = re.compile(
+    rf"""{_NAMED}[(\[]?(?P<letter>[A-Za-z])[)\]]?
+    (?: [.:)]? \Z
+      | [)\]]?[.:,]?\s(?i:because|since|as|for|due|which|given|so|is\ (?:the\ )?(?:correct|right|best|answer))\b
+      | (?: [)\]][.:]? | [.:,)] | \s[-–—] | (?=\s) ) \s*+ (?P<text>.+) )""",
+    re.VERBOSE | re.DOTALL,
+)
+# What says in a sentence which option is meant.
+_SAID = re.compile(
+    r"""\b(?: (?i:(?:option|choice|answer)\ [(\[*]*+) ([A-Z])\b [)\]*]*+
+            (?i:\ (?:is|would\ be)\ (?:the\ )?(?:most\ )?(?:correct|right|best|appropriate|likely|answer))
+      | ([A-Z])[)\]*]*+\ (?i:is\ (?:the\ )?(?:correct|right|best))\b
+      | (?i:I(?:\ would|'d|\ will|'ll)?\ (?:choose|pick|select|go\ with|answer|say)\ (?:option\ )?[(\[*]*+) ([A-Z])\b )
+      | (?i:my\ (?:choice|pick)\ is\ (?:option\ )?[(\[*]*+) ([A-Z])\b
+      | (?:答案|选) [是为]?\ ?[:：]?\ ?([A-Z])(?![A-Za-z])""",
+    re.VERBOSE,
+)
+_LINE = re.compile(r"[\s*_`#>]*+[(\[]?[A-Z](?:[)\].:*_`]++(?:\s[^\n]*+)?)?\s*+")
 _ABOUT_OTHERS = frozenset(
     map(text_key, ("none", "none of the above", "none of these", "all of the above", "all of these", "both", "neither"))
 )
@@ -68,14 +88,24 @@ class Choice(AnswerType):
         by_text = self._by_text(answer)
         if by_text is not None:
             return by_text
-        stripped = strip_answer(answer)
-        if letter := _LETTER.fullmatch(stripped):
-            return self._by_letter(letter[1])
-        lettered = _LETTERED.match(stripped)
-        if lettered is None:
+        found = _LETTER.match(strip_answer(normalize("NFKC", answer).replace("*", "")))
+        if found is None:
             return None
-        by_letter = self._by_letter(lettered[1])
-        return by_letter if by_letter == self._by_text(stripped[lettered.end() :]) else None
+        place = ascii_uppercase.index(found["letter"].upper())
+        if place >= len(self.options):
+            return None
+        own = re.match(
+            rf"{re.escape(self.options[place])}(?:[,;:(]|\s(?:is|because|since|as)\b)", found["text"] or "", re.I
+        )
+        return place if found["text"] is None or own or self._by_text(found["text"]) == place else None
+
+    def unmarked(self, text: str) -> tuple[str, Form]:
+        """Return the letter that a sentence says is right, or a first or last line that begins with one; or all."""
+        said = [*_SAID.finditer(text)]
+        if said:
+            return next(filter(None, said[-1].groups())), "whole"
+        lines = text.strip().splitlines()
+        return next((line.strip() for line in (lines[-1:] + lines[:1]) if _LINE.fullmatch(line)), text.strip()), "whole"
 
     def examples(self) -> Sequence[str]:
         """Return letters and texts of the options, and answers that name none of them or two."""
@@ -110,10 +140,6 @@ class Choice(AnswerType):
     def _by_text(self, text: str) -> int | None:
         class_ = short_class(text)
         return self._classes.index(class_) if class_ is not None and class_ in self._classes else None
-
-    def _by_letter(self, letter: str) -> int | None:
-        place = ascii_uppercase.index(letter.upper())
-        return place if place < len(self.options) else None
 
 
 class _OptionEvidence:

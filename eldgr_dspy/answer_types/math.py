@@ -11,11 +11,11 @@ from dataclasses import replace
 from itertools import combinations, islice
 from typing import Final
 
-from eldgr_dspy.answer_types.base import Grouping, require_gold
-from eldgr_dspy.answer_types.mathematics.comparing import SECONDS, Compared, compare, require_installed
+from eldgr_dspy.answer_types.base import Asked, Grouping, require_gold
+from eldgr_dspy.answer_types.mathematics.comparing import QUESTION_SECONDS, SECONDS, Comparisons, require_installed
 from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.folding import PLAIN, drop_invisible
-from eldgr_dspy.number_search import last_number
+from eldgr_dspy.numbers import last_number, read_number
 from eldgr_dspy.text_keys import AnswerClass, class_of_text, visible
 from eldgr_dspy.words import Form, Mark
 
@@ -27,11 +27,12 @@ DEPTH: Final = 8
 """How deep brackets may nest."""
 DISTINCT: Final = 32
 """How many different texts of a pool are compared with one another: the shortest ones."""
-POOL_SECONDS: Final = 15.0
-"""The processor time that the comparisons of a pool may take; pairs after that are not compared."""
 
 _NOT_COMPARED: Final = "not compared as mathematics: "
-_LATE: Final = f"{_NOT_COMPARED}a pair took longer than {SECONDS:g} seconds, or the pool longer than {POOL_SECONDS:g}"
+_LATE: Final = (
+    f"{_NOT_COMPARED}a pair took longer than {SECONDS:g} seconds, or the question longer than {QUESTION_SECONDS:g} or "
+    "its timeout"
+)
 _PROSE: Final = "text:"
 
 _LATEX: Final = r"\times \cdot \cdot / \le \ge \ne \infty \pi \cup \cap \emptyset \pm ^2 ^3 \frac{1}{2} ^\circ".split()
@@ -43,7 +44,8 @@ _PLAIN: Final = (
     (re.compile(r"√\s*(\w+)"), r"\\sqrt{\1}"),
     (re.compile(r"√"), "sqrt"),
     (re.compile(r"(?<![\\A-Za-z])pi(?![A-Za-z])"), r"\\pi "),
-    (re.compile(r"(?<![\\A-Za-z])(?:oo|inf|infinity)(?![A-Za-z])"), r"\\infty "),
+    (re.compile(r"(?<![\\A-Za-z])(?:oo|inf(?:inity)?)(?![A-Za-z])", re.I), r"\\infty "),
+    (re.compile(r"\^\s*(?:\{\s*\\prime\s*\}|\\prime)"), "'"),
 )
 """What is written in plain text, and how LaTeX has it."""
 _WORD: Final = re.compile(r"(?<![\\\w])[^\W\d_]{3,}")
@@ -84,23 +86,37 @@ class Math(Related):
         why = fault(expression)
         return AnswerClass(expression, f"{_NOT_COMPARED}{why}" if why else None)
 
+    def __init__(self, comparisons: Comparisons | None = None) -> None:
+        """Make the type; with `comparisons`, for the one question that they are about."""
+        self.comparisons = comparisons
+
+    def of(self, question: Asked) -> "Math":
+        """Return the type for one question, whose classes and scores share one limit of time."""
+        return Math(question.comparisons or Comparisons())
+
     def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
-        """Return whether an answer equals a gold answer."""
+        """Return whether an answer equals a gold answer; one that could not be compared in time is not right."""
         require_gold(gold)
         require_installed()
-        own = self.class_of(answer)
-        return own is not None and any(_is_right(own.key, right.key) for right in map(self.class_of, gold) if right)
+        own, comparisons = self.class_of(answer), self.comparisons or Comparisons()
+        rights = (right.key for right in map(self.class_of, gold) if right)
+        return own is not None and any(
+            own.key == right
+            or (
+                not _are_other_numbers(own.key, right)
+                and _comparable(own.key)
+                and _comparable(right)
+                and comparisons.equal(right, own.key, both=False) is True
+            )
+            for right in rights
+        )
 
     def alike(self, one: str, other: str) -> bool:
-        """Return whether two answers are equal, each as gold of the other."""
-        return self._compared(one, other).equal is True
-
-    def _compared(self, one: str, other: str) -> Compared:
-        """Compare two answers; the order in which they are given does not matter."""
+        """Return whether two answers are equal, each as gold of the other; the order does not matter."""
         keys = sorted({class_.key for class_ in (self.class_of(one), self.class_of(other)) if class_})
-        if len(keys) < 2 or not all(map(_comparable, keys)):
-            return Compared(len(keys) == 1, 0.0)
-        return compare(*keys, both=True)
+        if len(keys) < 2 or not all(map(_comparable, keys)) or _are_other_numbers(*keys):
+            return len(keys) == 1
+        return (self.comparisons or Comparisons()).equal(*keys, both=True) is True
 
     def components(self, answers: Mapping[str, str]) -> list[list[str]]:
         """Return the classes of a pool's answers; those that are not compared are alone."""
@@ -114,9 +130,18 @@ class Math(Related):
         return [keys for key, keys in group.items() if keys[0] == key]
 
     def grouping(self, answers: Sequence[str | None]) -> Grouping:
-        """Return the answers of a pool in classes, in a stated time."""
+        """Return the answers of a pool in classes, with a note on those that could not be compared in time."""
+        if (comparisons := self.comparisons) is None:
+            return Math(Comparisons()).grouping(answers)
         require_installed()
-        return _Pool().grouping(answers)
+        found = super().grouping(answers)
+
+        def class_of(answer: str | None) -> AnswerClass | None:
+            class_, own = found.class_of(answer), self.class_of(answer)
+            late = own and any(pair.both and own.key in pair for pair in comparisons.late)
+            return replace(class_, note=_LATE) if class_ and late else class_
+
+        return Grouping(tuple(map(class_of, answers)), class_of)
 
     # -- how a final answer is found in a text ------------------------------------------------------------------------
 
@@ -130,35 +155,10 @@ class Math(Related):
         return (text.strip(), "whole") if "\n" not in text.strip() else (last_number(text), "last_number")
 
 
-class _Pool(Math):
-    """The type for the answers of one pool, which counts the time that they take."""
-
-    def __init__(self) -> None:
-        self._left = POOL_SECONDS
-        self._late: set[str] = set()
-
-    def alike(self, one: str, other: str) -> bool:
-        """Compare two answers while there is time, and remember which ones could not be compared."""
-        found = self._compared(one, other) if self._left > 0 else Compared(None, 0.0)
-        self._left -= found.seconds
-        if found.equal is None:
-            self._late |= {one, other}
-        return found.equal is True
-
-    def grouping(self, answers: Sequence[str | None]) -> Grouping:
-        """Return the answers in classes, with a note on those that could not be compared."""
-        found = super(Math, self).grouping(answers)
-        noted = (
-            replace(class_, note=_LATE) if class_ and answer in self._late else class_
-            for class_, answer in zip(found.classes, answers, strict=True)
-        )
-        return Grouping(tuple(noted), found.class_of)
-
-
-def _is_right(answer: str, gold: str) -> bool:
-    if answer == gold:
-        return True
-    return _comparable(answer) and _comparable(gold) and compare(gold, answer, both=False).equal is True
+def _are_other_numbers(one: str, other: str) -> bool:
+    """Whether two texts are numbers of different value, however small the difference is; `verify` rounds decimals."""
+    first, second = read_number(one), read_number(other)
+    return first is not None and second is not None and first.percent == second.percent and first != second
 
 
 def _expression(answer: str) -> str:

@@ -1,13 +1,14 @@
 """A number: the result of a calculation. A checked derivation certifies it; the evidence does not."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from eldgr_dspy.answer_types.base import AnswerType, Score, require_gold
-from eldgr_dspy.number_search import last_number, stated_number
-from eldgr_dspy.numbers import Number, parse_number
+from eldgr_dspy.folding import BIDI_CONTROLS
+from eldgr_dspy.numbers import Number, last_number, parse_number, read_number, stated_number
 from eldgr_dspy.stripping import strip_answer
-from eldgr_dspy.text_keys import KEPT_LENGTH, AnswerClass, class_of_text, noted
+from eldgr_dspy.text_keys import KEPT_LENGTH, AnswerClass, class_of_text, noted, read_answer
 from eldgr_dspy.words import Form, Mark
 
 
@@ -54,7 +55,20 @@ def number_class(answer: str) -> AnswerClass | None:
     if number is not None:
         return AnswerClass(f"{number.value}{'%' * number.percent}", noted(answer, *number.notes))
     text = class_of_text(answer)
-    return AnswerClass(f"text:{text.key}", text.note) if text else None
+    if text is None:
+        return None
+    read = _INFINITY.sub("∞", read_answer(answer))
+    symbols = _SYMBOLS.search(read) is not None and BIDI_CONTROLS.isdisjoint(read)
+    return AnswerClass(f"text:{''.join(read.split()) if symbols else text.key}", text.note)
+
+
+_INFINITY = re.compile(r"\\infty(?![a-z])|(?<![a-z])(?:infinity|inf|oo)(?![a-z])")
+_SYMBOLS = re.compile(
+    r"""\\[a-z] | [+/^=<>√∞] | [\w)\]}]\s?\*\s?[\w(\[\\] | \w_[\w{] | (?<![^\W\d_])[a-z]'++(?!\w)
+    | -(?![^\W\d_]{3}|\Z) | -(?:sin|cos|tan|log|ln|exp|sqrt|pi)(?![a-z]) | \A[(\[].*[)\]]\Z""",
+    re.VERBOSE | re.DOTALL,
+)
+"""What makes a text an expression, whose signs and operators tell it from others."""
 
 
 kept_class = lru_cache(maxsize=1 << 14)(number_class)
@@ -63,7 +77,7 @@ kept_class = lru_cache(maxsize=1 << 14)(number_class)
 def numeric_equal(answer: str | None, gold: Sequence[str]) -> bool:
     """Say whether the answer is exactly the number of a gold answer: '18.0' is '$18', '5%' is not '5'.
 
-    Both must be numbers by `parse_number`; a text that is not a number equals nothing, not even itself.
+    Both must be numbers by `read_number`; a text that is not a number equals nothing, not even itself.
 
     Raises:
         ArgumentError: `gold` is empty, or one text instead of a sequence.
@@ -74,7 +88,7 @@ def numeric_equal(answer: str | None, gold: Sequence[str]) -> bool:
 
 def number_in(answer: str) -> Number | None:
     """Return the stripped answer as a number, or None."""
-    return parse_number(strip_answer(answer))
+    return read_number(strip_answer(answer))
 
 
 def _is_number_of(answer: str | None, gold: Sequence[str], read: Callable[[str], Number | None]) -> bool:

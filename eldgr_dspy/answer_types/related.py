@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import ClassVar
 
-from eldgr_dspy.answer_types.base import AnswerType, Grouping, is_truth
+from eldgr_dspy.answer_types.base import AnswerType, Grouping, is_truth, truth
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.text_keys import AnswerClass
 
@@ -59,17 +59,31 @@ class Related(AnswerType):
             if class_ is not None and answer is not None:
                 classes.setdefault(class_.key, class_)
                 texts.setdefault(class_.key, answer)
-        components = self.components(texts)
+        components = self._parts(texts)
         class_by_key = {key: classes[keys[0]] for keys in components for key in keys}
 
         def class_of(answer: str | None) -> AnswerClass | None:
             own = self.class_of(answer)
             if own is None or answer is None or own.key in class_by_key:
                 return own and class_by_key[own.key]
-            joined = (keys[0] for keys in components if self.joins(answer, [texts[key] for key in keys]))
+            joined = (keys[0] for keys in components if self._joins(answer, [texts[key] for key in keys]))
             return classes[first] if (first := next(joined, None)) else own
 
         return Grouping(tuple(class_ and class_by_key[class_.key] for class_ in read), class_of)
+
+    def _joins(self, answer: str, members: Sequence[str]) -> bool:
+        return truth(self.joins(answer, members), lambda: f"{self.name}.joins({answer!r:.60}, ...)")
+
+    def _parts(self, texts: Mapping[str, str]) -> Sequence[Sequence[str]]:
+        found: object = self.components(texts)
+        parts = found if isinstance(found, Sequence) and all(isinstance(keys, list | tuple) for keys in found) else ()
+        keys = [key for part in parts for key in part]
+        if not (all(type(key) is str for key in keys) and sorted(keys) == sorted(texts) and all(parts)):
+            raise ArgumentError(
+                f"{self.name}.components(answers) must return lists of the keys of the answers, each key in one of "
+                f"them; got {found!r:.80} for {[*texts]!r:.80}."
+            )
+        return parts
 
     def _alike(self, one: str, other: str) -> bool:
         alike, back = self.alike(one, other), self.alike(other, one)

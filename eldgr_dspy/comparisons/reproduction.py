@@ -209,7 +209,7 @@ def found_in(named: NamedRun) -> Here:
         "full_authority": authority[0] if authority else None,
         "audit": pool["audit"],
         "homogeneous": pool["audit"] and pool["audit"]["homogeneous"],
-        "settings": named.run.settings.to_json(),
+        "settings": named.run.stated_settings,
         "confirmation": _confirmation(named),
         "remarks": named.summary["remarks"],
         "roles": {

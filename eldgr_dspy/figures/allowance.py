@@ -10,6 +10,7 @@ from eldgr_dspy.authority_order import chains
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.summary import Price
 from eldgr_dspy.statistics import passing, passing_on_average, questions_without_loss
+from eldgr_dspy.words import Task
 
 Guarantee = Literal["worst", "average"]
 
@@ -32,7 +33,9 @@ class Allowed(TypedDict):
     needed: int
 
 
-def allowed(prices: Mapping[str, Price | None], worst: float, guarantee: Guarantee = "worst") -> Allowed:
+def allowed(
+    prices: Mapping[str, Price | None], worst: float, guarantee: Guarantee = "worst", task: Task = "retrieval"
+) -> Allowed:
     """Return which rules pass; `majority`, which loses nothing against itself, is not tested.
 
     Args:
@@ -40,13 +43,14 @@ def allowed(prices: Mapping[str, Price | None], worst: float, guarantee: Guarant
         worst: In percentage points, between 0 and 100.
         guarantee: `worst`: with 95 % confidence, see `statistics.passing`; `average`: see
             `statistics.passing_on_average`.
+        task: `arithmetic` where a derivation certifies, else `retrieval`.
 
     Raises:
         ArgumentError: `worst` is out of range, or `average` is asked for and the rules do not form one chain.
     """
     if not 0 < worst < 100:
         raise ArgumentError(f"worst must be between 0 and 100 percentage points; got {worst!r}. Give 2 for 2 points.")
-    tested, share = chains(prices), worst / 100
+    tested, share = chains(prices, task), worst / 100
     known = {rule: price for rule, price in prices.items() if price}
     lost = {rule: known[rule]["lost"] if rule in known else 0 for rule in prices}
     n = max((price["of"] for price in known.values()), default=0)

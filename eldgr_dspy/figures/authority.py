@@ -17,9 +17,11 @@ from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.bounds import (
+    answers_over_derivers,
     answers_over_judges,
-    asked_of_any_judge,
+    asked_of_any,
     asks,
+    derivable,
     differ,
     ends_of,
     extreme_spans,
@@ -42,19 +44,16 @@ class Authority(Priced):
 
     Attributes:
         can_change: For each rule and role the percentage of questions on which it can change the class of answers that
-            ships, see `bounds.sways`; None without questions. For other roles than the judge also None if a user's own
-            rule asks one, or if a rule asks the repairer under a user's own certificate.
+            ships, see `bounds.sways`; None without questions. For the repairer also None if a user's own rule asks
+            another role than the judge, or if a rule asks the repairer under a user's own certificate.
         measured: The accuracy of each rule under each recorded judge, see `figures.measured`.
-        unbounded: The roles whose replies no bound covers: a deriver's possible answers are not in the pool.
         gives_up: The laws that the answer type gives up, if it gives up any.
     """
 
     n: int
     n_scored: int
-    task: Task
     can_change: dict[str, dict[Role, float | None]]
     measured: dict[str, float | None]
-    unbounded: list[Role]
     gives_up: NotRequired[list[str]]
 
 
@@ -66,7 +65,7 @@ class PoolBounds:
         self.n_scored = 0
         self._names = [*rules]  # with judges' names; the bounds hold for every judge, so they are kept without
         self._silent: dict[str, list[int]] = {unlabelled(name): [0, 0] for name in self._names}
-        self._any_span: dict[str, list[int]] = {name: [0, 0] for name in self._silent}
+        self._widest: dict[str, list[int]] = {name: [0, 0] for name in self._silent}
         self._not_covered: set[str] = set()
         self._withheld = False
 
@@ -74,12 +73,17 @@ class PoolBounds:
     def _type(self) -> AnswerType:  # a user's type need not survive being pickled
         return answer_type(self._task)
 
+    @property
+    def _derives(self) -> bool:
+        return self._type.way == "derivation"
+
     def add(
         self, case: Case, gold: Sequence[str], judged: Mapping[str, Sequence[str | None]] | None = None
     ) -> frozenset[str]:
         """Take one question with its gold answers, at least one. Return the rules under which it is lost.
 
-        It is lost if majority is right and some judge makes the rule ship a wrong answer, see `figures.price`.
+        It is lost if majority is right and some judge or deriver makes the rule ship a wrong answer, see
+        `figures.price`.
 
         Args:
             case: The question. gold: its gold answers.
@@ -94,29 +98,32 @@ class PoolBounds:
         def spans() -> list[str]:
             return extreme_spans(case, gold, correct)
 
+        derivations = derivable(case, gold) if self._derives else []
         self.n_scored += 1
         lost = set[str]()
         for name in self._silent:
             rule = case.rule(name)
             ends = ends_of(judged[name] if judged else answers_over_judges(rule, case), correct)
             _add(self._silent[name], ends)
+            if self._derives and name not in ASKING_NOBODY:
+                ends = ends_of(answers_over_derivers(rule, case, derivations), correct)
             if correct(case.consensus) and not ends[0]:
                 lost.add(name)
             if is_own(name):
-                if asked_of_any_judge(rule, case) - {"judge"}:
+                if asked_of_any(rule, case, derivations) - {"judge", *(["deriver"] if self._derives else [])}:
                     self._not_covered.add(name)
             elif name not in ASKING_NOBODY and self._type.enumerates_spans and asks(rule, case, "repairer"):
                 if case.settings.own:
                     self._not_covered.add(name)
                 else:
                     ends = interval(rule, case, correct, spans())
-            _add(self._any_span[name], ends)
+            _add(self._widest[name], ends)
         return frozenset(lost)
 
     def absorb(self, other: "PoolBounds") -> None:
         """Take what was counted on other questions."""
         self.n_scored += other.n_scored
-        for mine, others in ((self._silent, other._silent), (self._any_span, other._any_span)):
+        for mine, others in ((self._silent, other._silent), (self._widest, other._widest)):
             for name, ends in others.items():
                 mine[name] = [one + more for one, more in zip(mine[name], ends, strict=True)]
         self._not_covered |= other._not_covered
@@ -127,14 +134,15 @@ class PoolBounds:
         self._withheld = True
 
     def figures(self, lost: Units[frozenset[str]], without: Collection[str] = ()) -> Priced:
-        """Return `bounds` and `bounds_any_span` as `summary.json` has them.
+        """Return `bounds`, `bounds_any_span` and `bounds_any_deriver` as `summary.json` has them.
 
-        The former are over all judges with the other roles silent, the latter also over all spans as repair. Each names
-        for every rule the ends of its accuracy in percent of the questions with a gold answer, None without one. The
-        latter is None for a type that enumerates no spans. It is None for a user's own rule that asks more than a
-        judge, because the spans to try depend on what the rule ships. Under a user's own certificate it is None for a
-        rule that asks the repairer, because that certificate may certify an answer that is not a span of the evidence.
-        With them comes `price`, see `figures.price`.
+        The first are over all judges with the other roles silent, the others also over all spans as repair, or over all
+        derivers (`bounds.derivable`). Each names for every rule the ends of its accuracy in percent of the questions
+        with a gold answer, None without one. The last is there only if a derivation certifies. The second is None for a
+        type that enumerates no spans. It is None also for a user's own rule that asks more than a judge, because the
+        spans to try depend on what the rule ships. Under a user's own certificate it is None for a rule that asks the
+        repairer, because that certificate may certify an answer that is not a span of the evidence. With them comes
+        `price`, see `figures.price`.
 
         Args:
             lost: What `add` returned, for each distinct question.
@@ -142,15 +150,21 @@ class PoolBounds:
         """
         names = [name for name in self._names if name not in without]
         prices = prices_of(self._silent, lost, withheld=self._withheld)
-        covered = self._any_span.keys() - self._not_covered if self._type.enumerates_spans else ()
-        return {
+        covered = self._widest.keys() - self._not_covered
+
+        widest = {
+            name: self._percentages(self._widest[rule]) if (rule := unlabelled(name)) in covered else None
+            for name in names
+        }
+        figures: Priced = {
+            "task": self._type.name,
             "bounds": {name: self._percentages(self._silent[unlabelled(name)]) for name in names},
-            "bounds_any_span": {
-                name: self._percentages(self._any_span[rule]) if (rule := unlabelled(name)) in covered else None
-                for name in names
-            },
+            "bounds_any_span": widest if self._type.enumerates_spans else dict.fromkeys(names),
             "price": {name: prices[unlabelled(name)] for name in names},
         }
+        if self._derives:
+            figures["bounds_any_deriver"] = widest
+        return figures
 
     def _percentages(self, ends: Sequence[int]) -> list[float] | None:
         return [100.0 * end / self.n_scored for end in ends] if self.n_scored and not self._withheld else None
@@ -169,11 +183,11 @@ def pool_authority(
     pool: str = "",
     judges: Mapping[str, Replies] | None = None,
 ) -> Authority:
-    """Return the ends of each rule's accuracy on a pool over all judges, and what the roles can change.
+    """Return the ends of each rule's accuracy on a pool over all judges and derivers, and what the roles can change.
 
     Args:
         rows: The pool's rows, taken one by one. task: Its task.
-        settings: Of the rule; `certificate` and `homogeneous` matter here.
+        settings: Of the rule; `certificate`, `derivation` and `homogeneous` matter here.
         rules: Their names, as `eldgr_dspy.rules` takes them.
         pool: Its name, for messages.
         judges: Recorded judges by name, as `figures.measured` takes them.
@@ -209,9 +223,8 @@ def pool_authority(
             for name in rules:
                 rule = case.rule(name)
                 counts.update((name, role) for role in others if sways(rule, case, role))
-                if (is_own(name) and asked_of_any_judge(rule, case) - {"judge"}) or (
-                    own and asks(rule, case, "repairer")
-                ):
+                beyond = is_own(name) and "repairer" in swaying and asked_of_any(rule, case) - {"judge"}
+                if beyond or (own and asks(rule, case, "repairer")):
                     asking_others.add(name)
 
     def share(name: str, role: Role) -> float | None:
@@ -222,14 +235,15 @@ def pool_authority(
     authority: Authority = {
         "n": n,
         "n_scored": bounds.n_scored,
-        "task": kind.name,
+        "task": figures["task"],
         "bounds": figures["bounds"],
         "bounds_any_span": figures["bounds_any_span"],
         "price": figures["price"],
         "can_change": {name: {role: share(name, role) for role in swaying} for name in rules},
         "measured": measured.figures(),
-        "unbounded": [] if kind.enumerates_spans else [kind.repairer],
     }
+    if "bounds_any_deriver" in figures:
+        authority["bounds_any_deriver"] = figures["bounds_any_deriver"]
     if kind.gives_up:
         authority["gives_up"] = [*kind.gives_up]
     return authority

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, get_args
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.answers import score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Certificates, Consultation, Reply, Verdict
 from eldgr_dspy.decision import Rule, certified_majority, drive, evidence_locked, scalar_judge
@@ -183,7 +184,7 @@ class Baselines:
         tied = [answer for answer, votes in standings if votes == standings[0][1]]
         self._expected["majority_uniform_ties"].add(sum(map(correct, tied)), len(tied) or 1)
         if case.type.has_f1:
-            self._f1[sum(case.type.score(answer, gold).f1 or 0.0 for answer in tied) / (len(tied) or 1)] += 1
+            self._f1[sum(score(answer, gold, case.type).f1 or 0.0 for answer in tied) / (len(tied) or 1)] += 1
 
     def _add_random(self, place: Place, heard: "_Heard", votes: Mapping[str, int]) -> tuple[float, float]:
         by_candidate, by_class = (self._expected[name] for name in _RANDOM[place])

@@ -7,15 +7,19 @@ bound holds for any rule of the same form. Source: ours; it makes the paper's ti
 
 import re
 import string
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import count, product
+from typing import Any
 
-from eldgr_dspy.answers import normalise
+from eldgr_dspy.answers import normalise, number_in
+from eldgr_dspy.arithmetic import Exact
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Repair, Reply, Verdict
-from eldgr_dspy.decision import Rule, drive
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
+from eldgr_dspy.decision import Rule, drive, relayed
+from eldgr_dspy.derivations import BOUNDED, Checked
 from eldgr_dspy.folding import INVISIBLE
+from eldgr_dspy.reach import reach
 from eldgr_dspy.reading import without_markup
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.words import Role
@@ -57,12 +61,11 @@ def asks(rule: Rule, case: Case, role: Role) -> bool:
     return role in _asked(rule, case)[1]
 
 
-def asked_of_any_judge(rule: Rule, case: Case) -> frozenset[Role]:
-    """Return the roles that `rule` asks about `case` over all replies of the judge, if the others abstain."""
-    roles = frozenset(_asked(rule, case)[1])
-    if "judge" not in roles:
-        return roles
-    return roles.union(*(_asked(rule, case, reply)[1] for reply in _possible(case, ())["judge"]))
+def asked_of_any(rule: Rule, case: Case, derivations: Sequence[Derivation] = ()) -> frozenset[Role]:
+    """Return the roles that `rule` asks about `case` over all judges and derivers, if the repairer abstains."""
+    asked: set[Role] = set()
+    answers_over_derivers(lambda one: relayed(rule(one), lambda role, _: asked.add(role)), case, derivations)
+    return frozenset(asked)
 
 
 def _asked(rule: Rule, case: Case, judge: Reply = _SILENT) -> tuple[str | None, list[Role]]:
@@ -128,16 +131,72 @@ def _scored(case: Case, indices: Sequence[int]) -> Iterator[Verdict]:
 def sways(rule: Rule, case: Case, role: Role) -> bool:
     """Whether a role can change the class that `rule` ships on `case` if the others abstain.
 
-    A repairer may give any span of the evidence. A deriver's possible answers are not in the pool, so it can change the
-    answer wherever it is asked.
+    A repairer may give any span of the evidence, and a deriver all that `derivable` stands for.
     """
     if role == "judge":
         return differ(case, answers_over_judges(rule, case))
     silent, asked = _asked(rule, case)
-    if role == "deriver" or role not in asked:
-        return role in asked
+    if role not in asked:
+        return False
+    if role == "deriver":
+        return differ(case, answers_over_derivers(rule, case, derivable(case), judged=False))
     span = _first(case, _spans(case, 3), lambda span: not case.same(span, silent))  # neither this class nor consensus
     return span is not None and differ(case, (silent, *outcomes(rule, case, {role: [Repair(span)]})))
+
+
+class _Supposing:
+    """A case in which every derivation is supposed to pass its check."""
+
+    derived: Any = Case.derived
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._case, name)
+
+    def checked(self, derivation: Derivation) -> Checked:
+        return Checked(True, self._case.settings.derivation, "supposed to pass", None)
+
+
+def answers_over_derivers(
+    rule: Rule, case: Case, derivations: Sequence[Derivation], *, judged: bool = True
+) -> tuple[str | None, ...]:
+    """Return the distinct answers that `rule` ships over all judges and derivers, or all derivers, if others abstain.
+
+    Args:
+        derivations: What a deriver can give, see `derivable`.
+        judged: Whether the judge may reply.
+    """
+    supposing: Any = _Supposing(case)
+    replies: dict[Role, Sequence[Reply]] = {"deriver": [_SILENT, *derivations]}
+    if judged:
+        replies["judge"] = _possible(case, ())["judge"]
+    return tuple(dict.fromkeys(outcomes(rule, supposing, replies)))
+
+
+def derivable(case: Case, gold: Sequence[str] = ()) -> list[Derivation]:
+    """Return derivations, without steps, that stand for all that the strictness of the settings cannot exclude.
+
+    They have the answer of each class of the pool, the gold answers, and a number of no such class. From `bounded` on
+    a number is left out if it is not within reach of the question. Any other number is taken for derivable. So is a
+    text that only another type than `number` may read as one.
+    """
+    numbers = reach(case.question.text) if case.settings.derivation in BOUNDED else None
+    texts = dict.fromkeys(text for text in (*case.votes(), *gold) if text)
+    answers = [text for text in texts if _may_be_derived(case, text, numbers)]
+    others = count(10_007) if numbers is None else sorted(numbers | {0}, reverse=True) if numbers else ()
+    further = (str(other) for other in others)
+    answers += next(([one] for one in further if not any(case.same(one, text) for text in texts)), [])
+    return [Derivation((), answer) for answer in answers]
+
+
+def _may_be_derived(case: Case, text: str, numbers: Collection[Exact] | None) -> bool:
+    number = number_in(text)
+    if number is None:
+        return case.type.name != "arithmetic"
+    value = number.value / 100 if number.percent else number.value
+    return numbers is None or (bool(numbers) and (not value or value in numbers))
 
 
 def differ(case: Case, answers: Iterable[str | None]) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from eldgr_dspy.cases import Case
+from eldgr_dspy.extraction import read_sample
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.rows import CandidateRow, Row
 from eldgr_dspy.splitting import folded_question
@@ -53,6 +54,8 @@ Shared = Literal[
     "unanswered",
     "any_correct",
     "missing_answers",
+    "unclosed_thinking",
+    "cut_texts",
     "repeated_texts",
     "repeated_questions",
     "without_evidence",
@@ -73,7 +76,9 @@ class PoolContents(TypedDict):
     Attributes:
         homogeneous: Questions with one class of answers, those without an answer aside. unanswered: without any answer.
         any_correct: Questions with a right candidate, of those with a gold answer.
-        missing_answers: Of all candidates. repeated_texts: candidates whose text an earlier one of the question has.
+        missing_answers: Of all candidates. unclosed_thinking: whose thinking never ends, so that they have no answer.
+        cut_texts: Candidates that ran on into a new turn or a new question, which is not read.
+        repeated_texts: Candidates whose text an earlier one of the question has.
         repeated_questions: Those whose folded text an earlier one has.
         columns: What is stated of candidates, each score by its name; absent if nothing is.
     """
@@ -85,6 +90,8 @@ class PoolContents(TypedDict):
     unanswered: Percent
     any_correct: Percent
     missing_answers: Percent
+    unclosed_thinking: Percent
+    cut_texts: Percent
     repeated_texts: Percent
     repeated_questions: Percent
     without_evidence: Percent
@@ -107,7 +114,7 @@ class Contents:
         self.task: Task = task
         self.n = self.n_scored = 0
         self._homogeneous = self._unanswered = self._right = self._bare = 0
-        self._missing = self._repeated = 0
+        self._missing = self._repeated = self._unclosed = self._cut = 0
         self._candidates, self._passages, self._characters = _Range(), _Range(), _Range()
         self._questions = array("q")
         self._columns = _Columns()
@@ -124,6 +131,9 @@ class Contents:
         self._repeated += _repeated(row.candidates)
         for candidate in row.candidates:
             self._columns.add(candidate)
+            reading = read_sample(candidate.text, case.type)
+            self._unclosed += reading.unclosed
+            self._cut += reading.cut
         self._bare += not row.evidence
         self._passages.add(len(row.evidence))
         self._characters.add(sum(len(passage.text) for passage in row.evidence))
@@ -146,6 +156,8 @@ class Contents:
             "unanswered": _share(self._unanswered, self.n),
             "any_correct": _share(self._right, self.n_scored),
             "missing_answers": _share(self._missing, self._candidates.total),
+            "unclosed_thinking": _share(self._unclosed, self._candidates.total),
+            "cut_texts": _share(self._cut, self._candidates.total),
             "repeated_texts": _share(self._repeated, self._candidates.total),
             "repeated_questions": _share(repeated_questions, self.n),
             "without_evidence": _share(self._bare, self.n),

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from eldgr_dspy.errors import ArgumentError, brief
+from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.figures.results.decision import Decided, Witnessed
+from eldgr_dspy.file_limits import parsed_json
+from eldgr_dspy.parquet import read_rows
 from eldgr_dspy.showing import encodable
 
 _WITNESS = tuple(Witnessed.__annotations__)
@@ -48,7 +50,8 @@ def nested(row: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: A list or an object is not JSON.
     """
     values = {
-        name: json.loads(value) if name in _LISTS and isinstance(value, str) else value for name, value in row.items()
+        name: parsed_json(value.encode(), name) if name in _LISTS and isinstance(value, str) else value
+        for name, value in row.items()
     }
     witness = {name: values.pop(f"witness_{name}", None) for name in _WITNESS}
     return {**values, "witness": witness if witness["passage"] is not None else None}
@@ -108,17 +111,13 @@ def parquet_decisions(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the decisions of a Parquet file in order; whether they are decisions is not checked.
 
     Raises:
-        ArgumentError: pyarrow is not installed. OSError: the file cannot be read. ValueError: it is not such a file.
+        ArgumentError: pyarrow is not installed, or the file expands beyond a limit. OSError: it cannot be read.
+        ValueError: it is not such a file.
     """
-    arrow = pyarrow_for(path)
     try:
-        with arrow.parquet.ParquetFile(path, pre_buffer=False) as file:
-            for batch in file.iter_batches(batch_size=_BATCH, use_threads=False):
-                yield from map(nested, batch.to_pylist())
-    except (arrow.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise ValueError(brief(" ".join(str(error).split()), 200)) from error
+        yield from map(nested, read_rows(pyarrow_for(path), path, _BATCH))
+    except PoolError as error:
+        raise ArgumentError(str(error)) from error
 
 
 def pyarrow_for(path: Path) -> Any:

@@ -6,26 +6,29 @@ read for this, since a copy does not keep the times of files.
 
 import importlib.metadata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from eldgr_dspy.answer_types import remember_type, same_type
+from eldgr_dspy.answer_types import remember_type
+from eldgr_dspy.answer_types.mathematics.comparing import Comparisons, recorded_in
 from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.errors import ArgumentError, JournalError
+from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
 from eldgr_dspy.figures.decision_table import parquet_decisions
 from eldgr_dspy.figures.record import JournalTotals
 from eldgr_dspy.figures.results import DECIDED, RECORD, SUMMARY
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import Summary
+from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, require_few_in
 from eldgr_dspy.journal import read_journal
-from eldgr_dspy.own_certificates import same_certificate
-from eldgr_dspy.questions import Settings
+from eldgr_dspy.questions import Question, Settings, own_names
+from eldgr_dspy.rows import Row
 from eldgr_dspy.system import opened, refusal
 
 _Content = TypeVar("_Content")
@@ -45,12 +48,14 @@ class RunRead:
         heads: The run's settings, pools and roles, in order, see `eldgr_dspy.journal`.
         totals: The totals of its consultations.
         torn: Whether the last line of its journal is torn; such a line is skipped.
+        given: What the reader gives of the user's own that the run was made with, see `Settings.from_json`.
     """
 
     path: Path
     heads: list[dict[str, Any]]
     totals: JournalTotals
     torn: bool = False
+    given: Mapping[str, object] = field(default_factory=dict)
 
     def stated(self, kind: Literal["settings", "pool", "role"]) -> dict[str, dict[str, Any]]:
         """Return the journal's lines of a kind by name, each with its `details`; the last one for each name."""
@@ -58,24 +63,43 @@ class RunRead:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the rule. Raises `ArgumentError` where this version does not know them."""
+        """The settings of the rule.
+
+        Raises:
+            ArgumentError: this version does not know them, or what the run states of the user's own is not `given`.
+        """
+        return self._settings(self.stated("settings")["rule"]["details"], self.given)
+
+    @property
+    def stated_settings(self) -> dict[str, Any]:
+        """The settings as files state them; what is of the user's own is as the run states it, and not looked up."""
         details = self.stated("settings")["rule"]["details"]
-        for name, what, same in (
-            ("certificate", "a certificate", same_certificate),
-            ("answer", "an answer type", same_type),
-        ):
-            if isinstance(details.get(name), Mapping):
-                try:
-                    same(details[name])
-                except ArgumentError as error:
-                    raise ArgumentError(f"{self.path} was made with {what} of your own. {error}") from error
+        own = {name: details[name] for name in own_names(details)}
+        return self._settings({name: value for name, value in details.items() if name not in own}).to_json() | own
+
+    def _settings(self, details: Mapping[str, Any], given: Mapping[str, object] | None = None) -> Settings:
         try:
-            return Settings.from_json(details)
+            return Settings.from_json(details, given)
         except (TypeError, ArgumentError) as error:
+            if isinstance(error, ArgumentError) and (given or own_names(details)):
+                raise ArgumentError(f"{self.path}: {error}") from error
             raise ArgumentError(
                 f"{self.path}: {details!r:.200} are not settings that eldgr_dspy {installed_version()} knows"
                 f"{self._made_by()}; read the run with the version that made it."
             ) from error
+
+    @property
+    def ungiven(self) -> str | None:
+        """A sentence if the run was made with code of the user's own that is not `given`, so that it is only shown."""
+        stated = self.stated("settings")["rule"]["details"]
+        lacking = [name for name in own_names(stated) if self.given.get(name) is None]
+        if not lacking:
+            return None
+        named = " and ".join(f"{name}={stated[name].get('name')!r:.80}" for name in lacking)
+        return (
+            f"Votes and certificates are not shown: they need {named}, and a file imports nothing. Give it by "
+            f"{' and '.join(f'--{name}' for name in lacking)} to see them."
+        )
 
     @property
     def versions(self) -> list[str]:
@@ -90,6 +114,15 @@ class RunRead:
         others = [version for version in self.versions if version != installed_version()]
         made = f"{self.path} was made by eldgr_dspy {' and '.join(others)}; this is {installed_version()}"
         return f"{made}, which may decide otherwise." if others else None
+
+    def question(self, pool: str, row: Row) -> Question:
+        """Return a row as the run's rules saw it: what it could not compare in time is not compared again."""
+        records = self._comparisons.get((pool, row.id))
+        return row.to_question(Comparisons(records) if records else None)
+
+    @cached_property
+    def _comparisons(self) -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:
+        return recorded_in(self.heads)
 
     def consultations(self) -> Iterator[Consultation]:
         """Yield the journal's consultations, in order."""
@@ -160,7 +193,9 @@ class RunRead:
     def _json_lines(self, path: Path) -> Iterator[Decided]:
         with opened(path) as file:
             for number, line in enumerate(file, start=1):
-                with self._reading(f"{path}, line {number}"):
+                where = f"{path}, line {number}"
+                with self._reading(where):
+                    require_few_in(line, where)
                     decided = DECIDED.validate_json(line, strict=True)
                 yield decided
 
@@ -180,8 +215,10 @@ class RunRead:
         """Refuse what is not a decision, by its place."""
         try:
             yield
-        except ArgumentError:  # there is no pyarrow
+        except ArgumentError:  # there is no pyarrow, or a row is too large
             raise
+        except PoolError as error:
+            raise ArgumentError(error.args[0]) from error
         except ValueError as error:
             first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": str(error)}
             what = ".".join(map(str, first["loc"])) or "the line"
@@ -193,7 +230,11 @@ class RunRead:
     def _result(self, name: str, content: TypeAdapter[_Content]) -> _Content:
         path = self.path / name
         try:
-            return content.validate_json(path.read_bytes(), strict=True)
+            found = path.read_bytes()
+            require_few_in(found, str(path), MAX_DOCUMENT_VALUES)
+            return content.validate_json(found, strict=True)
+        except PoolError as error:
+            raise ArgumentError(error.args[0]) from error
         except OSError as error:
             raise self._missing(name, error) from error
         except ValidationError as error:
@@ -224,8 +265,13 @@ class RunRead:
 _NONE = {"details": {"rows": -1}}
 
 
-def read_run(path: Path) -> RunRead:
+def read_run(path: Path, **given: object) -> RunRead:
     """Read a run directory: its journal once through.
+
+    Args:
+        path: The directory.
+        given: `certificate`, `refusals` and `answer` of the user's own that the run was made with, each as a value or
+            by its name. Nothing that the run names is imported.
 
     Raises:
         ArgumentError: the directory does not exist, is not that of a run, or its journal cannot be read.
@@ -240,7 +286,7 @@ def read_run(path: Path) -> RunRead:
     heads = list[dict[str, Any]]()
     try:
         torn = _is_torn(journal)
-        run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads)), torn)
+        run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads)), torn, given)
     except OSError as error:
         raise ArgumentError(refusal(error, journal)) from error
     if "rule" not in run.stated("settings"):

@@ -1,10 +1,11 @@
 """The price of a rule: the most accuracy that any judge can cost against majority on new questions.
 
-A question is lost under a rule if majority is right on it and some judge makes the rule ship a wrong answer, while
-repairer and deriver abstain. That depends on the question, its candidates and its evidence, but not on a judge. So an
-upper bound on the share of lost questions bounds what any judge loses against majority on questions that are drawn
-alike, even a judge that was chosen after the pool was seen. Right means exact match, or numeric equality, with ties to
-the earliest candidate. Source: ours; the bound on the share is that of Clopper and Pearson.
+Where a derivation certifies, it is the most that any judge and any deriver can cost together. A question is lost under
+a rule if majority is right on it and some of them make the rule ship a wrong answer, while the other roles abstain.
+That depends on the question, its candidates and its evidence, but not on an LM. So an upper bound on the share of lost
+questions bounds what any LM loses against majority on questions that are drawn alike, even one that was chosen after
+the pool was seen. Right means exact match, or numeric equality, with ties to the earliest candidate. Source: ours; the
+bound on the share is that of Clopper and Pearson.
 """
 
 from collections.abc import Iterable

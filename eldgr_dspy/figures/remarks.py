@@ -29,7 +29,7 @@ class Remarks:
 
     def __init__(self, task: Task) -> None:
         self._by_evidence = answer_type(task).way == "evidence"
-        self._n = self._unanswered = self._bare = 0
+        self._n = self._unanswered = self._bare = self._late = 0
         self._asked: Counter[Asked] = Counter()
         self._called: Counter[Asked] = Counter()
         self._kinds: dict[Asked, Counter[str]] = defaultdict(Counter)
@@ -50,9 +50,14 @@ class Remarks:
             if consultation.outcome == "abstained" and _counts(consultation):
                 self._kinds[consultation.label][kind_of(consultation.reason or "")] += 1
 
+    def add_scored(self, case: Case) -> None:
+        """Take a question once its answers are scored: then it is known which of them could not be compared in time."""
+        self._late += case.type.comparisons is not None and bool(case.type.comparisons.late)
+
     def absorb(self, other: "Remarks") -> None:
         """Take what was counted on other questions."""
         self._n += other._n
+        self._late += other._late
         self._unanswered += other._unanswered
         self._bare += other._bare
         self._asked.update(other._asked)
@@ -64,7 +69,13 @@ class Remarks:
 
     def sentences(self) -> list[str]:
         """Return the remarks, a sentence or two each; empty if there is nothing to remark."""
-        return [*self._on_candidates(), *self._on_evidence(), *self._on_roles(), *self._on_counts()]
+        return [
+            *self._on_candidates(),
+            *self._on_evidence(),
+            *self._on_roles(),
+            *self._on_counts(),
+            *self._on_comparisons(),
+        ]
 
     def _on_candidates(self) -> Iterator[str]:
         if self._is_most(self._unanswered, self._n):
@@ -97,6 +108,13 @@ class Remarks:
                     f"The server of the {role} reported counts that cannot be true on {_of(n, self._asked[role])} "
                     f"({self._example}); they count as unknown."
                 )
+
+    def _on_comparisons(self) -> Iterator[str]:
+        if self._late:
+            yield (
+                f"Some answers could not be compared in time on {_of(self._late, self._n)}; there they count as "
+                "different, and as wrong unless they are spelled as a gold answer is. The journal names them."
+            )
 
     def _is_most(self, count: int, of: int) -> bool:
         return bool(of) and 2 * count >= of

@@ -12,6 +12,7 @@ from functools import cache
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType, Score
+from eldgr_dspy.answers import official_score, score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certify_again, is_withheld
 from eldgr_dspy.consultations import Consultation
@@ -73,11 +74,15 @@ class Tally:
         self._judges = Judges(rules)
         self._baselines = Baselines(task, (labelled("judge", judge_in(name)) for name in rules))
         self._marks = Distinct[Marks]()
-        self._sways: Counter[str] = Counter()
+        self._sways: Counter[tuple[str, Role]] = Counter()
 
     @property
     def _type(self) -> AnswerType:  # a user's type need not survive being pickled
         return answer_type(self.task)
+
+    @property
+    def _swaying(self) -> tuple[Role, ...]:
+        return ("judge", "deriver") if self._type.way == "derivation" else ("judge",)
 
     def add(
         self,
@@ -109,7 +114,7 @@ class Tally:
         @cache
         def scores_of(answer: str | None) -> _Scores:
             """An answer's score and its official one."""
-            return case.type.score(answer, gold), case.type.official_score(answer, gold)
+            return score(answer, gold, case.type), official_score(answer, gold, case.type)
 
         scored = scores_of if gold else None
         marks = {name: self._take(name, case, outcome, scored) for name, outcome in outcomes.items()}
@@ -118,7 +123,9 @@ class Tally:
             lost, rules = self._bounds.add(case, gold), tuple(marks.get(name) for name in self._rules)
             self._marks.add(case.question.text, Marks(rules, _share(case), chances, lost))
         else:  # here the value of a judge's preference is unknown, but not whether it can matter
-            self._sways.update(name for name in self._rules if sways(case.rule(name), case, "judge"))
+            self._sways.update(
+                (name, role) for name in self._rules for role in self._swaying if sways(case.rule(name), case, role)
+            )
         if self._judges:
             self._judges.add(case, used, heard, (lambda answer: scores_of(answer)[0].em) if gold else None)
         for name, audit in self.audits.items():
@@ -129,6 +136,7 @@ class Tally:
                 outcome = became(before.em, after.em) if before and after else "unscored"
                 own: set[Consulted] = {role_of(asked) for asked in failed if asked == asked_by(name, role_of(asked))}
                 audit.add(case, eldgr.decision, outcome, own)
+        self._remarks.add_scored(case)
         return scores
 
     def _count(self, case: Case) -> None:
@@ -193,13 +201,13 @@ class Tally:
             "n_scored": scored.n,
             "n_distinct": scored.n_distinct,
             "n_failed": self.failed,
-            "task": self.task,
             "ties": self.ties,
             "candidates": {"fewest": self.fewest, "most": self.most, "without_answer": self.without_answer},
             "conflicts": self.conflicts if self._type.way == "evidence" else None,
             "rules": {name: self._figures(name, tally, scored) for name, tally in whole.items()},
             "withheld": withheld,
             "contrasts": self._contrasts(scored, whole, [name for name, of in facts.items() if of["positioned"]]),
+            "task": ends["task"],
             "bounds": ends["bounds"],
             "bounds_any_span": ends["bounds_any_span"],
             "price": ends["price"],
@@ -215,6 +223,8 @@ class Tally:
             },
             "remarks": self._remarks.sentences(),
         }
+        if "bounds_any_deriver" in ends:
+            figures["bounds_any_deriver"] = ends["bounds_any_deriver"]
         figures["remarks"] += _on_officials(figures["rules"])
         if self._type.is_own:
             figures["answer_type"] = {"way": self._type.way, "scores": [*self._type.scores]}
@@ -227,10 +237,12 @@ class Tally:
         return figures
 
     def _can_change(self, scored: Scored) -> dict[str, dict[Role, float]] | None:
-        """The share of questions on which the judge can change what ships; None with gold answers."""
+        """The share of questions on which a judge or a deriver can change what ships; None with gold answers."""
         if scored.n or not self.n:
             return None
-        return {name: {"judge": 100.0 * self._sways[name] / self.n} for name in self._rules}
+        return {
+            name: {role: 100.0 * self._sways[name, role] / self.n for role in self._swaying} for name in self._rules
+        }
 
     def _audited(
         self, locked: str, whole: Mapping[str, RuleTally], scored: Scored

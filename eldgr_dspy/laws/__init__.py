@@ -204,8 +204,9 @@ LAWS: tuple[Law, ...] = (
     Law(
         15,
         "failed_judge_equals_silent_judge",
-        "A judge whose call failed, or whose reply is unusable, changes as much as a judge that abstains.",
-        "That failures cost nothing: they are counted, and under `on_error='raise'` they are errors.",
+        "A judge whose call failed or was late, or whose reply is unusable, changes as much as a judge that abstains.",
+        "That failures cost nothing: they are counted, under `on_error='raise'` they are errors, and a judge that is"
+        " given all of the time leaves none to the repairer.",
         tried.failed_judge_equals_silent_judge,
     ),
     Law(

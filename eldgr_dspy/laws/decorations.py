@@ -34,6 +34,7 @@ DECORATIONS = (
     "  {} \n",
     "\u200b{}\ufeff",
     "**“{}.”**",
+    '“"{}"”',
 )
 """The answer replaces `{}`."""
 

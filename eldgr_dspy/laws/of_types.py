@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.answers import score
 from eldgr_dspy.laws import LAW, LAWS, Law, laws_named
 from eldgr_dspy.laws.statements import Finding
 from eldgr_dspy.laws.trials import Outcome
@@ -24,8 +25,13 @@ def a_type_repeats_itself(outcome: Outcome) -> Finding | None:
     """Check that classes and certificates are the same when they are asked for again."""
     answers, again = outcome.trial.question.answers, outcome.again(outcome.trial)
     changed = [answer for answer in answers if outcome.case.certified(answer) is not again.case.certified(answer)]
-    classes = [_keys(outcome.case.type.grouping(answers).classes) for _ in range(2)]
-    holds = not changed and classes[0] == classes[1] and outcome.case.vote == again.case.vote
+    kind, votes = outcome.case.type, outcome.case.vote.classes
+    classes = [_keys(kind.grouping(answers).classes) for _ in range(2)]
+    alone = [_keys([*map(kind.class_of, answers)]) for _ in range(2)]
+    fewer = kind.pooled and outcome.trial.settings.refusal == "no_answer"  # without refusals, other answers may connect
+    voted = fewer or all(vote in (None, key) for vote, key in zip(votes, classes[0], strict=True))
+    repeats = classes[0] == classes[1] and alone[0] == alone[1] and outcome.case.vote == again.case.vote
+    holds = not changed and voted and repeats
     return Finding(holds, "the same classes and certificates of the same answers", again) if answers else None
 
 
@@ -98,7 +104,7 @@ def a_gold_answer_is_right(outcome: Outcome) -> Finding | None:
 def a_score_says_what_is_right(outcome: Outcome) -> Finding | None:
     """Check that the score of an answer says that it is right if, and only if, it is."""
     kind, gold, answers = outcome.case.type, outcome.trial.gold, outcome.trial.question.answers
-    unlike = [answer for answer in answers if gold and kind.score(answer, [gold]).em != kind.is_right(answer, [gold])]
+    unlike = [answer for answer in answers if gold and score(answer, [gold], kind).em != kind.is_right(answer, [gold])]
     return Finding(not unlike, f"a score that says whether {_listed(unlike)} is right by {gold!r}") if gold else None
 
 

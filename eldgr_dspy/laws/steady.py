@@ -25,6 +25,11 @@ def settle_twice(subject: Subject, trial: Trial) -> Outcome:
     outcome, untouched = subject.settle(trial), subject.case(trial.question, trial.settings)
     read = {part: getattr(untouched, part) for part in ("question", "settings", "vote")}
     changed = [f"case.{part}" for part, value in read.items() if getattr(outcome.case, part) != value]
+    if "case.vote" in changed and subject.case(trial.question, trial.settings).vote != untouched.vote:
+        raise ArgumentError(
+            f"The answer type {outcome.case.type.name!r} must put the same answers into the same classes; first "
+            f"{outcome.case.vote.classes!r:.80}, then {untouched.vote.classes!r:.80}. {_ADVICE}"
+        )
     if changed or repr(trial) != before:
         what = ", ".join(changed) or "the question or a reply"
         raise ArgumentError(f"The rule {name!r} changed {what}. A rule must only read what it is given.")

@@ -293,8 +293,8 @@ def told(reply: Reply) -> str:
             return f"prefers candidate {preferred}" + (f", scores {list(scores)}" if scores is not None else "")
         case Repair(answer):
             return f"gives {answer!r}"
-        case Derivation(steps, answer, check):
+        case Derivation(steps, answer, check, others):
             shown = "; ".join(f"{step.expression} = {step.value}" for step in steps) or "no steps"
-            return f"derives {answer!r} by {shown}, and checks {check!r}"
+            return " and ".join([f"derives {answer!r} by {shown}, and checks {check!r}", *map(told, others)])
         case Abstention(reason):
             return "abstains" if reason == SILENT.reason else f"abstains: {reason!r}"

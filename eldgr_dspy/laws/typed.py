@@ -11,6 +11,7 @@ from itertools import cycle
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Repair, Reply
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.questions import Question
 from eldgr_dspy.words import TASKS
@@ -20,7 +21,9 @@ _TOWNS: Sequence[str] = ("Lyon", "Rome", "Doha", "Paris", "Dubai", "Oslo", "Nice
 
 def classes_of_examples(kind: AnswerType) -> list[list[str]]:
     """Return the examples of a type by class, each class and each spelling in their order."""
-    examples = kind.examples()
+    examples: object = kind.examples()
+    if not isinstance(examples, Sequence) or isinstance(examples, str) or not all(type(one) is str for one in examples):
+        raise ArgumentError(f"{kind.name}.examples() must return answers, texts in a tuple; got {examples!r:.80}.")
     asked = Question("Which?", kind.name, (), options=kind.example_options, kind=kind)
     classes: dict[str, list[str]] = {}
     for answer, class_ in zip(examples, kind.of(asked).grouping(examples).classes, strict=True):

@@ -10,23 +10,27 @@ from eldgr_dspy.figures.abstention_kinds import FAILED
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.named_judges import unlabelled
 from eldgr_dspy.report.templates import clip
-from eldgr_dspy.rules import is_own, nearness
+from eldgr_dspy.rules import is_own
 from eldgr_dspy.words import Role
 
 _LONGEST = 200  # characters of an answer or a reason in a sentence
-_ACCEPTED = ("derivation_checked", "derivation_agrees")
 _NOT_ACCEPTED = "the derivation is not accepted: "
 
 
-def path(case: Case, decided: Decided) -> Iterator[str]:
+def path(case: Case | None, decided: Decided) -> Iterator[str]:
     """Yield how a rule reached its decision, a sentence or two a step.
 
     Args:
-        case: The question. decided: a line of `decisions.jsonl` about it.
+        case: The question; None if only what was recorded of it is known.
+        decided: A line of `decisions.jsonl` about it.
     """
     rule = unlabelled(decided["rule"])
     if rule == "first":
         yield f"The first candidate ships: {_quoted(decided['answer'])}."
+        return
+    if case is None:
+        yield f"Consensus is {_quoted(decided['consensus'])}."
+        yield from _own(decided)
         return
     yield _consensus(case)
     if rule == "majority":
@@ -160,29 +164,34 @@ def _at_last(case: Case, decided: Decided, *, asked: bool) -> Iterator[str]:
 
 
 def _is_near(decided: Decided) -> bool:
-    return nearness(unlabelled(decided["rule"])) is not None
+    return decided["rule"].startswith("near(")
 
 
 def _arithmetic(case: Case, decided: Decided) -> Iterator[str]:
     if not case.repairable:
         yield "All candidates agree, so no derivation is asked for, as homogeneous=skip says. Consensus ships."
         return
+    if "deriver" not in decided["consulted"]:
+        yield "No candidate of another class may be supported here, so the deriver is not asked. Consensus ships."
+        return
     judge = "" if _is_near(decided) else ", and the judge never decides"
     yield f"The deriver is asked: a derivation certifies answers of this type{judge}."
     silent = _said_by("deriver", decided)
+    reasons = [note.removeprefix(_NOT_ACCEPTED) for note in decided["notes"] if note.startswith(_NOT_ACCEPTED)]
+    derived, level = _quoted(decided["repair"]), case.settings.derivation
     if silent:
         yield silent
-    elif decided["reason"] in _ACCEPTED:
-        yield f"Its derivation of {_quoted(decided['repair'])} passes the check “{case.settings.derivation}”."
+    elif reasons:
+        why = clip(reasons[0], _LONGEST).removesuffix(".")
+        yield f"Its derivation of {derived} does not pass the check “{level}”: {why}."
     else:
-        reasons = [note.removeprefix(_NOT_ACCEPTED) for note in decided["notes"] if note.startswith(_NOT_ACCEPTED)]
-        why = f": {clip(reasons[0], _LONGEST).removesuffix('.')}" if reasons else ""
-        derived, level = _quoted(decided["repair"]), case.settings.derivation
-        yield f"Its derivation of {derived} does not pass the check “{level}”{why}."
+        yield f"Its derivation of {derived} passes the check “{level}”."
     if decided["branch"] == "repair":
         yield "It differs from consensus and ships."
     elif decided["reason"] == "derivation_agrees":
         yield "It says what consensus says. Consensus ships."
+    elif not silent and not reasons:
+        yield "It is not the answer of a candidate that may be supported. Consensus ships."
     else:
         yield from _at_last(case, decided, asked=False)
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Witness
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.report.templates import clip
 from eldgr_dspy.rows import PassageRow
@@ -25,12 +26,13 @@ class _Mark(NamedTuple):
 
 
 def passages(
-    evidence: Sequence[PassageRow], case: Case, decisions: Sequence[Decided]
+    evidence: Sequence[PassageRow], case: Case | None, decisions: Sequence[Decided]
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the passages that are shown, each with its number, title and text in pieces, and how many are left out.
 
     Args:
-        evidence: The passages. case: the question. decisions: what the rules decided, with their witnesses.
+        evidence: The passages. case: the question; None if only the witness of what shipped is known.
+        decisions: What the rules decided, with their witnesses.
     """
     marks = _marks(case, decisions)
     shown, plain = [], 0
@@ -49,7 +51,7 @@ def passages(
     return shown, max(0, plain - _PLAIN_PASSAGES)
 
 
-def _marks(case: Case, decisions: Sequence[Decided]) -> dict[tuple[int, str], list[_Mark]]:
+def _marks(case: Case | None, decisions: Sequence[Decided]) -> dict[tuple[int, str], list[_Mark]]:
     """Where in the evidence the shipped answer and every other certified answer occur, by passage and field."""
     places: dict[tuple[int, str, int, int], list[str]] = {}
     for decision in decisions:
@@ -61,21 +63,20 @@ def _marks(case: Case, decisions: Sequence[Decided]) -> dict[tuple[int, str], li
     for (passage, name, start, end), rules in places.items():
         label = f"witness of what ships by {', '.join(rules)}"
         marks.setdefault((passage, name), []).append(_Mark(start, end, label, ships=True))
-    for answer in _first_spellings(case):
-        witness = case.certificate(answer).witness
+    for answer, witness in () if case is None else _witnesses(case):
         if witness is not None and (witness.passage, witness.field, witness.start, witness.end) not in places:
             mark = _Mark(witness.start, witness.end, f"witness of “{clip(answer, 80)}”", ships=False)
             marks.setdefault((witness.passage, witness.field), []).append(mark)
     return marks
 
 
-def _first_spellings(case: Case) -> Iterator[str]:
-    """The first spelling of each class of answers."""
+def _witnesses(case: Case) -> Iterator[tuple[str, Witness | None]]:
+    """The first spelling of each class of answers, with its witness."""
     seen = set[str]()
     for answer, key in zip(case.question.answers, case.vote.classes, strict=True):
         if answer is not None and key is not None and key not in seen:
             seen.add(key)
-            yield answer
+            yield answer, case.certificate(answer).witness
 
 
 def _pieces(text: str, marks: Sequence[_Mark]) -> list[Piece]:

@@ -10,7 +10,7 @@ from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.formatting import figure, interval, probability
 from eldgr_dspy.report.svg import Axes, Points, Tone, curve, drawing, key, path, text, ticks
 from eldgr_dspy.report.templates import drawing_css
-from eldgr_dspy.tables.bounds import authority_lines
+from eldgr_dspy.tables.bounds import authority_lines, widest_bounds
 from eldgr_dspy.tables.table import difference
 from eldgr_dspy.words import CONSULTED, Consulted
 
@@ -40,13 +40,13 @@ def forest(pool: PoolFigures) -> str | None:
 
 
 def bounds(pool: PoolFigures) -> str | None:
-    """Return each rule's accuracy over all judges, over all judges and repairs, and as measured."""
+    """Return each rule's accuracy over all judges, over all judges and repairs or derivations, and as measured."""
     silent = {rule: ends for rule, ends in pool["bounds"].items() if ends}
     rows = _Rows(len(silent), ticks(0, 100))
     for rule, ends in silent.items():
         rows.begin(rule, interval(ends))
         measured = pool["rules"].get(rule)
-        rows.ends(ends, pool["bounds_any_span"].get(rule), measured and measured["em"])
+        rows.ends(ends, widest_bounds(pool).get(rule), measured and measured["em"])
     return rows.svg("Authority bounds of the rules")
 
 
@@ -62,7 +62,7 @@ def authority(pools: Mapping[str, Authority]) -> str | None:
     for label, line, ends, pool in lines:
         price = pool["price"][line.rule]
         rows.begin(label, ", ".join([interval(ends), *([f"at most {figure(price['at_most'])}"] if price else [])]))
-        rows.ends(ends, pool["bounds_any_span"][line.rule], line.measured)
+        rows.ends(ends, widest_bounds(pool)[line.rule], line.measured)
     return rows.svg("Authority bounds, measured accuracies, and the price for new questions", css=drawing_css())
 
 
@@ -170,10 +170,10 @@ class _Rows:
         moved = [(self._axes.x(at) + x, self._middle + y) for x, y in corners]
         self._marks.append(path(moved, fill=fill, stroke=stroke, width=2))
 
-    def ends(self, silent: Sequence[float], any_span: Sequence[float] | None, measured: float | None) -> None:
-        """Draw an authority bound, over all judges and over all judges and spans, and what was measured."""
-        if any_span:
-            self.bar(any_span, "pale", least=3)
+    def ends(self, silent: Sequence[float], widest: Sequence[float] | None, measured: float | None) -> None:
+        """Draw an authority bound, over all judges and also over repairs or derivations, and what was measured."""
+        if widest:
+            self.bar(widest, "pale", least=3)
         self.bar(silent, "blue", least=3)
         if measured is not None:
             self.shape(measured, _DIAMOND, "page", "ink")

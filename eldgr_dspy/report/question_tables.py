@@ -32,7 +32,7 @@ def _votes(question: Mapping[str, Any]) -> Table:
         if why:
             notes.append(f"{answer}: {why}")
     if not rows:
-        notes.append("No candidate has an answer, so there is no consensus.")
+        notes.append(question.get("ungiven") or "No candidate has an answer, so there is no consensus.")
     more = f" and {question['more_gold']:,} more" if question["more_gold"] else ""
     notes.append(f"Gold: {', '.join(question['gold']) or UNDEFINED}{more}.")
     headers = ("class of answers", "votes", "candidates", "certificate")

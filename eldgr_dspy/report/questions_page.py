@@ -61,14 +61,15 @@ def _name(pool: str, question: str) -> str:
 class QuestionsPage:
     """A page in the making: `head`, then each question, then `foot`."""
 
-    def __init__(self, report: str = "report.html", largest: int = LARGEST) -> None:
+    def __init__(self, report: str = "report.html", largest: int = LARGEST, ungiven: str | None = None) -> None:
         """Start a page.
 
         Args:
             report: The file name of the report in the same folder.
             largest: How many characters of questions it holds; no further question is added then.
+            ungiven: Why the page has no votes; None if it has.
         """
-        self._report, self._largest = report, largest
+        self._report, self._largest, self._ungiven = report, largest, ungiven
         self._written = self._left_out = 0
 
     def head(self) -> str:
@@ -83,20 +84,22 @@ class QuestionsPage:
         """
         rules = dict.fromkeys(rule for pool in pools.values() for rule in (*pool["rules"], *pool["withheld"]))
         about = {"pools": [*pools], "rules": [*rules], "outcomes": OUTCOMES, "leftOut": self._left_out}
+        about |= {} if self._ungiven is None else {"ungiven": self._ungiven}
         return self._parts(about)[1]
 
     def question(
         self,
         pool: str,
         row: Row,
-        case: Case,
+        case: Case | None,
         decisions: Sequence[Decided],
         consultations: Mapping[Asked, Consultation],
     ) -> str:
         """Return a question as the page holds it; nothing if the page is full.
 
         Args:
-            pool: The pool's name. row: the question. case: the same, under the settings of the run.
+            pool: The pool's name. row: the question.
+            case: The same, under the settings of the run; None where they need code that was not given.
             decisions: The lines of `decisions.jsonl` about it. consultations: what roles were asked about it; those
                 that no decision took into account are passed over.
         """
@@ -183,12 +186,13 @@ def _head(pool: str, row: Row, decisions: Sequence[Decided]) -> dict[str, Any]:
 
 
 def question_content(
-    row: Row, case: Case, decisions: Sequence[Decided], consultations: Mapping[Asked, Consultation]
+    row: Row, case: Case | None, decisions: Sequence[Decided], consultations: Mapping[Asked, Consultation]
 ) -> dict[str, Any]:
     """Return what is shown of a question; long texts are cut, with a count.
 
     Args:
-        row, case: The question. decisions: the lines of `decisions.jsonl` about it.
+        row, case: The question. Without its case, only what was recorded is shown: neither votes nor certificates.
+        decisions: The lines of `decisions.jsonl` about it.
         consultations: What roles were asked about it; those that no decision took into account are passed over.
     """
     used = {asked_by(decided["rule"], role) for decided in decisions for role in decided["consulted"]}
@@ -198,7 +202,7 @@ def question_content(
         "question": _clip(row.question, "question"),
         "gold": [_clip(answer, "answer") for answer in row.gold[:_GOLDS]],
         "more_gold": max(0, len(row.gold) - _GOLDS),
-        "votes": list(_votes(case)),
+        "votes": [] if case is None else list(_votes(case)),
         "candidates": list(_candidates(row, case)),
         "decisions": [_decision(case, decided) for decided in decisions],
         "consultations": [consultation(asked[role]) for role in asked_in_order(asked) if role in asked],
@@ -225,9 +229,10 @@ def _votes(case: Case) -> Iterator[dict[str, Any]]:
         }
 
 
-def _candidates(row: Row, case: Case) -> Iterator[list[Any]]:
+def _candidates(row: Row, case: Case | None) -> Iterator[list[Any]]:
     """Each candidate's answer, whether it votes, its source and its text."""
-    for index, (candidate, key) in enumerate(zip(row.candidates, case.vote.classes, strict=True)):
+    keys = [candidate.answer for candidate in row.candidates] if case is None else case.vote.classes
+    for index, (candidate, key) in enumerate(zip(row.candidates, keys, strict=True)):
         text = (
             candidate.text if index < _CANDIDATES and candidate.text.strip() != (candidate.answer or "").strip() else ""
         )
@@ -235,7 +240,7 @@ def _candidates(row: Row, case: Case) -> Iterator[list[Any]]:
         yield [_clip(candidate.answer, "answer"), key is not None, source, _clip(text, "candidate")]
 
 
-def _decision(case: Case, decided: Decided) -> dict[str, Any]:
+def _decision(case: Case | None, decided: Decided) -> dict[str, Any]:
     return {
         "rule": decided["rule"],
         "answer": _clip(decided["answer"], "answer"),

@@ -1,14 +1,18 @@
 """The table of the authority bounds of a pool, without a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.allowance import Allowed
 from eldgr_dspy.figures.authority import Authority
+from eldgr_dspy.figures.results.summary import Bounds
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, listed, questions
 from eldgr_dspy.tables.table import Table
-from eldgr_dspy.words import Role
+
+ANY_DERIVER = (
+    "Any deriver: each number that the check of derivations cannot exclude is taken for derivable, right or wrong."
+)
 
 
 class Line(NamedTuple):
@@ -30,14 +34,15 @@ def authority_lines(pool: Authority) -> Iterator[Line]:
 def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) -> Table:
     """Return the table of `figures.authority.pool_authority`, with the rules that pass above it."""
     repairer = shown_type(pool["task"]).repairer
-    both = "any judge, any span" if repairer == "repairer" else "any judge, any deriver"
+    derives = repairer == "deriver"
+    both, lms = ("any judge, any deriver", "judge or deriver") if derives else ("any judge, any span", "judge")
     recorded = bool(pool["measured"])
     rows = [
         (
             line.label,
             interval(line.ends),
             *([figure(line.measured)] if recorded else []),
-            _over_both(pool, line.rule, repairer),
+            _over_both(pool, line.rule),
             figure(pool["can_change"][line.rule]["judge"]),
             figure(pool["can_change"][line.rule][repairer]),
             *_price(pool, line.rule),
@@ -54,17 +59,17 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
         notes.append(f"{UNDEFINED}: no question has a gold answer. What a role can change needs none.")
     elif pool["n_scored"] < pool["n"]:
         notes.append(f"Bounds are over the {questions(pool['n_scored'])} with a gold answer, of {pool['n']:,}.")
-    if any("unbounded" in row for row in rows):
-        notes.append("unbounded: a deriver's possible answers are not in the pool.")
+    if derives and asking:
+        notes.append(ANY_DERIVER)
     if given_up := pool.get("gives_up"):
         notes.append(f"The answer type gives up {listed(given_up)}: what rests on it is not promised.")
     if any("not computed" in row for row in rows):
         notes.append("not computed: bounds over all spans are available only for the package's rules and certificates.")
     if any(pool["price"].values()):
         notes.append(
-            "Judge can lose: distinct questions that majority has right and some judge can make wrong. Price: the most "
-            "points of accuracy that a judge can cost against majority on new questions, with 95 % confidence for each "
-            "rule by itself."
+            f"{lms.capitalize()} can lose: distinct questions that majority has right and some {lms} can make wrong. "
+            f"Price: the most points of accuracy that a {lms} can cost against majority on new questions, with 95 % "
+            "confidence for each rule by itself."
         )
     if any(accuracy is None for accuracy in pool["measured"].values()) and pool["n_scored"]:
         notes.append(f"{UNDEFINED} under measured: the recording lacks a reply that the rule needs.")
@@ -75,11 +80,11 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
         both,
         "judge can change",
         f"{repairer} can change",
-        "judge can lose",
+        f"{lms} can lose",
         "price",
     )
     title = f"{name}: {pool['task']}, {questions(pool['n'])}: authority bounds, %"
-    return Table(title, headers, tuple(rows), tuple(notes), _on(allowed) if allowed else "")
+    return Table(title, headers, tuple(rows), tuple(notes), _on(allowed, lms) if allowed else "")
 
 
 def _price(pool: Authority, rule: str) -> tuple[str, str]:
@@ -91,7 +96,7 @@ def _price(pool: Authority, rule: str) -> tuple[str, str]:
     )
 
 
-def _on(allowed: Allowed) -> str:
+def _on(allowed: Allowed, lms: str) -> str:
     """Say which rules pass, in sentences."""
     if not allowed["chains"]:
         return "Only majority was given, which loses nothing against itself."
@@ -102,7 +107,7 @@ def _on(allowed: Allowed) -> str:
         one = len(allowed["passing"]) == 1
         widest, under = ("rule that passes is", "it") if one else ("rules that pass are", "each")
         names = " and ".join(allowed["passing"])
-        return f"The widest {widest} {names}: under {under} any judge costs {most}, {sure}. {tested}"
+        return f"The widest {widest} {names}: under {under} any {lms} costs {most}, {sure}. {tested}"
     failed = f"Use majority: no rule is shown to cost {most}, {sure}. {tested}"
     if allowed["questions"] >= allowed["needed"]:
         return f"{failed} The first rule of each chain loses too many questions to pass."
@@ -112,8 +117,11 @@ def _on(allowed: Allowed) -> str:
     )
 
 
-def _over_both(pool: Authority, rule: str, repairer: Role) -> str:
-    change, any_span = pool["can_change"][rule][repairer], pool["bounds_any_span"][rule]
-    if repairer == "repairer":
-        return interval(any_span) if any_span or not pool["n_scored"] else "not computed"
-    return "unbounded" if change != 0 else interval(pool["bounds"][rule])
+def _over_both(pool: Authority, rule: str) -> str:
+    both = widest_bounds(pool)[rule]
+    return interval(both) if both or not pool["n_scored"] else "not computed"
+
+
+def widest_bounds(pool: Bounds) -> Mapping[str, list[float] | None]:
+    """Return each rule's bounds over all judges and spans, or derivers where a derivation certifies."""
+    return pool.get("bounds_any_deriver", pool["bounds_any_span"])

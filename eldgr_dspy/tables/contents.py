@@ -11,6 +11,8 @@ _SHARES: Mapping[Shared, str] = {
     "unanswered": "questions without any answer",
     "any_correct": "questions with a right candidate",
     "missing_answers": "candidates without an answer",
+    "unclosed_thinking": "candidates whose thinking does not end",
+    "cut_texts": "candidates that ran on after their end",
     "repeated_texts": "candidates whose text is there already",
     "repeated_questions": "questions that are there already",
     "without_evidence": "questions without evidence",

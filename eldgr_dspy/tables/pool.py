@@ -11,43 +11,51 @@ from eldgr_dspy.figures.results.record import Effects, Share
 from eldgr_dspy.figures.results.summary import Confirmed, Flips, PoolFigures, Summary
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions, share_of
 from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
+from eldgr_dspy.tables.bounds import ANY_DERIVER, widest_bounds
 from eldgr_dspy.tables.table import Table, difference, per_question, record, tokens_of
 from eldgr_dspy.words import CONSULTED, Consulted
 
 _UNSCORED = f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
 _UNREPORTED = f"{UNDEFINED}: a server did not report it, or the price of a model is not known."
 _UNCOUNTED = f"{UNDEFINED}: a server did not report it."
-_UNDERIVED = "Derivations are not bounded, because the pool does not hold them: eldgr may be outside."
+_NO_DERIVER = "The bounds are over all judges alone: a deriver may move each rule that asks it outside. Run it anew."
 _NOTHING_SHIPS = f"{UNDEFINED}: no question that ships has a gold answer, so its risk is undefined."
 _UNBOUNDED = f"{UNDEFINED}: withheld, or not computable for this rule or without gold answers."
 
 
 def headline(pool: PoolFigures) -> str:
-    """Return the worst and best case of a pool over all judges in a few sentences; empty if no rule has one.
+    """Return the worst and best case of a pool over all judges, and derivers, in a few sentences; empty without one.
 
-    Without gold answers, return on what share of the questions a judge can change the answer.
+    Without gold answers, return on what share of the questions they can change the answer.
     """
-    bounds, changes = pool["bounds"], pool["can_change"] or {}
+    derives = "bounds_any_deriver" in pool
+    bounds, changes = widest_bounds(pool) if derives else pool["bounds"], pool["can_change"] or {}
     verbs = {"eldgr": "eldgr scores {} here", "judge": "the judge alone could score {}"}
+    if derives:
+        verbs = {"eldgr": verbs["eldgr"], "support": "support {}", "judge": verbs["judge"]}
     ranges = [verb.format(_range(ends)) for rule, verb in verbs.items() if (ends := bounds.get(first_of(rule, bounds)))]
     if ranges:
         majority = bounds.get("majority")
         default = f" Majority vote scores {_range(majority)}." if majority else ""
+        if derives:
+            return f"Whatever judge and deriver say, {'; '.join(ranges)}.{default}"
         silent = "Whatever the judge says (repairer and deriver silent)"
         return f"{silent}, {'; '.join(ranges)}.{default}{_moved(pool)}"
-    shares = [f"{figure(of['judge'])} % under {rule}" for rule in verbs if (of := changes.get(first_of(rule, changes)))]
-    known = f"A judge can change the answer to these shares of the questions: {', '.join(shares)}."
+    shares = [
+        f"{figure(max(of.values()))} % under {rule}" for rule in verbs if (of := changes.get(first_of(rule, changes)))
+    ]
+    who = "A judge or a deriver" if derives else "A judge"
+    known = f"{who} can change the answer to these shares of the questions: {', '.join(shares)}."
     return f"{known} Without gold answers, it is unknown whether that helps or harms." if shares else ""
 
 
 def _moved(pool: PoolFigures) -> str:
-    """Say that eldgr scored outside its range, which only a repair or a derivation can do; empty if it did not."""
+    """Say that eldgr scored outside its range, which only another role can do; empty if it did not."""
     eldgr = first_of("eldgr", pool["rules"])
     ends, of = pool["bounds"].get(eldgr), pool["rules"].get(eldgr)
     if not ends or of is None or of["em"] is None or ends[0] - _NOISE <= of["em"] <= ends[1] + _NOISE:
         return ""
-    by = "repairs" if shown_type(pool["task"]).way == "evidence" else "derivations"
-    return f" The {by} of this run moved {eldgr} to {_percent(of['em'])} %."
+    return f" The other roles of this run moved {eldgr} to {_percent(of['em'])} %."
 
 
 _NOISE = 1e-9  # percent; sums of the same shares in another order differ by less
@@ -174,17 +182,18 @@ def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
 
 
 def _silent(pool: PoolFigures) -> list[str]:
-    """A sentence if a rule that also asks other roles can leave its bound; derivers have a sentence of their own."""
-    way = shown_type(pool["task"]).way
+    """A sentence if a rule that also asks other roles can leave its bound over all judges."""
     asking = dict.fromkeys(
         unlabelled(rule)
         for rule, figures in pool["rules"].items()
         if any(figures["asked"][role] for role in ("deriver", "repairer"))
-        and (unlabelled(rule), way) != ("eldgr", "derivation")
     )
     if not asking:
         return []
-    return [f"The bounds hold with repairer and deriver silent; {listed(asking)} asked them, and may be outside."]
+    judged = "under any judge " if shown_type(pool["task"]).way == "derivation" else ""
+    return [
+        f"The bounds {judged}hold with repairer and deriver silent; {listed(asking)} asked them, and may be outside."
+    ]
 
 
 def audit_table(name: str, pool: PoolFigures) -> Table:
@@ -220,28 +229,31 @@ def _flips(against: Mapping[str, Flips]) -> dict[str, int | None]:
 
 def bounds_table(name: str, pool: PoolFigures) -> Table:
     """Return every rule's measured accuracy next to its bounds over all judges, in percent."""
-    silent, any_span = pool["bounds"], pool["bounds_any_span"]
-    spans = any(any_span.values())
-    headers = ("rule", "measured", "any judge", *(["any judge, any span as repair"] if spans else []))
+    silent, widest = pool["bounds"], widest_bounds(pool)
+    derives = shown_type(pool["task"]).way == "derivation"
+    also = ["any judge, any deriver" if derives else "any judge, any span as repair"] if any(widest.values()) else []
+    headers = ("rule", "measured", "any judge", *also)
     rows = []
     for rule in dict.fromkeys([*pool["rules"], *silent]):
-        ends = [interval(silent.get(rule)), *([interval(any_span.get(rule))] if spans else [])]
+        ends = [interval(silent.get(rule)), *([interval(widest.get(rule))] if also else [])]
         measured = pool["rules"][rule]["em"] if rule in pool["rules"] else None
         rows.append((rule, figure(measured), *ends))
     notes = [_UNBOUNDED] if any(UNDEFINED in row for row in rows) else []
-    derived = [_UNDERIVED] if shown_type(pool["task"]).way == "derivation" and rows else []
+    derived = [ANY_DERIVER if also else _NO_DERIVER] if derives and rows else []
     return Table(
         f"{name}: authority bounds, %", headers, tuple(rows), (*notes, *_silent(pool), *derived, *_priced(pool))
     )
 
 
 def _priced(pool: PoolFigures) -> Iterator[str]:
-    """Yield what any judge can cost on new questions, under each rule that asks one."""
+    """Yield what any judge, or deriver, can cost on new questions, under each rule that asks one."""
     prices = {unlabelled(rule): price for rule, price in pool.get("price", {}).items()}
-    costs = [f"{rule} {figure(price['at_most'])}" for rule in ("judge", "eldgr") if (price := prices.get(rule))]
+    derives = "bounds_any_deriver" in pool
+    rules, lms = (("judge", "support", "eldgr"), "judge or deriver") if derives else (("judge", "eldgr"), "judge")
+    costs = [f"{rule} {figure(price['at_most'])}" for rule in rules if (price := prices.get(rule))]
     if costs:
         yield (
-            "Price: the most points of accuracy against majority that any judge can cost on new questions, with 95 % "
+            f"Price: the most points of accuracy against majority that any {lms} can cost on new questions, with 95 % "
             f"confidence: {', '.join(costs)}."
         )
 

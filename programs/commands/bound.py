@@ -1,4 +1,4 @@
-"""`eldgr bound`: each rule's lowest and highest possible accuracy over all judges, from the pool alone."""
+"""`eldgr bound`: each rule's lowest and highest accuracy over all judges and derivers, from the pool alone."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     answer_option,
     certificate_option,
+    derivation_option,
     homogeneous_option,
     names_in,
     refusal_options,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from eldgr_dspy.figures.authority import Authority
 
 _TESTED = "majority,certified,eldgr,near(0),near(1),near(2),judge"
+_TESTED_TOO = ("support(0)", "support(1)", "support")  # where the evidence certifies, they are eldgr
 
 
 @click.command(context_settings={"show_default": True})
@@ -46,6 +48,7 @@ _TESTED = "majority,certified,eldgr,near(0),near(1),near(2),judge"
 )
 @answer_option
 @certificate_option
+@derivation_option
 @homogeneous_option
 @refusal_options
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="SVG file to draw the bounds in.")
@@ -68,14 +71,16 @@ def bound(
 ) -> None:
     """Bound each rule's accuracy and loss over all judges.
 
-    Tries every judge, and every span of the evidence as a repair. No LM is asked. Without gold answers, it still
-    counts the questions on which a role can change the answer. MODULE:FUNCTION imports the module, which runs its code.
+    Tries every judge, and every span of the evidence as a repair; where a derivation certifies, every number that
+    --derivation cannot exclude. No LM is asked. Without gold answers, it still counts the questions on which a role can
+    change the answer. MODULE:FUNCTION imports the module, which runs its code.
 
     With --worst it also tests rules from narrow to wide, by default majority, certified, eldgr, near(0), near(1),
-    near(2) and judge, and names the widest that pass.
+    near(2) and judge, in arithmetic also support(0), support(1) and support, and names the widest that pass.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
+    from eldgr_dspy.answer_types import answer_type
     from eldgr_dspy.figures.allowance import allowed
     from eldgr_dspy.figures.authority import pool_authority
     from eldgr_dspy.pools import open_pools
@@ -86,7 +91,8 @@ def bound(
     source = context.get_parameter_source
     if worst is None and source("guarantee") is not ParameterSource.DEFAULT:
         raise click.UsageError("--guarantee needs --worst: give how many points a judge may lose.", context)
-    names = names_in(_TESTED if worst is not None and source("rules") is ParameterSource.DEFAULT else rules)
+    tests_default = worst is not None and source("rules") is ParameterSource.DEFAULT
+    names = names_in(_TESTED if tests_default else rules)
     if not names:
         raise click.UsageError(
             f"--rules must name at least one rule; got {rules!r}. Give one or more of {', '.join(RULES)}.", context
@@ -103,13 +109,13 @@ def bound(
         from eldgr_dspy.programs.run.recorded_judges import recorded_judges
 
         judges = recorded_judges(replay, opened, recorded_for)
-    bounds = {
-        pool.name: pool_authority(pool.rows(), pool.task, chosen, names, pool.name, judges.get(pool.name))
-        for pool in opened
-    }
-    passing = {
-        name: None if worst is None else allowed(pool["price"], worst, guarantee) for name, pool in bounds.items()
-    }
+    bounds, passing = {}, {}
+    for pool in opened:
+        task = answer_type(pool.task).task
+        tested = [*names, *_TESTED_TOO] if tests_default and task == "arithmetic" else names
+        found = pool_authority(pool.rows(), pool.task, chosen, tested, pool.name, judges.get(pool.name))
+        bounds[pool.name] = found
+        passing[pool.name] = None if worst is None else allowed(found["price"], worst, guarantee, task)
     if plot:
         _draw(bounds, plot)
     tables = (authority_table(name, pool, passing[name]) for name, pool in bounds.items())

@@ -73,6 +73,10 @@ def collect(
     if collected.failed:
         again = "The same command asks for them again."
         say(f"Samples without an answer, because they failed: {collected.failed:,}. {again}")
+    if collected.unclosed:
+        say(f"Samples without an answer, because their thinking does not end: {collected.unclosed:,}.")
+    if collected.cut:
+        say(f"Samples that ran on into a new turn or question, which is not read: {collected.cut:,}.")
     if collected.unusable:
         say(f"Samples with a column that is left out: {collected.unusable:,}. The first: {collected.fault}")
     if collected.bare and answer_type(pool.task).way == "evidence":

@@ -2,12 +2,12 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import names_in, rules_option
+from eldgr_dspy.programs.commands.options import names_in, own_options, rules_option
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 
 if TYPE_CHECKING:
@@ -26,14 +26,16 @@ _LOCKED = (
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("pools", nargs=-1, type=click.Path(path_type=Path))
 @rules_option(required=True, envvar="ELDGR_DECIDE_RULE")
+@own_options
 @form_options("decide")
 @out_option()
-def decide(run: Path, pools: tuple[Path, ...], rules: str, form: Form, out: Path | None) -> None:
+def decide(run: Path, pools: tuple[Path, ...], rules: str, given: dict[str, Any], form: Form, out: Path | None) -> None:
     """Apply other rules to the replies of a run.
 
     RUN is a run directory. No LM is asked, and the run does not change. If a rule needs a reply that the run does not
     have, its results are withheld, and a note gives the command that asks for it. Give POOLS if the run's pools have
-    moved. MODULE:FUNCTION imports the module, which runs its code.
+    moved. MODULE:FUNCTION imports the module, which runs its code. A run is data, and no name in it is imported: if it
+    was made with a certificate, refusals or an answer type of your own, name it again.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
@@ -42,7 +44,7 @@ def decide(run: Path, pools: tuple[Path, ...], rules: str, form: Form, out: Path
     from eldgr_dspy.programs.run.redecisions import decide_again
     from eldgr_dspy.tables.run import pool_tables
 
-    read = read_run(run)
+    read = read_run(run, **given)
     _remark_on(read)
     decided = decide_again(read, [*names_in(rules)] or [""], pools)
     asks = _asks(read, decided)

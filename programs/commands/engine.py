@@ -121,11 +121,13 @@ def run_shards(
         run_on_ray(directory, partial(prepare, recordings, whole), engine.processes, engine.address, watcher)
 
 
-def run_pools(run: Callable[[Mapping[str, Any]], None], plan: Mapping[str, Any]) -> "tuple[Summary, Plan]":
+def run_pools(
+    run: Callable[[Mapping[str, Any]], None], plan: Mapping[str, Any], settings: Mapping[str, Any]
+) -> "tuple[Summary, Plan]":
     """Cut a plan's pools into shards inside its run directory, run these, and merge them.
 
     Args:
-        run: Runs the shards of a plan's directory. plan: the arguments of a `Plan`.
+        run: Runs the shards of a plan's directory. plan: the arguments of a `Plan`. settings: those of the rule.
 
     Returns:
         The summary, and a plan that says where the run is.
@@ -133,9 +135,11 @@ def run_pools(run: Callable[[Mapping[str, Any]], None], plan: Mapping[str, Any])
     from eldgr_dspy.programs.run.plan import Plan, out_of
     from eldgr_dspy.programs.shards.merging import merge
     from eldgr_dspy.programs.shards.within_runs import shards_within
+    from eldgr_dspy.questions import OWN
 
     out = out_of(Plan(plan["pools"], plan["out"]))
     directory = shards_within(out, plan["pools"])
     run({**plan, "pools": [directory], "out": None})
-    summary = merge(directory, out, decisions=plan["decisions"], pages=plan["pages"])
+    own = {name: value for name, value in settings.items() if name in OWN and ":" in str(value)}
+    summary = merge(directory, out, decisions=plan["decisions"], pages=plan["pages"], rules=plan["rules"], **own)
     return summary, Plan(plan["pools"], out, lock=plan["lock"], pages=plan["pages"])

@@ -215,7 +215,7 @@ def evaluate(
         if shards:
             run(given)
             return None if silent else say_done(pools[0])
-        summary, plan = run_pools(run, given)
+        summary, plan = run_pools(run, given, settings)
         return _tell(context, summary, plan, form, quiet=quiet, all_tables=all_tables)
     with prepared(models, settings, replay, given) as (selector, plan):
         if shards:
@@ -300,7 +300,10 @@ def _as_frozen(context: click.Context, lock: Path, rules: str, settings: dict[st
     frozen = read_lock(lock)
     given = {name for name in ("rules", *settings) if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
     kept = {name: value for name, value in settings.items() if name in given}
-    return rules if "rules" in given else ",".join(frozen.rules), frozen.settings | kept
+    if "rules" not in given:
+        frozen.require_given(frozen.rules)
+        rules = ",".join(frozen.rules)
+    return rules, frozen.arguments(kept)
 
 
 def without_fresh(context: click.Context) -> str:

@@ -1,10 +1,12 @@
 """`eldgr freeze`: write rules, settings and roles to a lock, which a later evaluation must follow."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.programs.commands.evaluate import Grouped
 from eldgr_dspy.programs.commands.judges import named_judges
 from eldgr_dspy.programs.commands.options import Models, model_options, names_in, rule_options
@@ -15,11 +17,12 @@ from eldgr_dspy.system import refusal
 class _GroupedAlike(Grouped):
     """Only the option groups of `eldgr evaluate` about roles and rules."""
 
-    groups = Grouped.groups[:2]
+    groups = (("Models", (*Grouped.groups[0][1], "heuristic")), Grouped.groups[1])
 
 
 @click.command(cls=_GroupedAlike, context_settings={"show_default": True})
 @model_options
+@click.option("--heuristic", is_flag=True, help="Freeze the heuristic role where no model is given.")
 @rule_options
 @click.option(
     "--out",
@@ -27,11 +30,12 @@ class _GroupedAlike(Grouped):
     default=Path("rule.lock.json"),
     help="File to write.",
 )
-def freeze(out: Path, models: Models, rules: str, **settings: Any) -> None:
+def freeze(out: Path, models: Models, rules: str, heuristic: bool, **settings: Any) -> None:
     """Freeze rules, settings and roles in a lock file.
 
     eldgr evaluate --lock takes rules and settings from the lock, refuses anything else, and counts how often each pool
-    was used. Give the models there again. No LM is asked here.
+    was used. Give the models there again. No LM is asked here. Heuristic roles only compare words, so they are frozen
+    only if --heuristic says so.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
@@ -39,6 +43,11 @@ def freeze(out: Path, models: Models, rules: str, **settings: Any) -> None:
     from eldgr_dspy.programs.run import locks
 
     selector = models.selector(settings)
+    if not heuristic and (roles := _without_model(models, names_in(rules), selector.type)):
+        raise click.UsageError(
+            f"No model is given for the {' and the '.join(roles)}, and the rules may ask them. Give --lm MODEL, or "
+            "--heuristic to freeze heuristic roles, which only compare words."
+        )
     with models.asking(selector):
         lock = locks.freeze(selector, names_in(rules), out, named_judges(models, settings))
     try:
@@ -47,3 +56,15 @@ def freeze(out: Path, models: Models, rules: str, **settings: Any) -> None:
         return
     except OSError as error:
         raise click.ClickException(f"The lock is in {out}, but this could not be printed: {refusal(error)}") from error
+
+
+def _without_model(models: Models, rules: Sequence[str], kind: AnswerType) -> list[str]:
+    """Return the roles that the rules may ask in questions of a type and that have no model."""
+    from eldgr_dspy.programs.saved_choices import roles_of
+
+    asked = {role for rule in rules for role in roles_of(rule, kind)}
+    return [
+        role
+        for role, model in models.named.items()
+        if role in asked and model is None and not (role == "judge" and models.judges)
+    ]

@@ -1,7 +1,4 @@
-"""Options that several subcommands share: the models of the roles, and the settings of the rules.
-
-`Models` gathers the former in one argument.
-"""
+"""Options that several subcommands share: the models of the roles (`Models`), and the settings of the rules."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -157,6 +154,20 @@ answer_option = click.option(
 )
 
 
+def own_options(command: Command) -> Command:
+    """Give a command that reads runs the names of code of the user's own; it gets those that are given as `given`."""
+    texts = {"certificate": "Certificate", "refusals": "Refusals", "answer": "Answer type"}
+
+    @wraps(command)
+    def gathered(*arguments: Any, **options: Any) -> Any:
+        given = {name: value for name in texts if (value := options.pop(name)) is not None}
+        return command(*arguments, given=given, **options)
+
+    says = "of your own that the run was made with; it is imported."
+    options = [click.option(f"--{name}", metavar="MODULE:NAME", help=f"{what} {says}") for name, what in texts.items()]
+    return with_options(tuple(options))(gathered)
+
+
 homogeneous_option = click.option(
     "--homogeneous", type=choice(Homogeneous), help="Repair pools with one class, or not.  [default: by task]"
 )
@@ -210,13 +221,14 @@ _MODELS = (
         "--replies", type=choice(Replies), default="strict", help="Read replies strictly, or forgive their form."
     ),
 )
+derivation_option = click.option(
+    "--derivation", type=choice(Strictness), default="bounded", help="How strictly derivations are checked."
+)
 _RULE = (
     rules_option(),
     answer_option,
     certificate_option,
-    click.option(
-        "--derivation", type=choice(Strictness), default="bounded", help="How strictly derivations are checked."
-    ),
+    derivation_option,
     click.option("--consult", type=choice(Consult), default="lazy", help="Ask only the roles that matter, or all."),
     homogeneous_option,
     click.option("--preference", type=choice(Preference), default="global", help="How the judge's scores are read."),

@@ -124,6 +124,8 @@ def build(
         said = "the last number" if built.forms["last_number"] else "the whole text"
         counts = f"{guessed:,} of {built.forms.total():,}"
         say(f"Answers guessed as {said}, because nothing marks the answer: {counts}.")
+    if built.cut:
+        say(f"Samples without an answer, because they stopped at their limit before they marked one: {built.cut:,}.")
     say(f"Written to {out}, matched by {built.by}.")
 
 

@@ -1,11 +1,12 @@
 """`eldgr report`: print the tables of a finished run in any format, from its directory alone."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from eldgr_dspy.programs.commands.messages import say
+from eldgr_dspy.programs.commands.options import own_options
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, pages_option, write
 from eldgr_dspy.system import refusal
 
@@ -24,6 +25,7 @@ FORMATS = (*get_args(Form), "html")
 @form_options("report", FORMATS)
 @out_option("standard output; for html, report.html in RUN")
 @pages_option
+@own_options
 @click.option("--mlflow", is_flag=True, help="Also log results, settings and files to MLflow.")
 @click.pass_context
 def report(
@@ -35,6 +37,7 @@ def report(
     out: Path | None,
     pages: bool,
     mlflow: bool,
+    given: dict[str, Any],
 ) -> None:
     """Print all tables of a run, or write its HTML pages.
 
@@ -50,7 +53,7 @@ def report(
         raise click.UsageError(f"POOLS are only for --format html; got --format {form}. Leave them out.", context)
     if pages and form != "html":
         raise click.UsageError(f"--pages is only for --format html; got --format {form}. Leave it out.", context)
-    read = read_run(run)
+    read = read_run(run, **given)
     if read.made_by_others:
         say(f"Note: {read.made_by_others}")
     summary = read.summary()

@@ -8,7 +8,7 @@ import click
 
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import answer_option
+from eldgr_dspy.programs.commands.options import answer_option, names_in, own_options, rules_option
 from eldgr_dspy.programs.commands.output import decisions_option, pages_option
 from eldgr_dspy.system import refusal
 
@@ -61,6 +61,8 @@ def shard(pools: tuple[Path, ...], rows: int, answer: str | None, out: str | Pat
 @click.argument("directory", metavar="DIR", type=Place())
 @click.option("--out", type=Place(file_okay=False), metavar="DIRECTORY", help="Run directory.  [default: runs/NAME]")
 @click.option("--processes", type=click.IntRange(min=1), metavar="N", default=1, help="Processes that decide shards.")
+@rules_option(default="")
+@own_options
 @decisions_option
 @pages_option
 @click.pass_context
@@ -70,13 +72,15 @@ def merge(
     directory: str | Path,
     out: str | Path | None,
     processes: int,
+    rules: str,
+    given: dict[str, Any],
     decisions: Any,
     pages: bool,
 ) -> None:
     """Merge the shards of a pool into one run.
 
     Every shard of DIR must be done. The run directory is that of the whole pool, run in one piece: eldgr report prints
-    its tables. No LM is asked.
+    its tables. No LM is asked. Rules and other code of your own that decided the shards must be named again.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 a process has ended.
     """
@@ -86,7 +90,7 @@ def merge(
     context.ensure_object(Session).unbegun = ""
     folder = merged_into(directory, out)
     try:
-        merge_shards(directory, folder, processes, decisions=decisions, pages=pages)
+        merge_shards(directory, folder, processes, decisions=decisions, pages=pages, rules=names_in(rules), **given)
     except OSError as error:
         failed = "" if error.errno is None else "The run could not be written: "  # a bucket says itself what failed
         raise click.ClickException(f"{failed}{refusal(error)}") from error

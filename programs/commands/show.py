@@ -1,11 +1,12 @@
 """`eldgr show`: print one question of a finished run, and why each rule ships its answer."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import names_in, rules_option
+from eldgr_dspy.programs.commands.options import names_in, own_options, rules_option
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 
 
@@ -14,9 +15,12 @@ from eldgr_dspy.programs.commands.output import Form, form_options, out_option, 
 @click.argument("id")
 @click.argument("pools", nargs=-1, type=click.Path(path_type=Path))
 @rules_option(default="")
+@own_options
 @form_options("show")
 @out_option()
-def show(run: Path, id: str, pools: tuple[Path, ...], rules: str, form: Form, out: Path | None) -> None:
+def show(
+    run: Path, id: str, pools: tuple[Path, ...], rules: str, given: dict[str, Any], form: Form, out: Path | None
+) -> None:
     """Print a question of a run, and why its answer ships.
 
     RUN is the directory of a finished run. ID is the id of a question, or POOL:ID if several pools of the run have it.
@@ -29,7 +33,7 @@ def show(run: Path, id: str, pools: tuple[Path, ...], rules: str, form: Form, ou
     from eldgr_dspy.programs.run.pages import question_of
     from eldgr_dspy.report.question_tables import question_tables
 
-    read = read_run(run)
+    read = read_run(run, **given)
     if read.made_by_others:
         say(f"Note: {read.made_by_others}")
     question = question_of(read, id, pools, names_in(rules))

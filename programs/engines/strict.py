@@ -32,6 +32,7 @@ from eldgr_dspy.programs.engines.reply_forms import (
     without_schema,
 )
 from eldgr_dspy.redaction import redacted
+from eldgr_dspy.thinking import is_unopened
 
 ReplyFormat: TypeAlias = Literal["json_schema", "json_object", ""]
 """What a request says about the form of its reply, apart from its prompt."""
@@ -44,6 +45,11 @@ HINTS = frozenset({"assessments", "repair_passage"})
 _DERIVED: WeakKeyDictionary[type, dict[Hashable, Any]] = WeakKeyDictionary()
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+_UNOPENED = (
+    "The reply is not exactly one JSON object: it has a closing thinking tag without an opening one. Let the server "
+    "split thinking off: --reasoning-parser in vLLM or SGLang, --reasoning-format in llama.cpp, think=True in ollama()."
+)
+_BEGUN = re.compile(r'\{\s*"')
 _CODE_BLOCK = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
 
 
@@ -200,12 +206,35 @@ def read_object(reply: str) -> dict[str, Any]:
     text = without_thought(reply.strip())
     block = _CODE_BLOCK.fullmatch(text)
     whole = block[1].strip() if block else text
+    if is_unopened(whole.partition("{")[0]):
+        raise UnreadableError(_UNOPENED)
     value, end = decoded_start(whole)
+    if is_unopened(whole[end:]):
+        raise UnreadableError(_UNOPENED)
     if end < len(whole):
         raise UnreadableError(f"The reply is not exactly one JSON object: Extra data at character {end}.")
     if not isinstance(value, dict):
         raise UnreadableError(f"The reply is a JSON {_JSON_NAMES[type(value)]}, not an object.")
     return value
+
+
+def is_whole(reply: str) -> bool:
+    """Return whether a reply is exactly one JSON object, perhaps after a closed thinking block, then white space."""
+    try:
+        text = without_thought(reply.strip())
+        value, end = decoded_start(text)
+    except UnreadableError:
+        return False
+    return isinstance(value, dict) and end == len(text)
+
+
+def holds_object(text: str) -> bool:
+    """Return whether a text has a JSON object in it, at the first brace that a name in quotes follows."""
+    start = _BEGUN.search(text)
+    try:
+        return start is not None and isinstance(decoded_start(text[start.start() :])[0], dict)
+    except UnreadableError:
+        return False
 
 
 def decoded_start(text: str) -> tuple[Any, int]:

@@ -16,9 +16,9 @@ from ollama import AsyncClient, ChatResponse, Options, ResponseError
 
 from eldgr_dspy.programs.engines.bounded import UNCOMPRESSED, bound
 from eldgr_dspy.programs.engines.faults import cut_off, fault_of, unread, unsendable_key
-from eldgr_dspy.programs.engines.thinking import split_thinking
 from eldgr_dspy.programs.engines.window import counts_everything, overflow, shortfall, words_in
 from eldgr_dspy.redaction import remember
+from eldgr_dspy.thinking import split_thinking
 
 CARRIED = {
     "temperature": "temperature",

@@ -6,7 +6,10 @@ relevance and coherence come from models of its own. Here they are scores that a
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from operator import truediv
 
 import dspy
 
@@ -53,21 +56,24 @@ class DimensionalSelector(CountingJudge):
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
         """Count a ballot; returns `preferred` and `judge_rationale`, or `abstained` with the reason."""
-        columns = {"confidence": _confidences(ballot)}
-        columns |= {name: values_of(ballot, "scores", name) for name in DIMENSIONS[1:]}
-        lacking = [values for values in columns.values() if isinstance(values, str)]
+        found: dict[str, Sequence[float | Fraction | None] | str] = {"confidence": _confidences(ballot)}
+        found |= {name: values_of(ballot, "scores", name) for name in DIMENSIONS[1:]}
+        lacking = [values for values in found.values() if isinstance(values, str)]
         if lacking:
             inapplicable = (reason for reason in lacking if reason.startswith(INAPPLICABLE))
             return dspy.Prediction(abstained=next(inapplicable, lacking[0]), orders=[])
-        weights = [0.0] * len(ballot.classes)
-        for name, values in columns.items():
-            given = [0.0 if (value := values[index]) is None else float(value) for index in ballot.voters]
-            for index, z in zip(ballot.voters, standardised(given), strict=True):
-                weights[index] += self.weights[name] * z
+        known = {name: values for name, values in found.items() if not isinstance(values, str)}
+        voting = (
+            (self.weights[name], [_exact(values[i] or 0) for i in ballot.voters]) for name, values in known.items()
+        )
+        sums = _sums(len(ballot.voters), voting)
+        ranks, weights = sorted({*sums}), [0.0] * len(ballot.classes)
+        for index, total in zip(ballot.voters, sums, strict=True):
+            weights[index] = ranks.index(total)
         preferred = ballot.first(weights)
         if preferred is None:
             return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
-        rationale = f"{weights[preferred]:.3g} standard deviations above the mean of the pool"
+        rationale = f"{float(ranks[int(weights[preferred])]):.3g} standard deviations above the mean of the pool"
         return dspy.Prediction(preferred=preferred, judge_rationale=rationale, orders=[])
 
 
@@ -76,30 +82,62 @@ def standardised(values: Sequence[float]) -> list[float]:
 
     Values that are all equal give 0 each.
     """
-    if not values or min(values) == max(values):
-        return [0.0] * len(values)
-    largest = max(map(abs, values))
-    scaled = [value / largest for value in values]  # no sum or square is too large or too small
-    mean = math.fsum(scaled) / len(scaled)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in scaled) / len(scaled))
-    return [(value - mean) / deviation for value in scaled]
+    return [*map(float, _sums(len(values), [(1.0, [*map(_exact, values)])]))]
+
+
+def _sums(n: int, dimensions: Iterable[tuple[float, Sequence[Fraction]]]) -> list[Decimal]:
+    """Return each candidate's weighted sum of standardised values: equal where it is, to 60 digits where it is not.
+
+    A sum is rational but for the roots of the variances. Roots whose ratio is rational are counted in one of them, so
+    that what cancels is nothing; roots that have no such ratio never cancel.
+    """
+    roots: list[Fraction] = []  # variances
+    parts: list[list[Fraction]] = [[Fraction()] * len(DIMENSIONS) for _ in range(n)]  # of each candidate, by root
+    for weight, values in dimensions:
+        mean = sum(values, Fraction()) / (n or 1)
+        variance = sum(((value - mean) ** 2 for value in values), Fraction()) / (n or 1)
+        if not variance:
+            continue
+        ratios = [_root(variance / root) for root in roots] + [Fraction(1)]
+        place = next(place for place, ratio in enumerate(ratios) if ratio)
+        roots += [variance] if place == len(roots) else []
+        for part, value in zip(parts, values, strict=True):
+            part[place] += _exact(weight) * (value - mean) / (ratios[place] or 1)
+    with localcontext(prec=60):
+        scales = [_decimal(root).sqrt() for root in roots]
+        return [sum(map(truediv, map(_decimal, part), scales), Decimal()) for part in parts]
+
+
+def _exact(value: float | Fraction) -> Fraction:
+    """Return a number as the decimal that it is written as, so that .1 + .2 is .3."""
+    return value if isinstance(value, Fraction) else Fraction(repr(float(value)))
+
+
+def _root(ratio: Fraction) -> Fraction | None:
+    """Return the root of a positive fraction, None if it is not rational."""
+    root = Fraction(math.isqrt(ratio.numerator), math.isqrt(ratio.denominator))
+    return root if root * root == ratio else None
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / value.denominator
 
 
 def _is_weight(given: object) -> bool:
     return isinstance(given, int | float) and 0 <= given < math.inf
 
 
-def _confidences(ballot: Ballot) -> list[float | None] | str:
+def _confidences(ballot: Ballot) -> Sequence[float | Fraction | None] | str:
     """Return the mean log-probability of each reasoning plus the sum of its answer's; or why one is missing."""
     known = [stated.logprobs for stated in ballot.stated]
     if ballot.voters and all(one is None for one in known):
         return f"{INAPPLICABLE}the pool states no log-probabilities"
     if all(one is None or one.answer is None for one in known) and ballot.voters:
         return f"{INAPPLICABLE}the pool states no log-probabilities of answers"
-    sums: list[float | None] = [None] * len(known)
+    sums: list[float | Fraction | None] = [None] * len(known)
     for index in ballot.voters:
         one = known[index]
         if one is None or one.reasoning is None or one.answer is None:
             return f"no log-probabilities of reasoning and answer are stated of candidate {index}"
-        sums[index] = one.reasoning + one.answer
+        sums[index] = _exact(one.reasoning) + _exact(one.answer)
     return sums

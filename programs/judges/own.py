@@ -12,7 +12,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import name_of, object_named, said, source_of
 from eldgr_dspy.programs.judges.counting import CallingJudge
 
-EXAMPLE = "my_selectors:longest"
+_EXAMPLE = "my_selectors:longest"
 
 
 class OwnSelector(CallingJudge):
@@ -52,13 +52,14 @@ class OwnSelector(CallingJudge):
         return dspy.Prediction(preferred=chosen, judge_rationale=f"chosen by {self.source['name']}", orders=[])
 
 
-def own_judge(name: str) -> dspy.Module:
-    """Return the judge of that name: `module:object`, a judge's module or class, or a function of a ballot.
+def own_judge(given: object) -> dspy.Module:
+    """Return a judge: a module, a class of one, or a function of a ballot; each as it is or by its `module:object`.
 
     Raises:
         ArgumentError: It cannot be found, or is something else.
     """
-    found: Any = object_named(name, "judges", EXAMPLE)
+    found: Any = object_named(given, "judges", _EXAMPLE) if isinstance(given, str) else given
+    name = given if isinstance(given, str) else name_of(given)
     if isinstance(found, type):
         found = _made(name, found)
     if isinstance(found, dspy.Module):

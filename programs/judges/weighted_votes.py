@@ -78,7 +78,8 @@ WEIGHINGS: dict[str, Weighing] = {
 """The formulas by name.
 
 * `best_of_n`: the highest score. `weighted_best_of_n`: the class with the highest sum of scores (Li et al. 2023).
-* `borda`: the class with most points (G - rank)^p, p = 0.5 (Kang et al. 2025, with self-certainty as the score).
+* `borda`: the class with most points (G - rank)^p, p = 0.5 (Kang et al. 2025, with self-certainty as the score). Equal
+  scores share the mean of their ranks' points.
 * `cisc`: the class with the highest sum of softmax(confidence / T), T = 1 (Taubenfeld et al. 2025).
 * `soft_sc`: the highest mean probability of tokens, or that of the least probable one (Wang et al. 2024).
 * `bcrl_max`, `bcrl_vote`, `bcrl_abstaining`: in the style of BCRL; see the page on positioned selectors.

@@ -2,23 +2,24 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.pools import Pool, pool_name, write_pool
 from eldgr_dspy.programs.pools.csv_files import Columns, Field
-from eldgr_dspy.programs.pools.entries import By, Entry, Sample, id_of_question, options_for
+from eldgr_dspy.programs.pools.entries import KNOWN, By, Entry, Sample, asked_of, id_of_question, plain_name
 from eldgr_dspy.programs.pools.entry_store import QUESTIONS, EntryStore, Unaligned
 from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
 from eldgr_dspy.programs.pools.questions import Evidence, read_questions
 from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.splitting import folded_question
-from eldgr_dspy.words import Task
+from eldgr_dspy.words import Mark, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Built:
         left_out: How many questions of the file of questions have no prediction.
         forms: How many answers were found by each form of `eldgr_dspy.extraction`, without those that were given.
         lacking: What incomplete sources lack, one sentence each.
+        cut: How many samples stopped at their limit of tokens before they marked an answer, so that they have none.
     """
 
     pool: Pool
@@ -66,6 +68,7 @@ class Built:
     left_out: int = 0
     forms: Counter[str] = field(default_factory=Counter)
     lacking: Sequence[str] = ()
+    cut: int = 0
 
 
 def build_pool(recipe: Recipe, out: Path) -> Built:
@@ -87,7 +90,7 @@ def build_pool(recipe: Recipe, out: Path) -> Built:
     with EntryStore() as store:
         joined = _Joined(recipe, store)
         pool = write_pool(out, joined.rows())
-        return Built(pool, joined.by, joined.left_out, joined.forms, joined.lacking)
+        return Built(pool, joined.by, joined.left_out, joined.forms, joined.lacking, joined.cut)
 
 
 def shuffled_order(n: int, seed: int, id: str) -> list[int]:
@@ -125,6 +128,7 @@ class _Joined:
         self.left_out = 0
         self.forms: Counter[str] = Counter()
         self.lacking: list[str] = []
+        self.cut = 0
 
     def rows(self) -> Iterator[Row]:
         """Read all files, check that they fit each other, and yield one row a question in the questions' order."""
@@ -141,14 +145,22 @@ class _Joined:
     def _read_files(self) -> None:
         recipe, columns = self._recipe, Columns(self._recipe.columns, self._recipe.by)
         if recipe.questions is not None:
-            for entry in read_questions(recipe.questions, recipe.evidence, columns):
-                self._store.put(QUESTIONS, entry)
+            self._put(QUESTIONS, recipe.questions, read_questions(recipe.questions, recipe.evidence, columns), columns)
         for source, path in zip(self._numbers(), recipe.sources, strict=True):
-            for entry in read_predictions(
-                path, recipe.layout, unfinished=recipe.unfinished, told=self.lacking, columns=columns
-            ):
-                self._store.put(source, entry)
+            read = partial(read_predictions, unfinished=recipe.unfinished, told=self.lacking, columns=columns)
+            self._put(source, path, read(path, recipe.layout), columns)
         columns.refuse_unseen()
+
+    def _put(self, source: int, path: Path, entries: Iterable[Entry], columns: Columns) -> None:
+        """Keep the entries of a file; tell which fields may hold gold answers if the questions come without any."""
+        has_gold = False
+        for entry in entries:
+            self._store.put(source, entry)
+            has_gold = has_gold or bool(entry.gold)
+        named = {name for names in self._recipe.columns.values() for name in names}
+        unread = [f"{name!r:.80}" for name in sorted(columns.fields - named) if plain_name(name) not in KNOWN][:10]
+        if source == self._asked and unread and not has_gold:
+            self.lacking.append(f"{path}: no gold answer was read; if {' or '.join(unread)} holds it, name it gold.")
 
     def _numbers(self) -> range:
         return range(1, len(self._recipe.sources) + 1)
@@ -202,8 +214,7 @@ class _Joined:
             "task": self._recipe.task,
             "candidates": [self._candidate(*pair) for pair in samples],
             "evidence": [{"title": passage.title, "text": passage.text} for passage in asked.evidence],
-            "options": options_for(self._recipe.task, asked.options),
-            "gold": list(asked.gold),
+            **asked_of(self._recipe.task, asked.options, asked.gold, asked.where),
         }
         return validate(record, asked.where)
 
@@ -211,6 +222,8 @@ class _Joined:
         answer = sample.answer
         if not sample.stated:
             extracted = extract_answer(sample.text, self._recipe.task)
+            if extracted and sample.cut and extracted.form not in get_args(Mark):
+                extracted, self.cut = None, self.cut + 1
             answer = extracted.answer if extracted else None
             self.forms.update([extracted.form] if extracted else [])
         columns = sample.columns.model_dump() if sample.columns else {}

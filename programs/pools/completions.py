@@ -9,7 +9,8 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.columns import Columns
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import columns_of, to_question
-from eldgr_dspy.programs.pools.entries import final_answers, id_of_question
+from eldgr_dspy.programs.pools.entries import Choices, asked_of, id_of_question, plain_name
+from eldgr_dspy.programs.pools.gold_answers import NAMES, gold_at
 from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.words import Task
 
@@ -49,7 +50,10 @@ def pool_from_completions(
             raise ArgumentError(f"{where}: {error}") from error
         given = example.get("id")
         name = id_of_question(asked.text) if given is None else str(given)
-        gold = final_answers(example.get("gold", example.get("answer")), "gold", f"{where}, id {name!r}")
+        labels = {key: value for key, value in example.items() if key not in (example._input_keys or ())}
+        if {name for name in labels if plain_name(name) in NAMES} == {"answer"}:
+            labels.setdefault("gold", labels["answer"])
+        gold = gold_at(labels, f"{where}, id {name!r}", Choices(asked.options))
         yield validate(
             {
                 "id": name,
@@ -60,8 +64,7 @@ def pool_from_completions(
                     for text, answer, one in zip(asked.texts, asked.answers, stated, strict=True)
                 ],
                 "evidence": [{"title": passage.title, "text": passage.text} for passage in asked.passages],
-                "options": list(asked.options),
-                "gold": list(gold),
+                **asked_of(task, asked.options, gold, where),
             },
             where,
         )

@@ -14,8 +14,10 @@ from typing import Literal, get_args
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.columns import Columns as Stated
 from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, require_few
 from eldgr_dspy.files import read_whole, require_file
-from eldgr_dspy.programs.pools.entries import By, Entry, Sample, columns_at, final_answers
+from eldgr_dspy.programs.pools.entries import QUESTIONS, By, Entry, Sample, columns_at, is_cut, plain_name
+from eldgr_dspy.programs.pools.gold_answers import NAMES, final_answers, gold_at
 from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS
 from eldgr_dspy.splitting import folded_question
 
@@ -34,11 +36,13 @@ class Columns:
         names: The columns of a field; a table need not have all of them. Another field has the column of its own name.
         by: What two rows on one question have in common; None: the id if they have one, else the question.
         seen: The columns of the tables that were read.
+        fields: The fields of all records that were read, in any layout.
     """
 
     names: Mapping[Field, Sequence[str]] = field(default_factory=dict)
     by: By | None = None
     seen: set[str] = field(default_factory=set)
+    fields: set[str] = field(default_factory=set)
 
     def refuse_unseen(self) -> None:
         """Raise `ArgumentError` for a name that no table has."""
@@ -57,6 +61,10 @@ MAX_TABLE = 256 * 2**20
 """The longest table that is read, in bytes, unpacked; it is in memory whole."""
 
 _A_SAMPLE: tuple[Field, ...] = ("answer", "source", "confidence")  # fields with a column for each of prediction
+_MISSING = frozenset(("nan", "NaN", "-nan", "-NaN", "null", "NULL", "<NA>", "#N/A", "#NA", "#N/A N/A", "NaT"))
+"""Cells without a value, as pandas and databases write them; a model that answers so writes "Nan" or "Null"."""
+
+_NO_SAMPLE = frozenset(("None", "NA", "N/A", "n/a"))  # of these, a gold answer may be one
 _ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
@@ -84,6 +92,7 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
     (first, cells), *filled = rows
     header = [name.strip() for name in cells]
     columns.seen.update(header)
+    columns.fields.update(header)
     places = _places(f"{path}, row {first}", header, columns, samples=samples)
     several = len(places["prediction"]) > 1
     sources = [header[at] for at in places["prediction"]] if several else [""] * samples
@@ -96,13 +105,31 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
                 f"{where}: {len(cells):,} cells under {len(header):,} columns; give one cell a column, in quotes if it "
                 "holds a separator or a line break."
             )
-        entry = _entry({of: [cells[at] for at in places[of]] for of in places}, sources, where)
+        row = dict(zip(header, cells, strict=True))
+        entry = _entry({of: [_cell(of, cells[at]) for at in places[of]] for of in places}, sources, where)
+        right = {header[at]: cell for at in places["gold"] if (cell := _cell("gold", cells[at])).strip()}
+        entry = replace(entry, gold=_gold(right, where, columns, predicted=samples))
+        if not several and is_cut(row):
+            entry = replace(entry, samples=tuple(sample._replace(cut=True) for sample in entry.samples))
         if questions is None:
             yield entry
         else:
             questions.take(entry)
     if questions is not None:
         yield from questions.entries.values()
+
+
+def _cell(of: Field, cell: str) -> str:
+    """Return a cell, empty if it says that there is no value."""
+    is_sample, text = of in ("prediction", "answer"), cell.strip()
+    return "" if (text in _MISSING and of != "confidence") or (is_sample and text in _NO_SAMPLE) else cell
+
+
+def _gold(right: Mapping[str, str], where: str, columns: Columns, *, predicted: bool) -> tuple[str, ...]:
+    """Return the gold answers in cells by the names of their columns: all that a flag names, or as `gold_at` does."""
+    if "gold" in columns.names:
+        return tuple(final for name, cell in right.items() for final in final_answers(cell, name, where))
+    return gold_at(right, where, predicted=predicted)
 
 
 class _Questions:
@@ -130,13 +157,16 @@ class _Questions:
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows that are not blank, each with its number; the first row of the file is row 1."""
     require_file(path)
-    text = _text(path, read_whole(path, MAX_TABLE, "write its rows as JSON lines, which are read one at a time"))
+    data = read_whole(path, MAX_TABLE, "write its rows as JSON lines, which are read one at a time")
+    _require_utf8(path, data)
     form, mark = ("TSV", "\t") if ".tsv" in path.name.lower()[-7:] else ("CSV", ",")
     rows: list[tuple[int, list[str]]] = []
-    number, before = 0, csv.field_size_limit(MAX_CHARACTERS)
+    number, n_cells, before = 0, 0, csv.field_size_limit(MAX_CHARACTERS)
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+        reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), delimiter=mark, strict=True)
         for number, cells in enumerate(reader, start=1):
+            n_cells += len(cells) + 1
+            require_few(n_cells, f"{path}, up to row {number}", MAX_DOCUMENT_VALUES)
             if any(map(str.strip, cells)):
                 rows.append((number, cells))
     except csv.Error as error:
@@ -149,7 +179,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def _text(path: Path, data: bytes) -> str:
+def _require_utf8(path: Path, data: bytes) -> None:
     try:
         text = data.decode("utf-8")
         at, wrong = text.find("\0"), "a NUL byte, as in UTF-16 or in a binary file"
@@ -159,20 +189,18 @@ def _text(path: Path, data: bytes) -> str:
         before = data[:at].count(b"\n")
     if at >= 0:
         raise PoolError(f"{path}, line {before + 1}: {wrong}; save the table as text in UTF-8.")
-    return text
 
 
 def _places(where: str, header: Sequence[str], columns: Columns, *, samples: bool) -> dict[Field, list[int]]:
     """Return the places of each field's columns."""
     listed = f"the columns are {', '.join(f'{name!r:.80}' for name in header)}"
-    own: dict[Field, list[str]] = {name: [name] for name in ("id", "question", "gold", "evidence")}
-    if samples:
-        own |= {"prediction": ["prediction"]}
-    elif "gold" not in header:
-        own["gold"] = ["answer"]
+    own: dict[Field, list[str]] = {name: [name] for name in ("id", "question", "evidence", "prediction")}
+    own["gold"] = [name for name in dict.fromkeys(header) if plain_name(name) in ("gold", *NAMES)]
+    if "question" not in header:
+        own["question"] = [name for plain in QUESTIONS for name in header if plain_name(name) == plain][:1]
     places: dict[Field, list[int]] = {}
     for of in get_args(Field):
-        read = samples or of in own
+        read = samples or of in ("id", "question", "gold", "evidence")
         names = [name for name in columns.names.get(of, own.get(of, ())) if read and name in header]
         for name in names:
             if header.count(name) > 1:
@@ -214,7 +242,7 @@ def _entry(cells: Mapping[Field, Sequence[str]], sources: Sequence[str], where: 
         next(map(str.strip, filled["id"]), None),
         next(iter(filled["question"]), None),
         tuple(map(_sample, cells["prediction"], stated, cells["source"] or sources, columns)),
-        tuple(final for cell in filled["gold"] for final in final_answers(cell, "gold", where)),
+        (),
         tuple(Passage("", cell) for cell in filled["evidence"]),
     )
 

@@ -18,14 +18,15 @@ from eldgr_dspy.named_objects import object_named, said
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.pools.entries import (
     Entry,
-    final_answers,
+    asked_of,
+    choices_at,
     id_at,
     id_of_question,
     object_at,
-    options_at,
-    options_for,
+    plain_name,
     question_at,
 )
+from eldgr_dspy.programs.pools.gold_answers import NAMES, gold_at
 from eldgr_dspy.programs.samples import parameters_of, question_of
 from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.words import Task
@@ -65,8 +66,7 @@ class Asked:
             "task": task,
             "candidates": list(candidates),
             "evidence": [{"title": passage.title, "text": passage.text} for passage in passages],
-            "options": options_for(task, self.entry.options),
-            "gold": list(self.entry.gold),
+            **asked_of(task, self.entry.options, self.entry.gold, self.entry.where),
         }
         return validate(record, self.entry.where)
 
@@ -125,7 +125,8 @@ def _of_file(path: Path, program: dspy.Module, answer: str) -> Iterator[Asked]:
     for place, record in read_records(path):
         where = f"{path}, {place}"
         row = object_at(record, where)
-        entry = _entry(row, answer, where)
+        told = {name for name in names if plain_name(name) in NAMES}  # what the program is told is not gold
+        entry = _entry({name: row[name] for name in row if name not in told}, answer, where)
         if lacking := [name for name in names if name not in row]:
             raise PoolError(
                 f"{where}: {lacking[0]} is missing; {type(program).__name__} is called with {', '.join(names)}. Add it."
@@ -151,11 +152,11 @@ def _of_list(name: str, answer: str) -> Iterator[Asked]:
 
 def _entry(row: Mapping[str, Any], answer: str, where: str) -> Entry:
     """Return a question with its gold answers; the program finds the evidence."""
-    question, gold = question_at(row, where), next((name for name in ("gold", answer, "answer") if name in row), "gold")
+    question, choices = question_at(row, where), choices_at(row)
     if question is None:
         raise PoolError(f"{where}: question is missing; add it.")
-    right = final_answers(row.get(gold), gold, where)
-    return Entry(where, id_at(row, "id", where), question, (), right, options=options_at(row))
+    gold = gold_at(row, where, choices, field=answer)
+    return Entry(where, id_at(row, "id", where), question, (), gold, options=choices.texts)
 
 
 def _inputs(program: dspy.Module) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.columns import Columns, read_columns
+from eldgr_dspy.columns import COLUMNS, Columns, read_columns
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.rows import MAX_CHARACTERS
 from eldgr_dspy.splitting import folded_question
@@ -16,13 +16,23 @@ from eldgr_dspy.words import Task
 By = Literal["id", "question"]
 """What rows on one question have in common."""
 
-_FINAL = "####"
+STOPS = ("finish_reason", "stop_reason", "done_reason")
+"""The fields in which servers say why a sample stopped."""
+
+QUESTIONS = ("question", "problem", "input", "query")
+"""The fields of a question's text, in any case. A `prompt` holds more than the question."""
+
+KNOWN = frozenset((*QUESTIONS, *STOPS, *COLUMNS, "id", "prediction", "evidence", "context", "options", "choices"))
+"""The fields of a record that are read for something else than gold answers."""
+
+_LIMITS = ("length", "max_tokens", "model_length", "max_length", "max_output_tokens")
 
 
 class Sample(NamedTuple):
     """One sampled text; if `stated`, `answer` is its answer, else the answer must be found in the text.
 
-    `source` is where it is from; None: its file. `columns` is what else is stated of it; None: nothing.
+    `source` is where it is from; None: its file. `columns` is what else is stated of it; None: nothing. `cut` says that
+    it stopped at its limit of tokens.
     """
 
     text: str
@@ -30,6 +40,21 @@ class Sample(NamedTuple):
     stated: bool = False
     source: str | None = None
     columns: Columns | None = None
+    cut: bool = False
+
+
+class Choices(NamedTuple):
+    """What there is to choose from: the texts, their labels if the file has any.
+
+    `numbered` says that the field is one in which a whole number as the gold answer counts the options, from 0.
+    """
+
+    texts: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    numbered: bool = False
+
+
+NO_CHOICES = Choices()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +82,11 @@ class Entry:
     may_repeat: bool = False
 
 
+def plain_name(name: str) -> str:
+    """Return the name of a field without regard to case and to what stands between its words."""
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
 def object_at(record: Any, where: str) -> Mapping[str, Any]:
     """Return a record that is an object.
 
@@ -64,8 +94,13 @@ def object_at(record: Any, where: str) -> Mapping[str, Any]:
         PoolError: it is something else.
     """
     if not isinstance(record, Mapping):
-        raise PoolError(f"{where}: must be an object with named fields; got {_shown(record)}.")
+        raise PoolError(f"{where}: must be an object with named fields; got {shown(record)}.")
     return record
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is what writes a missing one: null, or NaN where a table's reader had no null."""
+    return value is None or (isinstance(value, float) and value != value)
 
 
 def text_at(value: Any, field: str, where: str) -> str:
@@ -75,7 +110,7 @@ def text_at(value: Any, field: str, where: str) -> str:
         PoolError: it is not.
     """
     if not isinstance(value, str):
-        raise PoolError(f"{where}: {field} must be text; got {_shown(value)}.")
+        raise PoolError(f"{where}: {field} must be text; got {shown(value)}.")
     if len(value) > MAX_CHARACTERS:
         raise PoolError(f"{where}: {field} has {len(value):,} characters; give at most {MAX_CHARACTERS:,}.")
     try:
@@ -83,15 +118,6 @@ def text_at(value: Any, field: str, where: str) -> str:
     except UnicodeEncodeError:
         raise PoolError(f"{where}: {field} holds half of a surrogate pair, which is not valid Unicode.") from None
     return value
-
-
-def texts_at(value: Any, field: str, where: str) -> tuple[str, ...]:
-    """Return one text, or the texts of a list, each checked as `text_at` does."""
-    if isinstance(value, str):
-        return (text_at(value, field, where),)
-    if not isinstance(value, Sequence):
-        raise PoolError(f"{where}: {field} must be text, or a list of texts; got {_shown(value)}.")
-    return tuple(text_at(text, f"{field}[{index}]", where) for index, text in enumerate(value))
 
 
 def id_at(record: Mapping[str, Any], field: str, where: str) -> str | None:
@@ -103,15 +129,41 @@ def id_at(record: Mapping[str, Any], field: str, where: str) -> str | None:
 
 
 def question_at(record: Mapping[str, Any], where: str) -> str | None:
-    """Return the text of the question, None without one."""
-    value = record.get("question")
-    return None if value is None else text_at(value, "question", where)
+    """Return the text of the question, None without one: of `question`, else of a field that others have for it.
+
+    Under the other names it may be a list of messages, and is then the last one of the user.
+    """
+    if record.get("question") is not None:
+        return text_at(record["question"], "question", where)
+    fields = {plain_name(name): name for name in record}
+    for name in (fields[plain] for plain in QUESTIONS if plain in fields):
+        asked = last_said(record[name], name, where)
+        if isinstance(asked, str) and asked.strip():
+            return text_at(asked, name, where)
+    return None
 
 
-def final_answers(value: Any, field: str, where: str) -> tuple[str, ...]:
-    """Return accepted answers from one text or a list of them; in a solution in GSM8K's form, the part after `####`."""
-    texts = () if value is None else texts_at(value, field, where)
-    return tuple(answer for text in texts if (answer := text.rpartition(_FINAL)[2].strip()))
+def last_said(value: Any, field: str, where: str) -> Any:
+    """Return the text of the user's last message in a list of them, None without one; any other value as it is."""
+    if not isinstance(value, list):
+        return value
+    users = [message for message in value if isinstance(message, Mapping) and message.get("role") == "user"]
+    return content_at(users[-1].get("content"), field, where) if users else None
+
+
+def content_at(content: Any, field: str, where: str) -> str:
+    """Return the text of a message: itself, or its parts of text, without reasoning and images."""
+    if not isinstance(content, list):
+        return text_at(content or "", field, where)
+    parts = [part for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
+    return text_at("\n".join(text_at(part.get("text"), field, where) for part in parts), field, where)
+
+
+def is_cut(record: Mapping[str, Any]) -> bool:
+    """Return whether a sample stopped at its limit of tokens, by the field in which servers say why it stopped."""
+    reasons = (record.get(name) for name in STOPS)
+    texts = (reason.get("reason") if isinstance(reason, Mapping) else reason for reason in reasons)
+    return any(isinstance(text, str) and plain_name(text) in _LIMITS for text in texts)
 
 
 def evidence_at(record: Mapping[str, Any], where: str) -> tuple[Passage, ...]:
@@ -120,7 +172,7 @@ def evidence_at(record: Mapping[str, Any], where: str) -> tuple[Passage, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise PoolError(f"{where}: evidence must be a list of objects with title and text; got {_shown(value)}.")
+        raise PoolError(f"{where}: evidence must be a list of objects with title and text; got {shown(value)}.")
     return tuple(_passage(passage, f"evidence[{index}]", where) for index, passage in enumerate(value))
 
 
@@ -137,16 +189,45 @@ def columns_at(given: Mapping[str, Any], where: str, place: str = "{}") -> Colum
     return None if columns == Columns() else columns
 
 
-def options_at(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the texts of the field `options`; a field of another form has another meaning, and is not read."""
-    value = record.get("options")
-    is_list = isinstance(value, list | tuple) and all(isinstance(option, str) for option in value)
-    return tuple(value) if is_list and value else ()
+def choices_at(record: Mapping[str, Any]) -> Choices:
+    """Return the options in the field `options`, or `choices`: a list of texts, or texts by their labels.
+
+    With labels they are as in ARC (lists of `text` and `label`, or a list of objects with these), or an object of texts
+    by label. A field of another form has another meaning, and is not read.
+    """
+    for name in ("options", "choices"):
+        value: Any = record.get(name)
+        labels: Any = ()
+        if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+            value = {part: [one.get(part) for one in value] for part in ("text", "label")}
+        if isinstance(value, Mapping):
+            by_label = value and all(map(_is_text, value.values()))
+            value, labels = ([*value.values()], [*value]) if by_label else (value.get("text"), value.get("label"))
+        are_texts = all(isinstance(one, list | tuple) and all(map(_is_text, one)) for one in (value, labels))
+        if are_texts and value and len(labels) in (0, len(value)):
+            return Choices(tuple(value), tuple(labels), numbered=name == "choices")
+    return NO_CHOICES
 
 
-def options_for(task: Task, options: Sequence[str]) -> list[str]:
-    """Return the options of a pool's row, which has none unless its answer type needs them."""
-    return [*options] if answer_type(task).needs_options else []
+def asked_of(task: Task, options: Sequence[str], gold: Sequence[str], where: str) -> dict[str, list[str]]:
+    """Return `options` and `gold` of a pool's row, which has no options unless its answer type needs them.
+
+    Raises:
+        PoolError: A gold answer is the number of an option, and it is not said whether the first is 0 or 1.
+    """
+    if not answer_type(task).needs_options:
+        return {"options": [], "gold": [*gold]}
+    for answer in gold:
+        if answer.isdecimal() and answer not in options:
+            raise PoolError(
+                f"{where}: gold is {answer!r:.80}, which is not the text of an option; write the letter or the text of "
+                "the right one."
+            )
+    return {"options": [*options], "gold": [*gold]}
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _passage(value: Any, field: str, where: str) -> Passage:
@@ -162,5 +243,6 @@ def id_of_question(question: str) -> str:
     return f"q-{hashlib.sha256(folded_question(question).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return a value and its type as a message has them."""
     return f"{value!r:.80} ({type(value).__name__})"

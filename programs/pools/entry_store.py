@@ -135,13 +135,14 @@ class EntryStore(AbstractContextManager["EntryStore"]):
 
 def _packed(entry: Entry) -> str:
     evidence = [(passage.title, passage.text) for passage in entry.evidence]
-    samples = [(*sample[:-1], sample.columns.model_dump() if sample.columns else None) for sample in entry.samples]
+    samples = [(*sample[:4], sample.columns and sample.columns.model_dump(), sample.cut) for sample in entry.samples]
     about = (entry.where, entry.id, entry.question, samples, entry.gold, evidence)
     return json.dumps((*about, entry.options, entry.may_repeat))
 
 
-def _sample(text: str, answer: str | None, stated: bool, source: str | None, columns: Any) -> Sample:
-    return Sample(text, answer, stated, source, None if columns is None else Columns.model_validate(columns))
+def _sample(*packed: Any) -> Sample:
+    sample = Sample(*packed)
+    return sample._replace(columns=sample.columns and Columns.model_validate(sample.columns))
 
 
 def _unpacked(content: str) -> Entry:

@@ -3,21 +3,34 @@
 import json
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import copy
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from eldgr_dspy.errors import PoolError, brief
-from eldgr_dspy.files import expansion_limit
+from eldgr_dspy.file_limits import (
+    MAX_DOCUMENT_VALUES,
+    RAISE,
+    expansion_limit,
+    n_values,
+    parsed_json,
+    require_few,
+    scaled,
+)
 from eldgr_dspy.programs.pools.entries import object_at
 from eldgr_dspy.system import opened, refusal
 
+MAX_SAMPLE = 64 * 2**20
+"""The longest file in a log that is read, in bytes, unpacked."""
+
 _HEADER, _START = "header.json", "_journal/start.json"
 _SAMPLES = "samples/"
-_KEPT = ("id", "epoch", "input", "target", "output", "error")  # of a sample; its events are many times as long
-_ZSTD = 93  # how inspect packs; Python reads it from 3.14 on
-_FAULTS = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, ValueError, RecursionError)
+_KEPT = ("id", "epoch", "input", "choices", "target", "output", "error")  # a sample's events are many times as long
+_ZSTD = 93
+_METHODS = (ZIP_STORED, ZIP_DEFLATED, _ZSTD)  # how inspect packs; the others could not be unpacked bit by bit
+_FAULTS = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, ValueError)
 
 
 def is_archive(path: Path) -> bool:
@@ -56,17 +69,20 @@ def _read(path: Path, archive: ZipFile) -> tuple[Mapping[str, Any], list[tuple[s
     if top is None:
         raise PoolError(f"{path}: not a log of inspect: the archive has no {_HEADER}; give a log that inspect wrote.")
     listed = [file for name, file in files.items() if name.startswith(_SAMPLES) and name.endswith(".json")]
-    limit = expansion_limit(path)
+    limit = expansion_limit(path.stat().st_size)
     if sum(file.file_size for file in (top, *listed)) > limit:
         raise PoolError(
-            f"{path}: expands to more than {limit:,} bytes; write it as JSON: inspect log dump {path.name} > log.json"
+            f"{path}: expands to more than {limit:,} bytes; write it as JSON: inspect log dump {path.name} > log.json. "
+            f"{RAISE}"
         )
-    header = object_at(json.loads(_content(path, archive, top)), f"{path}, {top.filename}")
-    samples = []
+    header = _object(path, archive, top)
+    samples, kept = [], 0
     for file in listed:
-        where = f"{path}, {file.filename}"
-        sample = object_at(json.loads(_content(path, archive, file)), where)
-        samples.append((where, {name: sample[name] for name in _KEPT if name in sample}))
+        sample = _object(path, archive, file)
+        sample = {name: sample[name] for name in _KEPT if name in sample}
+        kept += n_values(json.dumps(sample).encode())
+        require_few(kept, f"{path}, up to {file.filename}", MAX_DOCUMENT_VALUES)
+        samples.append((f"{path}, {file.filename}", sample))
     samples.sort(key=lambda placed: _order(placed[1]))
     return header if top.filename == _HEADER else {**header, "status": "started"}, samples
 
@@ -76,21 +92,39 @@ def _order(sample: Mapping[str, Any]) -> tuple[str, str]:
     return str(epoch).zfill(20), name if isinstance(name, str) else str(name).zfill(20)
 
 
+def _object(path: Path, archive: ZipFile, file: ZipInfo) -> Mapping[str, Any]:
+    where = f"{path}, {file.filename}"
+    if file.file_size > (limit := scaled(MAX_SAMPLE)):
+        raise PoolError(f"{where}: expands to more than {limit:,} bytes, the limit of a sample. {RAISE}")
+    return object_at(parsed_json(_content(path, archive, file), where, MAX_DOCUMENT_VALUES), where)
+
+
 def _content(path: Path, archive: ZipFile, file: ZipInfo) -> bytes:
-    """Return the content of a file in the archive, checked against its length and checksum."""
+    """Return the content of a file in the archive, checked against its length and checksum.
+
+    No more than a byte beyond the length that it states is unpacked.
+    """
+    if file.compress_type not in _METHODS:
+        raise PoolError(
+            f"{path}, {file.filename}: must be stored, deflated or packed by zstd, as inspect does; got method "
+            f"{file.compress_type}. Write the log as JSON: inspect log dump {path.name} > log.json"
+        )
+    if file.compress_type == _ZSTD:
+        with suppress(ImportError):
+            return _unpacked(archive, file)
     try:
         with archive.open(file) as unpacked:
-            return unpacked.read()
-    except NotImplementedError:
-        if file.compress_type != _ZSTD:
-            raise
-    try:
-        import pyarrow
-    except ImportError:
+            return unpacked.read(file.file_size + 1)
+    except NotImplementedError:  # before Python 3.14
         raise PoolError(
             f"{path}: is packed by zstd, which needs pyarrow; run: pip install 'eldgr_dspy[parquet]'. Or write the log "
             f"as JSON: inspect log dump {path.name} > log.json"
         ) from None
+
+
+def _unpacked(archive: ZipFile, file: ZipInfo) -> bytes:
+    import pyarrow
+
     packed = copy(file)  # the same place in the archive, as bytes that are stored as they are
     packed.compress_type, packed.file_size = ZIP_STORED, file.compress_size
     del packed.CRC

@@ -4,24 +4,28 @@ Only the model's output is read, not the result of a harness's own filter or sco
 for every harness.
 """
 
-import ast
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.errors import PoolError
+from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES
 from eldgr_dspy.files import read_object, read_whole
 from eldgr_dspy.programs.pools.entries import (
     Entry,
     Sample,
+    choices_at,
     columns_at,
-    final_answers,
+    content_at,
     id_at,
+    is_cut,
+    last_said,
     object_at,
+    question_at,
     text_at,
 )
 from eldgr_dspy.programs.pools.eval_archives import is_archive, read_archive
+from eldgr_dspy.programs.pools.gold_answers import gold_at
 
 MAX_LOG = 256 * 2**20
 """The longest log of inspect in JSON that is read, in bytes, unpacked; in memory it takes about five times as much."""
@@ -33,22 +37,27 @@ _NAMED = "The name of a file of JSON lines ends in .jsonl."
 def harness_entry(row: Mapping[str, Any], where: str) -> Entry:
     """Return an entry of `samples_TASK_DATE.jsonl`, which lm-evaluation-harness writes with `--log_samples`.
 
-    It reads `doc_id`, the `question` of `doc`, `target`, and `resps`: a list for the one request, with a text for each
-    repetition. The harness writes a question once for each filter, each time with the same `resps`. Such a row has no
-    log-probabilities or confidences, and its metrics were made with the target, so no column is read from it.
+    It reads `doc_id`, the question and the options of `doc`, `target` or else the gold answers of `doc`, and `resps`: a
+    list for the one request, with a text for each repetition. The harness writes a question once for each filter, each
+    time with the same `resps`. Such a row has no log-probabilities or confidences, and its metrics were made with the
+    target, so no column is read from it.
 
     Raises:
         PoolError: The row has another layout, or its task compares likelihoods and generates no text.
     """
     samples = tuple(_responses(row.get("resps"), where))
-    doc = row.get("doc")
-    question = doc.get("question") if isinstance(doc, Mapping) else None
+    given = row.get("doc")
+    doc: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    choices, target = choices_at(doc), row.get("target")
+    if choices.texts and isinstance(target, str) and target.isdecimal() and target not in choices.texts:
+        target = int(target)  # the harness writes the place of an option as text
     return Entry(
         where,
         id_at(row, "doc_id", where),
-        text_at(question, "doc.question", where) if isinstance(question, str) else None,
+        question_at({name: value for name, value in doc.items() if isinstance(value, str)}, where),
         samples,
-        final_answers(_unquoted(row.get("target")), "target", where),
+        gold_at({"target": target}, where, choices) or gold_at(doc, where, choices, predicted=True),
+        options=choices.texts,
         may_repeat=True,
     )
 
@@ -65,26 +74,14 @@ def _responses(resps: Any, where: str) -> Iterator[Sample]:
         yield Sample(text_at(text, f"resps[0][{index}]", where))
 
 
-def _unquoted(target: Any) -> Any:
-    """Return the texts of a target that is a list: the harness writes `str(target)`, a Python list of texts."""
-    if not (isinstance(target, str) and target.startswith("[") and target.endswith("]")):
-        return target
-    try:
-        with warnings.catch_warnings(action="ignore"):  # of escapes, which occur only in text that is not such a list
-            texts = ast.literal_eval(target)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return target
-    return texts if texts and all(isinstance(text, str) for text in texts) else target
-
-
 def read_inspect_log(path: Path, *, unfinished: bool = False, told: list[str] | None = None) -> Iterator[Entry]:
     """Yield the questions of a log of inspect, with a sample for each epoch and choice, epochs in order.
 
     The log is an archive `.eval`, or JSON, which is read into memory whole. From each sample it reads `id`, `epoch`,
-    `input` (the last message of the user, if it is a list), `target` and `output`, the text parts of its `choices` or
-    else its `completion`, and the `logprobs` of the choices, if there are any. It also reads how far the log got: its
-    `status`, each sample's `error`, and how many samples were planned. It does not read `scores`, which were made with
-    the target.
+    `input` (the last message of the user, if it is a list), `choices`, `target` and `output`: the text parts of its
+    `choices` or else its `completion`, with their `logprobs` and `stop_reason`, if there are any. It also reads how far
+    the log got: its `status`, each sample's `error`, and how many samples were planned. It does not read `scores`,
+    which were made with the target.
 
     Args:
         path: The log.
@@ -112,7 +109,7 @@ def read_inspect_log(path: Path, *, unfinished: bool = False, told: list[str] | 
 def _read_json(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
     """Return a log in JSON, and its samples, each with its place."""
     try:
-        log = read_object(read_whole(path, MAX_LOG, _SPLIT), str(path))
+        log = read_object(read_whole(path, MAX_LOG, _SPLIT), str(path), MAX_DOCUMENT_VALUES)
     except PoolError as error:
         raise PoolError(f"{error} {_NAMED}") from error
     samples = log.get("samples") if isinstance(log, Mapping) else None
@@ -169,17 +166,11 @@ def _by_question(samples: Sequence[tuple[str, Any]]) -> dict[str, dict[int, tupl
 
 def _inspected(epochs: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:
     where, first = epochs[0]
-    question = _asked(first.get("input"), where)
-    gold = final_answers(first.get("target"), "target", where)
+    question = text_at(last_said(first.get("input"), "input", where), "input", where)
+    choices = choices_at(first)
+    gold = gold_at({"target": first.get("target")}, where, choices)
     samples = tuple(sample for place, record in epochs for sample in _outputs(record.get("output"), place))
-    return Entry(where, id_at(first, "id", where), question, samples, gold)
-
-
-def _asked(given: Any, where: str) -> str:
-    if isinstance(given, list):
-        users = [message for message in given if isinstance(message, Mapping) and message.get("role") == "user"]
-        given = _content(users[-1].get("content"), "input", where) if users else None
-    return text_at(given, "input", where)
+    return Entry(where, id_at(first, "id", where), question, samples, gold, options=choices.texts)
 
 
 def _outputs(output: Any, where: str) -> Iterator[Sample]:
@@ -187,18 +178,11 @@ def _outputs(output: Any, where: str) -> Iterator[Sample]:
     fields = object_at(output or {}, f"{where}, output")
     choices = fields.get("choices")
     if not isinstance(choices, list) or not choices:
-        yield Sample(text_at(fields.get("completion") or "", "output.completion", where))
+        yield Sample(text_at(fields.get("completion") or "", "output.completion", where), cut=is_cut(fields))
         return
     for index, choice in enumerate(choices):
         field = f"output.choices[{index}].message"
         message = object_at(object_at(choice, where).get("message"), f"{where}, {field}")
         columns = columns_at({"logprobs": choice.get("logprobs")}, where, f"output.choices[{index}].{{}}")
-        yield Sample(_content(message.get("content"), f"{field}.content", where), columns=columns)
-
-
-def _content(content: Any, field: str, where: str) -> str:
-    """Return the text of a message: itself, or its parts of text, without reasoning and images."""
-    if not isinstance(content, list):
-        return text_at(content or "", field, where)
-    parts = [part for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
-    return text_at("\n".join(text_at(part.get("text"), field, where) for part in parts), field, where)
+        text = content_at(message.get("content"), f"{field}.content", where)
+        yield Sample(text, columns=columns, cut=is_cut(choice))

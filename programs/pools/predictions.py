@@ -12,17 +12,20 @@ from eldgr_dspy.parquet import JSON_COLUMNS, unpack_json
 from eldgr_dspy.pools import SUFFIXES, read_records
 from eldgr_dspy.programs.pools.csv_files import Columns, is_table, read_table
 from eldgr_dspy.programs.pools.entries import (
+    STOPS,
     Entry,
     Sample,
+    choices_at,
     columns_at,
     evidence_at,
-    final_answers,
     id_at,
+    is_cut,
+    is_missing,
     object_at,
-    options_at,
     question_at,
     text_at,
 )
+from eldgr_dspy.programs.pools.gold_answers import gold_at
 from eldgr_dspy.programs.pools.logs import harness_entry, read_inspect_log
 
 Layout = Literal["predictions", "lm-eval", "inspect"]
@@ -55,10 +58,12 @@ def read_predictions(
     elif layout == "inspect" or (layout is None and not path.name.endswith(SUFFIXES)):
         yield from read_inspect_log(path, unfinished=unfinished, told=told)
     else:
-        yield from _entries(path, read_records(path), layout)
+        yield from _entries(path, read_records(path), layout, (columns or Columns()).fields)
 
 
-def _entries(path: Path, records: Iterator[tuple[str, Any]], layout: Layout | None) -> Iterator[Entry]:
+def _entries(
+    path: Path, records: Iterator[tuple[str, Any]], layout: Layout | None, fields: set[str]
+) -> Iterator[Entry]:
     first = next(records, None)
     if first is None:
         raise PoolError(f"{path}: no predictions; the file is empty.")
@@ -70,6 +75,8 @@ def _entries(path: Path, records: Iterator[tuple[str, Any]], layout: Layout | No
         row = {**absent, **object_at(record, where)}
         if packed:
             _unpack(row, where)
+        doc = row.get("doc")
+        fields.update(doc if of_harness and isinstance(doc, Mapping) else row)
         yield harness_entry(row, where) if of_harness else _plain(row, where)
 
 
@@ -90,14 +97,15 @@ def _plain(row: Mapping[str, Any], where: str) -> Entry:
     """Return an entry of a plain file. `answer` is not read: it may be the gold answer or the predicted one."""
     if "prediction" not in row:
         raise PoolError(f"{where}: prediction is missing; add it, as null if the model gave none.")
+    choices = choices_at(row)
     return Entry(
         where,
         id_at(row, "id", where),
         question_at(row, where),
         tuple(_samples(row, where)),
-        final_answers(row.get("gold"), "gold", where),
+        gold_at(row, where, choices, predicted=True),
         evidence_at(row, where),
-        options_at(row),
+        choices.texts,
     )
 
 
@@ -112,7 +120,7 @@ def _unpack(row: dict[str, Any], where: str) -> None:
 def _samples(row: Mapping[str, Any], where: str) -> Iterable[Sample]:
     """Return the samples of a row; each column of the row has a value for the only one, or a list with one for each."""
     prediction = row["prediction"]
-    columns = {name: row[name] for name in COLUMNS if row.get(name) is not None}
+    columns = {name: row[name] for name in (*COLUMNS, *STOPS) if row.get(name) is not None}
     if not isinstance(prediction, list):
         return [_sample(prediction, "prediction", where, columns)]
     if not prediction:
@@ -139,14 +147,14 @@ def _sample(given: Any, field: str, where: str, of_row: Mapping[str, Any], part:
         of_row: The columns that the row has for it. part: What follows their names in a message.
     """
     columns = columns_at(of_row, where, f"{{}}{part}")
-    if given is None:
+    if is_missing(given):
         return Sample("", None, stated=True, columns=columns)
     if not isinstance(given, Mapping):
-        return Sample(text_at(given, field, where), columns=columns)
+        return Sample(text_at(given, field, where), columns=columns, cut=is_cut(of_row))
     own = columns_at(given, where, f"{field}.{{}}")
     if own and columns:
         raise PoolError(f"{where}: {field} must have its columns inside or outside of it; got both. Leave some out.")
     text = text_at(given.get("text", ""), f"{field}.text", where)
     answer = given.get("answer")
-    stated = None if answer is None else text_at(answer, f"{field}.answer", where)
-    return Sample(text, stated, "answer" in given, columns=own or columns)
+    stated = None if is_missing(answer) else text_at(answer, f"{field}.answer", where)
+    return Sample(text, stated, "answer" in given, columns=own or columns, cut=is_cut(given) or is_cut(of_row))

@@ -13,13 +13,14 @@ from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.pools.csv_files import Columns, is_table, read_table
 from eldgr_dspy.programs.pools.entries import (
     Entry,
+    choices_at,
     evidence_at,
-    final_answers,
     id_at,
     object_at,
-    options_at,
     question_at,
+    text_at,
 )
+from eldgr_dspy.programs.pools.gold_answers import gold_at
 from eldgr_dspy.programs.scoring.corpora import hotpotqa_corpus
 
 Evidence = Literal["paragraphs", "facts"]
@@ -35,8 +36,8 @@ def read_questions(
     """Yield the questions of a file, one in memory at a time unless it is a table.
 
     A row has `question`, optionally `id`, and the fields of its layout: `answer` with a solution and `#### 18` (GSM8K);
-    `answer`, `context` and `supporting_facts` (HotpotQA); or `gold`, `evidence`, `options` as in a pool. Other fields
-    are not read.
+    `answer`, `context` and `supporting_facts` (HotpotQA); `answers`, `context` and `title` (SQuAD); or `gold`,
+    `evidence`, `options` as in a pool. Gold answers may have other names, see `gold_answers`; no other field is read.
 
     Args:
         path: JSON lines, Parquet, or a table in CSV or TSV.
@@ -53,6 +54,7 @@ def read_questions(
     empty = True
     for place, record in read_records(path):
         yield _question(record, evidence, f"{path}, {place}")
+        (columns or Columns()).fields.update(record)
         empty = False
     if empty:
         raise PoolError(f"{path}: no questions; the file is empty.")
@@ -63,10 +65,19 @@ def _question(record: Any, evidence: Evidence, where: str) -> Entry:
     question = question_at(row, where)
     if question is None:
         raise PoolError(f"{where}: question is missing; add it.")
-    field = "gold" if "gold" in row else "answer"
-    passages = _hotpotqa(row, evidence, where) if "context" in row else evidence_at(row, where)
-    gold = final_answers(row.get(field), field, where)
-    return Entry(where, id_at(row, "id", where), question, (), gold, passages, options_at(row))
+    choices = choices_at(row)
+    gold = gold_at(row, where, choices)
+    return Entry(where, id_at(row, "id", where), question, (), gold, _passages(row, evidence, where), choices.texts)
+
+
+def _passages(row: Mapping[str, Any], evidence: Evidence, where: str) -> tuple[Passage, ...]:
+    """Return the evidence of a row: of a pool, of HotpotQA, or of SQuAD, whose context is one text."""
+    context = row.get("context")
+    if context is None:
+        return evidence_at(row, where)
+    if isinstance(context, str) and "supporting_facts" not in row:
+        return (Passage(text_at(row.get("title") or "", "title", where), text_at(context, "context", where)),)
+    return _hotpotqa(row, evidence, where)
 
 
 def _hotpotqa(row: Mapping[str, Any], evidence: Evidence, where: str) -> tuple[Passage, ...]:

@@ -18,11 +18,12 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.extraction import read_sample
 from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.pools import SUFFIXES, Pool, pool_name, write_pool
+from eldgr_dspy.programs.lms import holds_lm
 from eldgr_dspy.programs.pools.devsets import Asked, program_named, read_devset
-from eldgr_dspy.programs.rollouts import holds_lm
 from eldgr_dspy.programs.run.evaluation import Watcher
 from eldgr_dspy.programs.run.failures import FailureBudget, allowed_questions
 from eldgr_dspy.programs.run.locks import source_of_module
@@ -108,6 +109,8 @@ class Collected:
         failed: How many have none because they failed; the same command asks for them again.
         bare: How many questions have no passages.
         unusable: How many samples have a column that could not be used. fault: What was wrong with the first.
+        unclosed: How many samples have no answer because their thinking never ends.
+        cut: How many ran on into a new turn or a new question, which was not read.
     """
 
     pool: Pool
@@ -116,6 +119,8 @@ class Collected:
     bare: int
     unusable: int = 0
     fault: str = ""
+    unclosed: int = 0
+    cut: int = 0
 
 
 def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.BaseLM | None = None) -> Collected:
@@ -225,12 +230,16 @@ def _written(collection: Collection, path: Path, asked: Sequence[Asked]) -> Coll
             faults.extend(sample["unusable"][0] for sample in samples if sample.get("unusable"))
             passages = dict.fromkeys(Passage(*pair) for sample in samples for pair in sample.get("passages", ()))
             counts["bare"] += not passages
+            for sample in samples:
+                reading = read_sample(sample.get("text", ""), collection.task)
+                counts.update(unclosed=reading.unclosed, cut=reading.cut)
             yield one.row(collection.task, [*map(_candidate, samples, range(1, len(samples) + 1))], [*passages])
 
     with Journal(path) as journal:
         pool = write_pool(collection.out, rows(journal))
     fault = faults[0] if faults else ""
-    return Collected(pool, counts["abstained"], counts["failed"], counts["bare"], len(faults), fault)
+    asked_for = counts["abstained"], counts["failed"], counts["bare"]
+    return Collected(pool, *asked_for, len(faults), fault, counts["unclosed"], counts["cut"])
 
 
 def _candidate(sample: Mapping[str, Any], number: int) -> dict[str, Any]:

@@ -5,13 +5,14 @@ scores, statistics, audit and report are then made from them, and can be made ag
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import dspy
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.decision_table import pyarrow_for
@@ -20,6 +21,7 @@ from eldgr_dspy.figures.record import JournalTotals, Questions
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, open_pools
+from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.programs.run.confirmation import confirmation_of, state_lock
 from eldgr_dspy.programs.run.counted import Counted
 from eldgr_dspy.programs.run.failures import allowed_questions
@@ -31,7 +33,14 @@ from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
 from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, Statement, require_same
 from eldgr_dspy.programs.run.runner import Runner, Settled
-from eldgr_dspy.programs.run.scheduling import amap_ordered, map_ordered, rarer_collections, reused_threads
+from eldgr_dspy.programs.run.scheduling import (
+    amap_ordered,
+    at_once,
+    in_thread,
+    map_ordered,
+    rarer_collections,
+    reused_threads,
+)
 from eldgr_dspy.programs.run.signals import Signals, signals_held
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.splitting import folded_question
@@ -73,10 +82,11 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None, hoo
     _require_selector(selector)
     signals, hooks = Signals(), hooks or Hooks()
     with _opened(selector, plan, watcher or Watcher(), signals, hooks) as run:
-        for pool in run.pools:
+        for pool in run.counting():
             settle, rows_read = partial(hooks.settle(run.runner), pool.name), rows_of(pool, plan)
             with map_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop, signals.look) as rows:
-                run.decide(pool, rows)
+                for settled in rows:
+                    run.add(pool, settled)
         return run.finish()
 
 
@@ -87,10 +97,12 @@ async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = No
     """
     _require_selector(selector)
     with _opened(selector, plan, watcher or Watcher(), Signals(()), Hooks()) as run:  # cancelling is the event loop's
-        for pool in run.pools:
+        for pool in run.counting():
             settle, rows_read = partial(run.runner.settle, pool.name), rows_of(pool, plan)
-            async with amap_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop) as rows:
-                await run.adecide(pool, rows)
+            taking = in_thread if answer_type(pool.task).pooled else at_once  # comparing answers may take long
+            async with amap_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop, taking) as rows:
+                async for settled in rows:
+                    await taking(partial(run.add, pool, settled))
         return await asyncio.to_thread(run.finish)
 
 
@@ -176,7 +188,7 @@ def pools_of(plan: Plan, selector: Selector) -> list[Pool]:
 def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> None:
     """Refuse a judge that was trained on questions of a pool: they may be in no figure."""
     for asked, judge in modules_of(selector, plan.judges).items():
-        parts = [part for _, part in judge.named_sub_modules(dspy.Module)]  # a panel may have a member that was trained
+        parts = [part for _, part in sub_modules(judge, dspy.Module)]  # a panel may have a member that was trained
         trained: set[str] = set().union(*(getattr(part, "trained_questions", ()) for part in parts))
         for pool in pools if trained else ():
             seen = sum(1 for row in rows_of(pool, plan) if folded_question(row.question) in trained)
@@ -208,24 +220,20 @@ class _Run:
         if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
             self._watcher.on_interrupt()
 
-    def decide(self, pool: Pool, rows: Iterator[Settled]) -> None:
-        """Take the rows of a pool as they come."""
-        self.results.counted.begin(pool)
-        for settled in rows:
-            self._add(pool, settled)
-
-    async def adecide(self, pool: Pool, rows: AsyncIterator[Settled]) -> None:
-        """Take the rows of a pool as they come."""
-        self.results.counted.begin(pool)
-        async for settled in rows:
-            self._add(pool, settled)
+    def counting(self) -> Iterator[Pool]:
+        """Yield the pools, each once it is counted, even if it has no rows."""
+        for pool in self.pools:
+            self.results.counted.begin(pool)
+            yield pool
 
     def finish(self) -> Summary:
         """Write the results, and return the summary."""
         journal = self.runner.journal
         return self.results.finish(journal.heads, JournalTotals(read_journal(journal.path), self._decided))
 
-    def _add(self, pool: Pool, settled: Settled) -> None:
+    def add(self, pool: Pool, settled: Settled) -> None:
+        """Take a row: count it, and write its decisions."""
         self._decided.add(pool.name, settled.row.id)
         self.results.add(pool, settled)
+        self.runner.record_comparisons(pool.name, settled.case, settled.row.id)
         self._watcher.on_row()

@@ -6,6 +6,7 @@ The details are readable, so that a run that cannot be resumed can say what chan
 import hashlib
 import inspect
 import json
+import math
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
@@ -18,6 +19,7 @@ from eldgr_dspy.programs.credentials import remember_credentials
 from eldgr_dspy.programs.engines.local import LocalLM
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.judges.counting import CallingJudge
+from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.redaction import MASK, SECRET_NAME, redacted_message, redacted_value
 
 UNWRITTEN = "unwritten"
@@ -45,19 +47,19 @@ def describe(module: dspy.Module) -> dict[str, Any]:
     }
     facts = getattr(module, "facts", None)  # a module of a user's own may have another part of that name
     stated = {"facts": facts} if facts and isinstance(facts, Mapping) and _is_plain(facts) else {}
-    clean: dict[str, Any] = redacted_value(details | stated)
+    clean: dict[str, Any] = redacted_value(_finite(details | stated))
     return clean
 
 
 def predictors(module: dspy.Module) -> list[tuple[str, Any]]:
     """Return every predictor of a module with its path, including those of compiled sub-modules, which DSPy omits."""
-    return [(name.removeprefix("self."), predictor) for name, predictor in module.named_sub_modules(dspy.Predict)]
+    return [(name.removeprefix("self."), predictor) for name, predictor in sub_modules(module, dspy.Predict)]
 
 
 def asks_by_code(module: dspy.Module) -> bool:
     """Return whether a module calls a user's function, which may ask the LM of DSPy's settings."""
     certifies = isinstance(module, Certifier) and not isinstance(module.certificate, dspy.Module)
-    return certifies or any(isinstance(part, CallingJudge) for _, part in module.named_sub_modules(dspy.Module))
+    return certifies or any(isinstance(part, CallingJudge) for _, part in sub_modules(module, dspy.Module))
 
 
 def fingerprint(details: Mapping[str, Any]) -> str:
@@ -88,12 +90,12 @@ def _unplaced(one: Any, other: Any) -> tuple[Any, Any]:
 
 def _parts(module: dspy.Module) -> list[tuple[str, Any]]:
     """The module and its sub-modules, without predictors, whose own state is described as prompts."""
-    return [(name, part) for name, part in module.named_sub_modules(dspy.Module) if not isinstance(part, dspy.Predict)]
+    return [(name, part) for name, part in sub_modules(module, dspy.Module) if not isinstance(part, dspy.Predict)]
 
 
 def _code(module: dspy.Module) -> dict[str, str]:
     """Return a hash of the source of each class that a module is made of; for DSPy's own, the version is enough."""
-    kinds = {kind for _, part in module.named_sub_modules(dspy.Module) for kind in type(part).__mro__}
+    kinds = {kind for _, part in sub_modules(module, dspy.Module) for kind in type(part).__mro__}
     texts = {_name(kind): _source(kind) for kind in kinds if kind.__module__.split(".")[0] not in ("dspy", "builtins")}
     return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in sorted(texts.items()) if text}
 
@@ -120,6 +122,15 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
+def _finite(value: Any) -> Any:
+    """Return details with the text of each number that JSON cannot hold: NaN differs from itself."""
+    if isinstance(value, Mapping):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _prompt(predictor: Any) -> dict[str, Any]:
     demos = [json.loads(json.dumps(dict(demo.items()), default=_written)) for demo in predictor.demos]
     types = {name: _type(field.annotation) for name, field in predictor.signature.fields.items()}
@@ -144,7 +155,7 @@ def _lm(module: dspy.Module) -> Any:
     lms = {name: p.lm or dspy.settings.lm for name, p in predictors(module)}
     lms |= {"settings": dspy.settings.lm} if asks_by_code(module) else {}
     bound = {id(lm) for lm in lms.values()}
-    lms |= {name: lm for name, lm in module.named_sub_modules(dspy.BaseLM) if id(lm) not in bound}
+    lms |= {name: lm for name, lm in sub_modules(module, dspy.BaseLM) if id(lm) not in bound}
     descriptions = {name: describe_lm(lm) for name, lm in lms.items()}
     distinct = {_canonical(description) for description in descriptions.values()}
     return next(iter(descriptions.values())) if len(distinct) == 1 else descriptions or None

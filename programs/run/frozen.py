@@ -1,41 +1,57 @@
 """From a lock to the selector that was frozen in it, for a program in service.
 
-Roles are made from the lock alone: their classes by name, prompts and demonstrations from their states, LMs by their
-models' names. What was made is then compared with the lock as a run under a lock is. So a role that cannot be made from
-a lock is refused with the difference, and never replaced by another one.
+A lock is data. It names no class that is imported, no function that is called and no address that is connected to:
+roles are those of this package, or what the caller gives; LMs are made by the models' names and their plain settings,
+at an address that the caller gives or at the provider's own. What was made is then compared with the lock as a run
+under a lock is. So a role that cannot be made is refused with the difference, and never replaced by another one.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
 import dspy
 
-from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.decision import Rule
+from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
 from eldgr_dspy.named_judges import asked_by, judge_in, unlabelled
-from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.programs.engines.lenient import LENIENT
+from eldgr_dspy.programs.engines.wire import OWN as OF_OLLAMA
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.judges.dimensions import DimensionalSelector
 from eldgr_dspy.programs.judges.named import judge_named
-from eldgr_dspy.programs.judges.own import EXAMPLE
+from eldgr_dspy.programs.judges.own import own_judge
 from eldgr_dspy.programs.judges.styles import JudgeStyle, judge_in_style
+from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 from eldgr_dspy.programs.models import is_of_ollama, lm_named
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.fingerprints import UNWRITTEN, describe, describe_lm, predictors, without_servers
+from eldgr_dspy.programs.run.fingerprints import UNWRITTEN, describe, describe_lm, predictors
 from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen
+from eldgr_dspy.programs.run.run_directory import without_address
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.questions import OWN
 from eldgr_dspy.redaction import MASK
+from eldgr_dspy.rules import is_own, rule_given
 from eldgr_dspy.words import ROLES, Role
 
-_STYLES: tuple[JudgeStyle, ...] = get_args(JudgeStyle)
+_PLAIN = frozenset(
+    {
+        *("temperature", "max_tokens", "max_completion_tokens", "top_p", "top_k", "n", "seed", "stop"),
+        *("presence_penalty", "frequency_penalty", "reasoning_effort", "rollout_id", "timeout"),
+    }
+)
+"""The settings of an LM that a lock may give: what is sampled, and neither where nor with which key."""
+_MOST_ORDERS = 100
 
 
 def frozen_selector(
     make: Callable[..., Selector],
     path: str | Path,
     *,
-    rule: str | None = None,
+    rule: str | Rule | None = None,
     lm: dspy.BaseLM | None = None,
+    api_base: str | Sequence[str] | None = None,
     **given: Any,
 ) -> Selector:
     """Return the selector of a lock; `Selector.from_frozen` is this function.
@@ -43,37 +59,47 @@ def frozen_selector(
     Args:
         make: The class of the selector. path: The lock.
         rule: Which of its rules decides; by default the only one, else `eldgr`. Of several named judges, the one that
-            it names becomes the selector's judge: `eldgr[NAME]`.
+            it names becomes the selector's judge: `eldgr[NAME]`. A rule of your own must be given: the function, or its
+            name.
         lm: The LM of the roles that have one. By default it is that of DSPy's settings if the lock names that one; else
             it is made by the name in the lock, with credentials from the environment.
-        given: A role that cannot be made from a lock, such as `judge`; and arguments of the selector that no lock
-            holds: `task`, `answer_field`, `on_failure`, `timeout` and others.
+        api_base: The address of the server of LMs that are made, or several. A lock never states where to send a key.
+        given: `certificate`, `refusals` or `answer` of your own, where the lock has one; a role of your own, such as
+            `judge`; and arguments of the selector that no lock holds: `task`, `answer_field`, `on_failure`, `timeout`
+            and others. A role is a module, which is used as it is; or a class, which is made and gets its prompts from
+            the lock. Certificate, refusals, answer type and roles may be names, `MODULE:NAME`.
 
     Raises:
         ArgumentError: The lock cannot be read or was edited, or holds an argument that is given, or a rule does not
-            exist.
+            exist; or it was frozen with something of your own, or an address, that is not given.
         RunChangedError: Code, versions, prompts or models differ from the lock; the message lists each difference.
     """
     lock = read_lock(Path(path))
-    if twice := sorted(lock.settings.keys() & given.keys()):
+    stated = lock.content["settings"]
+    if twice := sorted(name for name in stated.keys() & given.keys() if not isinstance(stated[name], Mapping)):
         raise ArgumentError(f"{path}: {', '.join(twice)} must be as frozen; leave it out.")
-    chosen, roles = _chosen(lock, rule), lock.content["roles"]
-    lms, others = _LMs(lm), _LMs(lm, required=False)
+    chosen, roles = _chosen(lock, rule_given(rule)[0] if callable(rule) else rule), lock.content["roles"]
+    if rule is None:
+        lock.require_given([chosen])
+    lms = _LMs(lock.path, lm, api_base)
     lenient = any(str(role.get("adapter")).endswith(f".{type(LENIENT).__name__}") for role in roles.values())
-    options = {name: value for name, value in given.items() if name not in ROLES}
+    options = {name: value for name, value in given.items() if name not in (*ROLES, *OWN)}
     select = make(
-        rule=unlabelled(chosen), **lock.settings, **{"replies": "lenient" if lenient else "strict", **options}
+        rule=rule if rule is not None and is_own(chosen) else unlabelled(chosen),
+        **lock.arguments({name: given[name] for name in OWN if name in given}),
+        **{"replies": "lenient" if lenient else "strict", **options},
     )
     for role in ROLES:
-        details = roles.get(asked_by(chosen, role))
-        setattr(select, role, given.get(role) or (details and _made(role, details, lms)) or getattr(select, role))
-    judges: dict[str, dspy.Module] = {
-        name: select.judge if name == judge_in(chosen) else _made("judge", details, others) or Judge()
-        for label, details in roles.items()
-        if (name := judge_in(label)) is not None
-    }
+        if (details := roles.get(asked_by(chosen, role))) is not None:
+            try:
+                setattr(select, role, _made(role, details, given.get(role), lms) or getattr(select, role))
+            except (LookupError, TypeError, AttributeError, ValueError) as error:
+                if isinstance(error, EldgrError):
+                    raise
+                raise ArgumentError(f"{path}: not a lock (roles: {error!r:.200}); restore it from a copy.") from error
+    name = judge_in(chosen)
     try:
-        require_frozen(lock, select, lock.rules, judges)
+        require_frozen(lock, select, [chosen], {} if name is None else {name: select.judge}, ships=chosen)
     except RunChangedError as error:
         raise RunChangedError(
             f"{error}\nA role that cannot be made from a lock can be given: from_frozen(..., judge=...). So can an LM "
@@ -94,31 +120,43 @@ def _chosen(lock: Lock, rule: str | None) -> str:
     return alike[0]
 
 
-def _made(role: Role, details: Mapping[str, Any], lms: "_LMs") -> dspy.Module | None:
-    """Return a role as a lock describes it, as far as it can be made; None if its class cannot."""
-    candidates = [*_candidates(role, details)]
-    module = next((one for one in candidates if _is_like(one, details)), next(iter(candidates), None))
+def _made(role: Role, details: Mapping[str, Any], given: Any, lms: "_LMs") -> dspy.Module | None:
+    """Return a role as it is given, or as a lock describes it; None if it is neither given nor one of ours."""
+    if isinstance(given, dspy.Module):
+        return given
+    if given is not None:
+        module = _given(role, given)
+    else:
+        module = next((one for one in _ours(role, details) if _is_like(one, details)), None)
     for name, predictor in predictors(module) if module is not None else ():
         prompt = details["prompts"].get(name)
         if prompt is not None:
             predictor.signature = predictor.signature.load_state(prompt["signature"])
             predictor.demos = [dspy.Example(**_written(role, demo)) for demo in prompt["demos"]]
-            predictor.config = dict(prompt["config"])
+            predictor.config = lms.plain(prompt["config"])
         predictor.lm = lms.of(details["lm"], name)
     return module
 
 
-def _candidates(role: Role, details: Mapping[str, Any]) -> Iterator[dspy.Module]:
-    """Yield modules of the described class: made without arguments, or a judge in a style."""
-    home, _, name = str(details.get("module")).rpartition(".")
-    with suppress(Exception):  # no such module or class, or it needs arguments: the lock's check says what differs
-        yield object_named(f"{home}:{name}", "judges", EXAMPLE)()
-    for part in details.get("attributes", {}).values() if role == "judge" else ():
-        with suppress(Exception):  # as above
-            yield judge_named(part.get("formula") or part["source"]["name"]) or Judge()
-    numbers = {part.get("orders", 1) for part in details.get("attributes", {}).values()}
-    for style in _STYLES if role == "judge" else ():
-        for orders in sorted({1, *(number for number in numbers if type(number) is int)}):
+def _given(role: Role, given: Any) -> dspy.Module:
+    """Return the module that a caller names or gives the class of; a judge may be a word, or a function of a ballot."""
+    named = judge_named(given) if role == "judge" and isinstance(given, str) else None
+    return named or own_judge(given)
+
+
+def _ours(role: Role, details: Mapping[str, Any]) -> Iterator[dspy.Module]:
+    """Yield the modules of this package that may be the described one; a lock is compared with them, and names none."""
+    yield from (getattr(select, role) for select in (Selector(), heuristic_selector()))
+    parts = details["attributes"].values() if role == "judge" else ()
+    for formula in [str(part.get("formula")) for part in parts]:
+        if formula.partition(":")[0] in WEIGHINGS:
+            with suppress(ArgumentError):
+                yield WeightedVote(formula)
+        elif formula == DimensionalSelector.formula:
+            yield DimensionalSelector()
+    stated = {part.get("orders", 1) for part in parts if isinstance(part.get("orders", 1), int)}
+    for style in get_args(JudgeStyle) if role == "judge" else ():
+        for orders in sorted({1, *stated} & {*range(1, _MOST_ORDERS + 1)}):
             with suppress(ArgumentError):
                 yield judge_in_style(Judge(), style, orders)
 
@@ -141,32 +179,49 @@ def _written(role: Role, demo: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class _LMs:
-    """The LMs of a role: one that was given, or that of the settings if it is as described, else made by its name.
+    """The LMs of a role: the given one, or that of the settings if it is as described, else made by its name."""
 
-    If it is not required, the given one is used only if it is as described: judges that do not ship have other models.
-    """
-
-    def __init__(self, given: dspy.BaseLM | None, *, required: bool = True) -> None:
-        self._given, self._required = given, required
+    def __init__(self, lock: Path, given: dspy.BaseLM | None, api_base: str | Sequence[str] | None) -> None:
+        self._lock, self._given, self._api_base = lock, given, api_base
 
     def of(self, stated: Mapping[str, Any] | None, name: str) -> Any:
         """Return the LM of a predictor; `stated` describes one for all, or one for each by name."""
         details = stated.get(name) if stated and "settings" not in stated else stated
         if details is None:
             return None
-        known = (lm for lm in (self._given, dspy.settings.lm) if lm is not None and _is_same(lm, details))
-        return next(known, self._given if self._required else None) or _named(details["model"], details["settings"])
+        for known in (self._given, dspy.settings.lm):
+            if known is not None and _is_same(known, details):
+                return known
+        return self._named(details) if self._given is None else self._given
+
+    def plain(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return options of a call, if they say only how it is sampled.
+
+        Raises:
+            ArgumentError: One is another, such as an address.
+        """
+        if other := sorted(name for name in options if name not in _PLAIN):
+            raise ArgumentError(
+                f"{self._lock}: an LM was frozen with {', '.join(other)}, and a lock says only how it samples. Give "
+                "the LM: from_frozen(..., lm=...); or the role, if its calls have options of their own."
+            )
+        return dict(options)
+
+    def _named(self, details: Mapping[str, Any]) -> dspy.LM:
+        """Return an LM by its name, at the address that the caller gives or at the provider's own."""
+        model, settings = str(details["model"]), {**details["settings"]}
+        placed = [settings.pop(name) for name in ("api_base", "base_url") if settings.get(name) is not None]
+        own = settings.pop("metadata", {}) if is_of_ollama(model) else {}
+        own = {name: value for name, value in own.items() if name in OF_OLLAMA and name != "host"}
+        if "://" in model or (placed and self._api_base is None):
+            raise ArgumentError(
+                f"{self._lock}: a lock does not say where to send a key. {model!r:.80} was frozen at an address of its "
+                "own; give it: from_frozen(..., api_base=...), or lm=."
+            )
+        options = {name: value for name, value in settings.items() if value != MASK}
+        return lm_named(model, self._api_base, **self.plain(options), **own)
 
 
 def _is_same(lm: dspy.BaseLM, details: Mapping[str, Any]) -> bool:
-    """Return whether an LM is the one that is described; of several servers it may have others."""
-    stated, now = without_servers({"lm": details}, {"lm": describe_lm(lm)})
-    return stated == now
-
-
-def _named(model: str, settings: Mapping[str, Any]) -> dspy.LM:
-    options = {name: value for name, value in settings.items() if value != MASK}
-    if not is_of_ollama(model):
-        return lm_named(model, **options)
-    own = dict(options.pop("metadata", {}))
-    return lm_named(model, own.pop("host", None), **options, **own)
+    """Return whether an LM is the one that is described, wherever it is."""
+    return without_address({"lm": details}) == without_address({"lm": describe_lm(lm)})

@@ -5,15 +5,14 @@ versions, hashes of the code of this package and of the user's rules and roles. 
 that it has seen, see `eldgr_dspy.programs.run.ledger`.
 """
 
-import importlib
 import inspect
 import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -22,25 +21,26 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.differences import differences
-from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
+from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
+from eldgr_dspy.file_limits import parsed_json
 from eldgr_dspy.files import replacing
-from eldgr_dspy.laws.situations import situations
-from eldgr_dspy.laws.trials import Subject, Trial
-from eldgr_dspy.named_judges import for_judges, require_judges
-from eldgr_dspy.own_certificates import OwnCertificate
-from eldgr_dspy.programs.run.fingerprints import describe, without_servers
+from eldgr_dspy.named_judges import asked_by, for_judges, judge_in, require_judges
+from eldgr_dspy.named_objects import unhashed
+from eldgr_dspy.programs.lms import sub_modules
+from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.role_calls import metered_settings, modules_of
+from eldgr_dspy.programs.run.run_directory import without_address
+from eldgr_dspy.programs.run.trial_decisions import SOURCELESS, certificate_decisions, digits, rule_decisions
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.questions import Settings
+from eldgr_dspy.questions import Settings, own_names, require_hashes
 from eldgr_dspy.rules import is_own, rule_named
 from eldgr_dspy.system import refusal
+from eldgr_dspy.words import ROLES
 
 SCHEMA = 1
 _PARTS = ("rules", "settings", "sources", "roles", "versions")
-_SOURCELESS = "certificate={!s} cannot be frozen, because Python finds no source of it; write it in a module."
 _NOT_OWN = frozenset({"eldgr_dspy", "dspy", "__main__", *sys.stdlib_module_names})
 
 
@@ -57,10 +57,36 @@ class Lock:
         """The rules that are frozen, in their order."""
         return tuple(self.content["rules"])
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings that are frozen, by name, as the selector takes them."""
-        return Settings.from_json(self.content["settings"]).arguments()
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the frozen settings by name, as the selector takes them, with those that a caller gives.
+
+        What is given is not compared here: `require_frozen` does that.
+
+        Raises:
+            ArgumentError: A setting is of the user's own and not given.
+        """
+        stated: Mapping[str, Any] = self.content["settings"]
+        if lacking := [name for name in own_names(stated) if name not in given]:
+            named = " and ".join(f"{name}={stated[name].get('name')!r:.80}" for name in lacking)
+            options = " ".join(f"--{name} MODULE:NAME" for name in lacking)
+            raise ArgumentError(
+                f"{self.path}: names in a file import nothing, and it was frozen with {named}. Give it: {options}, or "
+                f"{', '.join(f'{name}=' for name in lacking)} in Python."
+            )
+        plain = {name: value for name, value in stated.items() if name not in given}
+        return Settings.from_json(plain).arguments() | dict(given)
+
+    def require_given(self, rules: Iterable[str]) -> None:
+        """Refuse rules of the user's own that only the lock names.
+
+        Raises:
+            ArgumentError: naming the first.
+        """
+        for rule in filter(is_own, rules):
+            raise ArgumentError(
+                f"{self.path}: names in a file import nothing, and it was frozen with the rule {rule!r:.80}. Give it: "
+                "--rules with all rules of the lock, or rule= in Python."
+            )
 
     @property
     def ledger(self) -> Path:
@@ -91,6 +117,7 @@ def freeze(
     judges = judges or {}
     require_judges(judges)
     content = _frozen(selector, for_judges(rules, judges), selector.settings, judges)
+    _require_hashed(content, "freeze")
     lock = Lock(path, _hash(content), content)
     if path.exists():
         if read_lock(path).sha256 != lock.sha256:
@@ -136,18 +163,27 @@ def read_lock(path: Path) -> Lock:
 
 
 def require_frozen(
-    lock: Lock, selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy.Module] | None = None
+    lock: Lock,
+    selector: Selector,
+    rules: Sequence[str],
+    judges: Mapping[str, dspy.Module] | None = None,
+    *,
+    ships: str | None = None,
 ) -> None:
-    """Refuse a selector, judges and rules that are not what was frozen. An LM with several servers may have others.
+    """Refuse a selector, judges and rules that are not what was frozen. The addresses of LMs are not compared.
 
     Rules are tried under the settings of the lock, so that another setting counts as one difference and not several.
+    With `ships`, the name of a rule, only what that rule needs is compared.
 
     Raises:
         RunChangedError: saying what differs.
     """
-    tried_under = Settings.from_json(lock.content["settings"])
-    changed = differences(*_unplaced(lock.content, _frozen(selector, rules, tried_under, judges or {})))
-    if changed:
+    own = {name: getattr(selector.settings, name) for name in own_names(lock.content["settings"])}
+    now = _frozen(selector, rules, Settings(**lock.arguments(own)), judges or {})
+    frozen = lock.content if ships is None else _shipping(lock.content, now, ships)
+    if ships is not None and any(map(judge_in, lock.content["roles"])):
+        now["roles"].pop("judge", None)  # it stands for judges with names, and the rule asks none
+    if changed := differences(_unplaced(frozen), _unplaced(now)):
         listed = "\n".join(f"  {line}" for line in changed)
         raise RunChangedError(
             f"{lock.path}: this is not what was frozen:\n{listed}\n"
@@ -155,15 +191,22 @@ def require_frozen(
         )
 
 
-def _unplaced(frozen: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return two contents of locks without the addresses of LMs that have several servers."""
-    roles = (
-        {role: dict(details) for role, details in frozen["roles"].items()},
-        {role: dict(details) for role, details in now["roles"].items()},
-    )
-    for role in roles[0].keys() & roles[1].keys():
-        roles[0][role], roles[1][role] = without_servers(roles[0][role], roles[1][role])
-    return {**frozen, "roles": roles[0]}, {**now, "roles": roles[1]}
+def _shipping(frozen: Mapping[str, Any], now: Mapping[str, Any], rule: str) -> dict[str, Any]:
+    """Return of a lock what one rule needs: neither other rules, nor other judges, nor their modules."""
+    labels = {"certificate", *(asked_by(rule, role) for role in ROLES)}
+    roles = {label: details for label, details in frozen["roles"].items() if label in labels}
+    modules = {*now["sources"], *(name.rpartition(".")[0] for role in roles.values() for name in role.get("code", ()))}
+    return {
+        **frozen,
+        "rules": {rule: frozen["rules"][rule]},
+        "sources": {name: digits for name, digits in frozen["sources"].items() if name in modules},
+        "roles": roles,
+    }
+
+
+def _unplaced(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a lock without the addresses of LMs: those come from whoever uses it."""
+    return {**content, "roles": {label: without_address(details) for label, details in content["roles"].items()}}
 
 
 def _frozen(
@@ -177,9 +220,9 @@ def _frozen(
         del details["versions"]  # stated once, for all roles
     content = {
         "schema": SCHEMA,
-        "rules": {name: _decisions(name, tried_under) if is_own(name) else {} for name in rules},
+        "rules": {name: rule_decisions(name, tried_under) if is_own(name) else {} for name in rules},
         "settings": selector.settings.to_json(),
-        **_certificate(selector.settings.own),
+        **certificate_decisions(selector.settings.own),
         "sources": _sources(selector, rules, judges),
         "roles": roles,
         "versions": {**{name: version(name) for name in ("eldgr_dspy", "dspy")}, "python": _python()},
@@ -195,17 +238,17 @@ def _sources(selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy
         module, own, _ = rule.partition(":")
         try:
             sources |= {module: source_of_module(module)} if own else {}
-        except OSError as error:
+        except (OSError, KeyError) as error:
             raise ArgumentError(
                 f"rules={rule!r} cannot be frozen, because its module has no file; write one."
             ) from error
     certificate = selector.settings.own
     try:
         sources |= {} if certificate is None else {certificate.module: source_of_module(certificate.module)}
-    except (OSError, TypeError, ImportError) as error:
-        raise ArgumentError(_SOURCELESS.format(certificate)) from error
+    except (OSError, TypeError, KeyError) as error:
+        raise ArgumentError(SOURCELESS.format(certificate)) from error
     for module in _own_modules(selector, judges):
-        with suppress(OSError, TypeError):  # made by a call, without a file
+        with suppress(OSError, TypeError, KeyError):  # made by a call, without a file
             sources[module] = source_of_module(module)
     return sources
 
@@ -213,72 +256,14 @@ def _sources(selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy
 def _own_modules(selector: Selector, judges: Mapping[str, dspy.Module]) -> set[str]:
     """Return the modules with the classes of a user's roles and answer type; a script has no name to find it by."""
     asked = [*modules_of(selector, judges).values(), *([selector.certifier] if selector.certifier else [])]
-    parts = [part for module in asked for _, part in module.named_sub_modules(dspy.Module)]
+    parts = [part for module in asked for _, part in sub_modules(module, dspy.Module)]
     names = {kind.__module__ for part in [*parts, selector.type] for kind in type(part).__mro__}
     return {name for name in names if name.partition(".")[0] not in _NOT_OWN}
 
 
 def source_of_module(module: str) -> str:
-    """Return a hash of the source of a module; raises an OSError or a TypeError if it has no file."""
-    return _digits(inspect.getsource(importlib.import_module(module)).encode())
-
-
-def _decisions(rule: str, settings: Settings) -> dict[str, str]:
-    """Return a hash of what a user's rule decides, including through modules that it imports."""
-    if settings.own and settings.own.consulted:  # nobody is asked here
-        settings = replace(settings, certificate="folded")
-    subject = Subject(rule_named(rule))
-
-    def decided(trial: Trial) -> object:
-        outcome = subject.settle(trial)
-        return outcome.asked, outcome.branch, outcome.answer
-
-    trials = [replace(trial, settings=settings) for trial in situations()]
-    return _decided_twice(decided, trials, f"rules={rule!r}", "question and replies")
-
-
-def _certificate(own: OwnCertificate | None) -> dict[str, Any]:
-    """Return a hash of what a user's certificate decides, including through modules that it imports.
-
-    Raises:
-        ArgumentError: It has no source, or does not decide the same twice.
-    """
-    if own is None:
-        return {}
-    if own.source is None:
-        raise ArgumentError(_SOURCELESS.format(own))
-    if own.consulted:  # nobody is asked here
-        return {"certificate": {}}
-
-    def certified(trial: Trial) -> object:
-        case = Case(trial.question, trial.settings)
-        return [case.certified(answer) for answer in case.question.answers]
-
-    trials = [replace(trial, settings=Settings(certificate=own)) for trial in situations("retrieval")]
-    what = f"certificate={own.name!r}"
-    return {"certificate": _decided_twice(certified, trials, what, "answer, evidence and question")}
-
-
-def _decided_twice(decide: Callable[[Trial], object], trials: Sequence[Trial], what: str, about: str) -> dict[str, str]:
-    """Return a hash of what is decided on trials, where an error counts by its name.
-
-    Raises:
-        ArgumentError: In reversed order something else is decided.
-    """
-
-    def decided(trial: Trial) -> object:
-        try:
-            return decide(trial)
-        except EldgrError as error:
-            return type(error).__name__
-
-    first = [*map(decided, trials)]
-    if first != [*map(decided, reversed(trials))][::-1]:
-        raise ArgumentError(
-            f"{what} must decide the same each time; it decided differently about the same {about}. Remove what is "
-            "random, and any memory of earlier questions."
-        )
-    return {"decisions": _digits(repr(first).encode())}
+    """Return a hash of the source of a module that is loaded; raises an OSError or a TypeError if it has no file."""
+    return digits(inspect.getsource(sys.modules[module]).encode())
 
 
 @cache
@@ -286,11 +271,7 @@ def _code() -> str:
     """A hash of every Python file of this package: between two releases code changes and the version does not."""
     folders = os.walk(Path(inspect.getfile(ArgumentError)).parent, followlinks=True)
     files = sorted(Path(folder, name) for folder, _, names in folders for name in names if name.endswith(".py"))
-    return _digits(b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in files))
-
-
-def _digits(content: bytes) -> str:
-    return sha256(content).hexdigest()[:16]
+    return digits(b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in files))
 
 
 def _python() -> str:
@@ -306,12 +287,14 @@ def _content(path: Path) -> dict[str, Any]:
     if path.is_fifo() or path.is_char_device():
         raise ArgumentError(f"{path}: is a pipe or a device; give a file.")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parsed_json(path.read_bytes(), str(path))
+    except PoolError as error:
+        raise ArgumentError(error.args[0]) from error
     except FileNotFoundError as error:
         raise ArgumentError(f"{path}: no such file; check the name, or make it with eldgr freeze.") from error
     except OSError as error:
         raise ArgumentError(refusal(error, path)) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ArgumentError(f"{path}: not a lock ({error}); restore it from a copy.") from error
     if not isinstance(content, dict):
         raise ArgumentError(f"{path}: not a lock; give a file that eldgr freeze has written.")
@@ -321,9 +304,27 @@ def _content(path: Path) -> dict[str, Any]:
 def _require_whole(path: Path, content: Mapping[str, Any]) -> None:
     """Refuse a lock that has the right hash but lacks a part: it was written by hand."""
     lacking = [name for name in _PARTS if not isinstance(content.get(name), dict)]
+    lacking = lacking or [name for name, details in content["roles"].items() if not isinstance(details, dict)]
     if lacking:
         raise ArgumentError(f"{path}: not a lock (it lacks {', '.join(lacking)}); restore it from a copy.")
+    settings: Mapping[str, Any] = content["settings"]
     try:
-        Settings.from_json(content["settings"])
-    except TypeError as error:
+        Settings.from_json({name: value for name, value in settings.items() if name not in own_names(settings)})
+    except (TypeError, ArgumentError) as error:
         raise ArgumentError(f"{path}: not a lock (settings: {error}); restore it from a copy.") from error
+    _require_hashed(content, str(path))
+
+
+def _require_hashed(content: Mapping[str, Any], where: str) -> None:
+    """Refuse code without a hash of its source: a change of it would not be noticed."""
+    try:
+        require_hashes(content["settings"])
+    except ArgumentError as error:
+        raise ArgumentError(f"{where}: {error}") from error
+    roles = [(str(role.get("module")), role.get("code", {})) for role in content["roles"].values()]
+    hashless = [module for module, code in roles if module not in code and not module.startswith("dspy.")]
+    for name in (*hashless, *unhashed(content["roles"])):
+        raise ArgumentError(
+            f"{where}: {name!r:.80} is stated without a hash of its source, so a change of it would not be noticed. "
+            "Write it in a module, and freeze it anew."
+        )

@@ -102,7 +102,7 @@ class _Metered:
             self._refuse_echo(request)
         except BaseException as error:
             if meter is not None:
-                meter.withdraw() if _unsent(error) else meter.fail()
+                meter.withdraw() if _unsent(error) else meter.fail(error)
             raise
         finally:
             REQUEST.reset(token)

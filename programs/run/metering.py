@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import dspy
 
-from eldgr_dspy.errors import RunStoppedError
+from eldgr_dspy.errors import RunStoppedError, describe_failure
 from eldgr_dspy.journal_lines import is_plausible
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_message
@@ -77,6 +77,7 @@ class Meter:
         over: Whether the consultation has ended: later requests are not counted, and nothing more may be sent.
         held: Seconds for which nothing of it was under way because a request had to wait to be admitted.
         stopped: Whether the run is being stopped. spending: what the run may still send.
+        failure: Why the last request that failed did; None if none did.
         refused: Why a request was not admitted, even if the module caught that error; None if none was refused.
         tracker: DSPy's usage tracker that the meter replaces, None without one.
     """
@@ -89,6 +90,7 @@ class Meter:
     held: float = 0.0
     stopped: Callable[[], bool] = field(default=lambda: False)
     spending: Spending = field(default_factory=Spending)
+    failure: str | None = None
     refused: RunStoppedError | None = None
     tracker: Any = None
     _held_until: float = 0.0
@@ -123,9 +125,10 @@ class Meter:
         if self._ended():
             self.spending.withdraw()
 
-    def fail(self) -> None:
+    def fail(self, error: BaseException) -> None:
         """Record that it was sent, and not answered with a reply."""
         if self._ended():
+            self.failure = describe_failure(error) if isinstance(error, Exception) else self.failure
             self.spending.failed()
             self.failures.append(None)
 
@@ -257,7 +260,7 @@ def entry_of(record: Mapping[str, Any]) -> Entry:
         implausible=", ".join(
             f"{name} {_implausible(value)}"
             for name, value in reported.items()
-            if isinstance(value, int | float) and not is_plausible(value)
+            if isinstance(value, int | float) and not (is_plausible(value) and (name == "cost" or value % 1 == 0))
         )
         or None,
     )
@@ -271,7 +274,7 @@ def _implausible(value: float) -> str:
     """Return a number that cannot be true, in few characters at any length."""
     if isinstance(value, bool) or value != value:
         return str(value)
-    return "below 0" if value < 0 else "over 10^15"
+    return "below 0" if value < 0 else "over 10^15" if value > 10**15 else f"{value:g}"
 
 
 def _characters(record: Mapping[str, Any]) -> int:

@@ -24,6 +24,7 @@ from eldgr_dspy.journal_lines import read_consultation
 from eldgr_dspy.named_judges import Asked, labelled
 from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.reopened_pools import reopened
+from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.report.changes import changes_in
 from eldgr_dspy.report.page import render_report
@@ -101,12 +102,14 @@ def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequ
     shown = [decided for decided in decisions if not rules or decided["rule"] in rules]
     with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
         asked = _asked(run, journal, _places(journal), pool, id)
-    case = Case(row.to_question(), run.settings)
     with naming_question(pool, id):
-        content = question_content(row, _certified(case, asked), shown, asked)
+        content = question_content(
+            row, _case(run.question(pool, row), None if run.ungiven else run.settings, asked), shown, asked
+        )
     fields = ("answer", "votes", "source", "text")
     candidates = [dict(zip(fields, candidate, strict=True)) for candidate in content["candidates"]]
-    return {"pool": pool, "id": id, **content, "candidates": candidates}
+    ungiven = {} if run.ungiven is None else {"ungiven": run.ungiven}
+    return {"pool": pool, "id": id, **content, "candidates": candidates, **ungiven}
 
 
 def _decided_on(run: RunRead, summary: Summary, name: str) -> tuple[str, str, list[Decided]]:
@@ -143,7 +146,7 @@ def _write(path: Path, chunks: Iterable[str]) -> None:
 
 def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: str) -> Iterator[str]:
     """Yield the page of questions, piece by piece; decisions are in the order of the pools and of their rows."""
-    page, settings = QuestionsPage(report), run.settings
+    page, settings = QuestionsPage(report, ungiven=run.ungiven), None if run.ungiven else run.settings
     decided = groupby(run.decisions(summary), key=lambda line: (line["pool"], line["id"]))
     (name, id), lines = next(decided, ((None, None), iter(())))
     yield page.head()
@@ -151,13 +154,15 @@ def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: st
         places = _places(journal)
         for pool in pools:
             for row in pool.rows(summary["pools"][pool.name]["n"]):
-                case, decisions = Case(row.to_question(), settings), list[Decided]()
+                decisions = list[Decided]()
                 if (name, id) == (pool.name, row.id):
                     decisions = [*lines]
                     (name, id), lines = next(decided, ((None, None), iter(())))
                 asked = _asked(run, journal, places, pool.name, row.id)
                 with naming_question(pool.name, row.id):
-                    yield page.question(pool.name, row, _certified(case, asked), decisions, asked)
+                    yield page.question(
+                        pool.name, row, _case(run.question(pool.name, row), settings, asked), decisions, asked
+                    )
     if id is not None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r} of {name!r} out of the order of its pools.")
     yield page.foot(summary["pools"])
@@ -189,7 +194,10 @@ def _asked(
     return consultations
 
 
-def _certified(case: Case, asked: Mapping[Asked, Consultation]) -> Case:
-    """Return the case with the certificates that its run got."""
+def _case(question: Question, settings: Settings | None, asked: Mapping[Asked, Consultation]) -> Case | None:
+    """Return the case with the certificates that its run got; None without the settings, which need the user's code."""
+    if settings is None:
+        return None
+    case = Case(question, settings)
     certify_again(case, {name: journaled_reply(case.question, entry) for name, entry in asked.items()})
     return case

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.answer_types.mathematics.comparing import recorded_in
 from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief
@@ -48,9 +49,11 @@ class Recordings:
         self._governed: dict[tuple[str, Asked], Path] = {}
         self._pools: dict[Path, set[str]] = {path: set() for path in self._paths.values()}
         self._heads: list[tuple[Path, dict[str, Any]]] = []
+        self._comparisons: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]] = {}
         for name, path in self._paths.items():
             self._read(name, path)
             self._replies.end_recording()
+        self._comparisons = recorded_in(head for _, head in self._heads)
 
     def _read(self, judge: str, path: Path) -> None:
         torn, heads, others, answered = list[JournalError](), list[dict[str, Any]](), set[str](), False
@@ -190,6 +193,10 @@ class Recordings:
         """Return what is recorded, with its pool as recorded."""
         pool, question, asked = key
         return self._replies.find(pool, asked, question) or self._replies.find("", asked, question)
+
+    def comparisons(self, pool: str, question: str) -> Sequence[Mapping[str, Any]]:
+        """Return what is recorded of comparing the answers to a question."""
+        return [one for of in {pool, self._for or pool} for one in self._comparisons.get((of, question), ())]
 
     def find(self, key: Key) -> Consultation:
         """Return the recorded consultation. Raises `NotAskedError` without one: a gap does not count as abstention."""

@@ -92,7 +92,7 @@ def _figures(
     for pool in pools:
         tally = Tally(pool.task, rules)
         for row in pool.rows(sizes[pool.name]):
-            case, used = Case(row.to_question(), settings), dict[Asked, Consultation]()
+            case, used = Case(run.question(pool.name, row), settings), dict[Asked, Consultation]()
             asked: dict[Asked, Consultation] = {
                 one: known[key] for one in everyone if (key := (pool.name, row.id, one)) in known
             }

@@ -32,7 +32,7 @@ def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command:
             raise ArgumentError(f"{path}: {run.path} was not made on a pool {name!r}; it was made on {made}.")
     stated = run.stated("pool")
     paths = [given.get(name) or _where(run, name, stated[name], command) for name in names]
-    opened = open_pools(paths, run.settings.type)
+    opened = open_pools(paths, None if run.ungiven else run.settings.type)
     pools = [replace(pool, name=name) for name, pool in zip(names, opened, strict=True)]  # a shard has another name
     for pool in pools:
         made_on = stated[pool.name]["details"]["sha256"]

@@ -9,6 +9,7 @@ import dspy
 
 from eldgr_dspy.named_judges import Asked, labelled
 from eldgr_dspy.programs.balanced import PATIENCE
+from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.programs.run.fingerprints import asks_by_code, describe, fingerprint, predictors
 from eldgr_dspy.programs.run.metered_lms import metered, metered_lm
 from eldgr_dspy.programs.selector import Selector
@@ -54,7 +55,7 @@ def role_call(module: dspy.Module) -> tuple[RoleCall, Mapping[str, Any]]:
     """Return a role module as a run calls it, with its details; in the settings that the run will have."""
     details = describe(module)
     lms = [predictor.lm or dspy.settings.lm for _, predictor in predictors(module)]
-    bound = [lm for _, lm in module.named_sub_modules(dspy.BaseLM)]
+    bound = [lm for _, lm in sub_modules(module, dspy.BaseLM)]
     used = [*lms, *bound, *([dspy.settings.lm] if asks_by_code(module) else [])]
     model = "+".join(sorted({lm.model for lm in used if lm is not None})) or None
     return RoleCall(metered(module), fingerprint(details), model, without_lm=_is_ours(module) and None in lms), details
@@ -78,5 +79,5 @@ def calls_of_roles(
 
 def _is_ours(module: dspy.Module) -> bool:
     """Return whether a role consists of our parts alone; another's may set an LM when it is called."""
-    parts = [part for _, part in module.named_sub_modules(dspy.Module) if not isinstance(part, dspy.Predict)]
+    parts = [part for _, part in sub_modules(module, dspy.Module) if not isinstance(part, dspy.Predict)]
     return all(type(part).__module__.startswith("eldgr_dspy.programs.") for part in parts)

@@ -84,6 +84,11 @@ class Query(ABC):
         """Return for how many seconds a limit of the run has held it back; its deadline is that much later."""
         return self._meter.held
 
+    @property
+    def failure(self) -> str | None:
+        """Return why its last request failed; None if none did."""
+        return self._meter.failure
+
     def make(self) -> Any:
         """Ask; a failure is returned."""
         self._began = time.monotonic()

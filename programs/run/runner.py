@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from eldgr_dspy.answer_types.mathematics.comparing import Comparisons, Pair, recorded_in
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certifying, inputs_of, naming_question, replies_in
 from eldgr_dspy.consultations import Consultation, Heard, Key
@@ -80,15 +81,20 @@ class Runner:
     on_first_call: Callable[[Asked], None] = field(default=lambda _: None)
     on_consultation: Callable[[Consultation], None] = field(default=lambda _: None)
     _books: Books = field(init=False)
+    _journaled: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]] = field(init=False)
+    _late: dict[tuple[str, str], set[Pair]] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(
             self, "_books", Books(self.journal, self.budget, self.spending, self.on_first_call, Flushes(self.journal))
         )
+        journaled = recorded_in(self.journal.heads)
+        object.__setattr__(self, "_journaled", journaled)
+        object.__setattr__(self, "_late", {key: {*Comparisons(of).late} for key, of in journaled.items()})
 
     def settle(self, pool: str, row: Row) -> Generator[RoleQuery, Consultation, Settled]:
         """Decide one row by every rule; yields each question to a role that must be asked, and is sent the answer."""
-        case, said = Case(row.to_question(), self.settings), dict[Asked, Consultation]()
+        case, said = self._case(pool, row), dict[Asked, Consultation]()
         steps, heard = self._plan(case), dict[Asked, Heard]()
         reply: Heard | NotAskedError | None = None
         while True:
@@ -113,6 +119,20 @@ class Runner:
             said[asked], heard[asked] = consultation, reply
             self.on_consultation(consultation)
             self.budget.hear(consultation)
+
+    def record_comparisons(self, pool: str, case: Case, id: str) -> None:
+        """Journal which answers to a question could not be compared in time, unless that is there already."""
+        comparisons, key = case.type.comparisons, (pool, id)
+        if comparisons is not None and comparisons.is_close and self._late.get(key) != {*comparisons.late}:
+            self.journal.append_head({"kind": "comparisons", "name": pool, "details": comparisons.record(id)})
+            self._late[key] = {*comparisons.late}
+
+    def _case(self, pool: str, row: Row) -> Case:
+        """Return a row as a case; what is recorded of comparing its answers is not compared again."""
+        recorded = [*self._journaled.get((pool, row.id), ()), *self.recordings.comparisons(pool, row.id)]
+        case = Case(row.to_question(Comparisons(recorded) if recorded else None), self.settings)
+        self.record_comparisons(pool, case, row.id)
+        return case
 
     def _plan(self, case: Case) -> Generator[Asked, Any, dict[str, "_Chosen | Consulted"]]:
         """Drive all rules on the same replies: yields whom to ask the first time that any rule needs it."""

@@ -13,11 +13,12 @@ from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_fa
 from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.pools.devsets import Asked
-from eldgr_dspy.programs.pools.entries import options_for
+from eldgr_dspy.programs.pools.entries import asked_of
 from eldgr_dspy.programs.rollouts import rollout
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.role_queries import Books, Query
 from eldgr_dspy.programs.samples import UnfitProgramError, candidate_of, require_prediction, retrieved
+from eldgr_dspy.programs.typed_answers import outputs
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.showing import encodable
 from eldgr_dspy.words import Task
@@ -77,13 +78,13 @@ class SampleQuery(Query):
                 return {"unread": describe_failure(error)}
         said = require_prediction(said, self._name, how.answer, "Name the field of the answer with --answer.")
         candidate = candidate_of(said, how.answer)
-        passages = retrieved(self.call.module, given, said, trace, how.passages)
+        passages = retrieved(outputs(self.call.module), given, said, trace, how.passages)
         if passages is None and how.passages is not None:
             raise UnfitProgramError(
                 f"passages={how.passages!r} must be a field that {self._name} retrieves: of its inputs or its "
                 "prediction, or an input of one of its predictors that no LM writes. Name it with --passages."
             )
-        options = options_for(how.task, self._asked.entry.options)
+        options = asked_of(how.task, self._asked.entry.options, (), "")["options"]
         read = to_question("", [candidate], None, how.task, how.answer, options)
         return {
             "text": encodable(read.texts[0]),

@@ -5,10 +5,10 @@ be copied in the order of the pools. So any process can decide a shard.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.consultations import Consultation, Key
@@ -37,13 +37,14 @@ class Task(NamedTuple):
 
     Attributes:
         directory: Of the shards. number: which one. into: the file to write.
-        pages: Whether the run has a page of questions.
+        pages: Whether the run has a page of questions. given: what the caller gives of the user's own.
     """
 
     directory: Path
     number: int
     into: Path
     pages: bool
+    given: Mapping[str, object]
 
 
 class Decided(NamedTuple):
@@ -69,7 +70,7 @@ def decide_shard(task: Task, look: Callable[[], None]) -> Decided:
     counted.begin(pool)
     page = QuestionsPage() if task.pages else None
     with _Final(path, read_only=True) as journal, rarer_collections(), _created(task.into) as out:
-        settings = RunRead(path.parent, journal.heads, JournalTotals([])).settings
+        settings = RunRead(path.parent, journal.heads, JournalTotals([]), given=task.given).settings
         runner = Runner({}, settings, claim.rules, journal, _AsJournaled(claim, path), FailureBudget(0))
         for row in _rows(sharded, shard):
             look()
@@ -129,6 +130,9 @@ class _Final(Journal):
         """Return the consultation for `key`, also one that failed."""
         found = super().find(key)
         return self._failed.get(key) if found is None and self.attempts(key) else found
+
+    def append_head(self, head: Mapping[str, Any]) -> None:
+        """Write nothing."""
 
     @cached_property
     def _failed(self) -> dict[Key, Consultation]:

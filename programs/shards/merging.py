@@ -21,6 +21,7 @@ from eldgr_dspy.figures.results import SUMMARY
 from eldgr_dspy.figures.results.summary import Confirmed, Summary
 from eldgr_dspy.files import flush_to_disk, remove_unfinished, removed_afterwards, replacing
 from eldgr_dspy.journal_lines import parsed, sealed
+from eldgr_dspy.named_judges import unlabelled
 from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.run.counted import Counted
 from eldgr_dspy.programs.run.plan import Plan, out_of, require_count, require_format
@@ -31,6 +32,7 @@ from eldgr_dspy.programs.shards.commits import again, is_committed, require_as_c
 from eldgr_dspy.programs.shards.deciding import Decided, Task, pool_of, read_question
 from eldgr_dspy.programs.shards.manifest import MANIFEST, Sharded, ShardFile, hash_of, read_sharded
 from eldgr_dspy.programs.shards.processes import deciding
+from eldgr_dspy.rules import is_own
 from eldgr_dspy.system import opened
 
 _CONSULTATION = b'{"kind": "consultation"'
@@ -43,6 +45,8 @@ def merge(
     *,
     decisions: Literal["jsonl", "parquet"] = "jsonl",
     pages: bool = False,
+    rules: Sequence[str] = (),
+    **given: object,
 ) -> Summary:
     """Make one run of the shards of a directory, and return its summary.
 
@@ -54,6 +58,7 @@ def merge(
         processes: How many processes decide shards at once. With more than one, a script must call this function below
             `if __name__ == "__main__":`, because each process imports the script.
         decisions: The format of the decisions. pages: whether the page of questions is written beyond 20,000.
+        rules: Those of your own that decide. given: certificate, refusals and answer type of your own, see `read_run`.
 
     Raises:
         ArgumentError: a shard is missing, `out` holds another run, `processes` is not a count, or `decisions` not a
@@ -66,6 +71,8 @@ def merge(
     require_format(decisions)
     sharded = _downloaded(read_sharded(directory))
     claim = _checked(sharded)
+    if unnamed := {*filter(is_own, map(unlabelled, claim.rules))} - {*map(unlabelled, rules)}:
+        raise ArgumentError(f"{CLAIM} names {min(unnamed)!r:.80}, and a file imports nothing. Give it: --rules.")
     folder = merged_into(directory, out)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / ".lock", f"{folder}: another process is writing to this run. Wait, or give another --out."):
@@ -73,12 +80,19 @@ def merge(
         heads = _heads(sharded)
         _join(sharded, heads, folder / "journal.jsonl")
         plan = Plan([sharded.path], folder, decisions=decisions, pages=pages)
-        return _merged(sharded, claim, heads, plan, processes)
+        return _merged(sharded, claim, heads, plan, processes, given)
 
 
-def _merged(sharded: Sharded, claim: Claim, heads: Sequence[Mapping[str, Any]], plan: Plan, processes: int) -> Summary:
+def _merged(
+    sharded: Sharded,
+    claim: Claim,
+    heads: Sequence[Mapping[str, Any]],
+    plan: Plan,
+    processes: int,
+    given: Mapping[str, object],
+) -> Summary:
     """Write the results of the shards, and return the summary."""
-    _ = read_run(sharded.run(sharded.manifest.shards[0])).settings  # an answer type of one's own is then known here too
+    _ = read_run(sharded.run(sharded.manifest.shards[0]), **given).settings  # a type of one's own is then known
     folder, n = out_of(plan), sum(pool.rows for pool in sharded.manifest.pools)
     names = files_of(plan, n)
     shards = range(len(sharded.manifest.shards))
@@ -87,7 +101,7 @@ def _merged(sharded: Sharded, claim: Claim, heads: Sequence[Mapping[str, Any]], 
         results = Results(folder, Counted(claim.rules), files.enter_context(replacing_all(folder, names)), signals.look)
         results.confirmation = _confirmation(sharded, claim)
         spools = [files.enter_context(removed_afterwards(folder)) for _ in shards]
-        tasks = [Task(sharded.path, number, spools[number], "questions.html" in names) for number in shards]
+        tasks = [Task(sharded.path, number, spools[number], "questions.html" in names, given) for number in shards]
         with deciding(tasks, min(processes, len(tasks)), signals.look) as parts:
             totals = _decide(sharded, spools, parts, results)
         return results.finish(heads, totals)
@@ -170,7 +184,7 @@ def _require_of(shard: ShardFile, pool: object, journal: Path) -> None:
 
 
 def _heads(sharded: Sharded) -> list[dict[str, Any]]:
-    """Return what the joined journal states: settings and roles of the shards, each once, and the whole pools."""
+    """Return what the joined journal states: the whole pools, and once each what the shards state of anything else."""
     stated: dict[str, dict[bytes, dict[str, Any]]] = defaultdict(dict)
     for shard in sharded.manifest.shards:
         for head in _heads_of(sharded.run(shard) / "journal.jsonl"):
@@ -184,7 +198,7 @@ def _heads(sharded: Sharded) -> list[dict[str, Any]]:
         }
         for pool in sharded.manifest.pools
     ]
-    return [*stated["settings"].values(), *pools, *stated["role"].values()]
+    return [*stated["settings"].values(), *pools, *stated["role"].values(), *stated["comparisons"].values()]
 
 
 def _heads_of(journal: Path) -> Iterator[dict[str, Any]]:

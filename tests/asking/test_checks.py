@@ -179,7 +179,7 @@ def test_a_candidate_without_one_verdict_a_check_makes_the_whole_an_abstention(
 
 @each_call
 @pytest.mark.parametrize("which", ["checks", "passed"])
-@pytest.mark.parametrize("said", ["Certainly.", {"checks": "one"}, Line("{}", cut=True)])
+@pytest.mark.parametrize("said", ["Certainly.", {"checks": "one"}, Line("{", cut=True)])
 def test_a_reply_that_cannot_be_read_is_treated_like_a_plain_judge_s(call: Any, which: str, said: Any) -> None:
     def reply(request: Any) -> Any:
         properties = properties_of(request)
@@ -198,7 +198,7 @@ def test_a_reply_that_cannot_be_read_is_treated_like_a_plain_judge_s(call: Any, 
 def test_a_plan_that_was_cut_off_is_not_used_even_if_it_can_be_read() -> None:
     def reply(request: Any) -> Any:
         if "checks" in properties_of(request):
-            return Line({"checks": ["It is a city.", "It is a capital."]}, cut=True)
+            return Line('```json\n{"checks": ["It is a city.", "It is a capital."]}\n```', cut=True)
         return SILENT if "repaired_answer" in properties_of(request) else answering(request)
 
     select = Selector()

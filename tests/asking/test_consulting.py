@@ -13,10 +13,12 @@ import dspy
 import numpy
 import pytest
 from dspy import lm15
+from dspy.lm15 import Message, RefusalPart, Response, TextPart, ThinkingPart, ToolCallPart, Usage
 from dspy.utils import BaseCallback
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import FAILURES, FATAL, FlawedReplyError, Said, aask, ask, awaitable, is_fatal
+from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.judges import PairwiseJudge, SwapConsistent
 from eldgr_dspy.programs.roles import Judge, Repairer
@@ -307,18 +309,74 @@ def test_the_user_s_callbacks_are_kept(consult: Consult, adapter: Any) -> None:
 
 # -- replies that came through and cannot be used --
 
-CUT = Line(REPAIR, cut=True)
+WHOLE = json.dumps(REPAIR)
+CUT = Line(f"```json\n{WHOLE}\n```", cut=True)
+CUT_TEXTS = {
+    "prose": "half of",
+    "half": '{"repair_passage": 0',
+    "prose behind": f"{WHOLE} Note that",
+    "a second object": f"{WHOLE}\n{WHOLE}",
+    "a fence": f"```json\n{WHOLE}\n```",
+    "a twin key": WHOLE[:-1] + ', "repair_passage": 0}',
+}
 CUT_OFF = "cut off: the LM reached its limit of output tokens; give it a larger max_tokens"
 
 
 @each_way
 @pytest.mark.parametrize("adapter", [None, *ADAPTERS[:1]], ids=["strict", "the user's"])
-@pytest.mark.parametrize("text", [REPAIR, "half of", '{"repair_passage": 0'], ids=["whole", "prose", "half"])
-def test_a_reply_that_was_cut_does_not_count_even_if_it_is_whole(consult: Consult, adapter: Any, text: Any) -> None:
+@pytest.mark.parametrize("text", CUT_TEXTS.values(), ids=CUT_TEXTS)
+def test_a_reply_that_was_cut_does_not_count_even_if_it_can_be_read(consult: Consult, adapter: Any, text: Any) -> None:
     with dspy.context(lm=scripted_lm([Line(text, cut=True)]), adapter=adapter):
         said = consult(Repairer(), INPUTS)
     assert said.content["abstained"] == CUT_OFF
     assert isinstance(said.error, FlawedReplyError) and str(said.error) == f"The LM's reply cannot be used: {CUT_OFF}."
+
+
+@each_way
+@pytest.mark.parametrize("adapter", [None, *ADAPTERS[:1], LENIENT], ids=["strict", "the user's", "lenient"])
+@pytest.mark.parametrize("end", ["", "\n" * 999, " \t\r\n" * 99])
+@pytest.mark.parametrize("thought", ["", "<think>It is Doha.</think>\n"])
+def test_a_whole_reply_counts_although_white_space_ran_into_the_limit(
+    consult: Consult, adapter: Any, end: str, thought: str
+) -> None:
+    with dspy.context(lm=scripted_lm([Line(f"{thought}{WHOLE}{end}", cut=True)]), adapter=adapter):
+        assert consult(Repairer(), INPUTS) == Said(REPAIR)
+
+
+@each_way
+@pytest.mark.parametrize("text", ['{"repair_passage": 0,' + "\n" * 99, " " * 200, f"{WHOLE[:-1]}{' ' * 400}"])
+def test_a_reply_that_was_cut_in_endless_white_space_says_so(consult: Consult, text: str) -> None:
+    with dspy.context(lm=scripted_lm([Line(text, cut=True)])):
+        reason = consult(Repairer(), INPUTS).content["abstained"]
+    assert reason.startswith("cut off: the LM wrote endless white space up to its limit of output tokens")
+
+
+def replied(*parts: Any, finish: Any = "stop") -> Response:
+    return Response(id=None, model="m", message=Message.assistant([*parts]), finish_reason=finish, usage=Usage())
+
+
+@each_way
+@pytest.mark.parametrize("finish", ["stop", "length"])
+@pytest.mark.parametrize("text", ["", "I am sure."])
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        (ThinkingPart(f"Let me see, {{so}}. {WHOLE}"), "reasoning_content"),
+        (ToolCallPart("1", "reply", REPAIR), "tool_calls"),
+        (RefusalPart(f"```json\n{WHOLE}\n```"), "refusal"),
+        (ThinkingPart('A set {1, 2}, and {"a'), ""),
+        (RefusalPart("I cannot."), ""),
+    ],
+)
+def test_json_elsewhere_in_the_message_is_named_and_not_read(
+    consult: Consult, finish: Any, text: str, part: Any, name: str
+) -> None:
+    with dspy.context(lm=scripted_lm([replied(TextPart(text), part, finish=finish)])):
+        reason = consult(Repairer(), INPUTS).content["abstained"]
+    assert reason.startswith("unparsable: " if finish == "stop" else "cut off: ")
+    assert ("there is JSON" in reason) is bool(name) and (
+        reason.endswith(f"; there is JSON in {name}, which is not read: have the server put it in content") or not name
+    )
 
 
 @each_way
@@ -371,8 +429,8 @@ def test_as_many_answers_as_were_asked_for_are_not_several(consult: Consult, own
 @each_way
 def test_a_judge_of_several_calls_is_flawed_where_one_is_that_it_needs(consult: Consult) -> None:
     judged = {"judge_rationale": "", "assessments": [], "preferred": 0}
-    inputs = {**INPUTS, "candidates": ["Doha", "Doha."]}
-    for script in ([Line(judged, cut=True), judged], [judged, Line(judged, cut=True)]):
+    inputs, cut = {**INPUTS, "candidates": ["Doha", "Doha."]}, Line(json.dumps(judged)[:-1], cut=True)
+    for script in ([cut, judged], [judged, cut]):
         with dspy.context(lm=scripted_lm(script)):
             assert consult(SwapConsistent(Judge()), inputs).content["abstained"] == CUT_OFF
 
@@ -380,8 +438,8 @@ def test_a_judge_of_several_calls_is_flawed_where_one_is_that_it_needs(consult: 
 @each_way
 def test_a_cut_comparison_is_undecided_and_the_knockout_continues(consult: Consult) -> None:
     won = {"comparison_rationale": "", "better": 0}
-    inputs = {**INPUTS, "candidates": ["Doha", "Lusail", "Dubai"]}
-    for script, decided in (([Line(won, cut=True), won], True), ([won, Line(won, cut=True)], False)):
+    inputs, cut = {**INPUTS, "candidates": ["Doha", "Lusail", "Dubai"]}, Line(json.dumps(won)[:-1], cut=True)
+    for script, decided in (([cut, won], True), ([won, cut], False)):
         with dspy.context(lm=scripted_lm(script)):
             said = consult(PairwiseJudge(), inputs)
         assert ("abstained" not in said.content) is decided

@@ -92,10 +92,9 @@ def test_a_key_comes_from_the_environment_and_is_written_nowhere(monkeypatch: py
     [
         Reply(VERDICT),
         Reply(f'<think>{{"preferred": 0}}</think>{VERDICT}'),
-        Reply(f'{{"preferred": 0}}</think>\n{VERDICT}'),
         Reply(VERDICT, thinking='perhaps {"preferred": 0}'),
     ],
-    ids=["plain", "block", "orphan", "field"],
+    ids=["plain", "block", "field"],
 )
 def test_a_verdict_comes_without_what_was_thought(reply: Reply, ask: Callable[..., Any]) -> None:  # hazard 60
     with ollama_server(lambda _: reply) as server:
@@ -108,9 +107,9 @@ def test_a_verdict_comes_without_what_was_thought(reply: Reply, ask: Callable[..
         Reply('<think>perhaps {"preferred": 0}'), Reply('<think>{"preferred": 0}', reason="length"),
         Reply("", thinking=VERDICT), Reply('{"preferred": 0}{"preferred": 1}'),
         Reply('{"preferred": 0, "preferred": 1}'), Reply('{"preferred": true}'), Reply('{"preferred": NaN}'),
-        Reply('{"preferred": ', reason="length"), Reply(""),
+        Reply('{"preferred": ', reason="length"), Reply(""), Reply(f'{{"preferred": 0}}</think>\n{VERDICT}'),
     ],
-    ids=["unclosed", "cut", "all thought", "two", "twice", "true", "NaN", "truncated", "empty"],
+    ids=["unclosed", "cut", "all thought", "two", "twice", "true", "NaN", "truncated", "empty", "orphan"],
 )  # fmt: skip
 def test_no_draft_and_no_half_reply_wins(reply: Reply) -> None:  # hazards 57, 58, 59, 60, 61, 62
     with ollama_server(lambda _: reply) as server, pytest.raises(dspy.AdapterParseError):

@@ -35,9 +35,7 @@ each_way = pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async
 
 
 @each_way
-@pytest.mark.parametrize(
-    "draft", ["", f"<think>{FOR_DUBAI}</think>", f"{FOR_DUBAI}</think>"], ids=["no", "yes", "orphan"]
-)
+@pytest.mark.parametrize("draft", ["", f"<think>{FOR_DUBAI}</think>"], ids=["no", "yes"])
 def test_a_certified_preference_ships(draft: str, awaited: bool) -> None:
     pred = selected(Reply(draft + FOR_DOHA), awaited=awaited)
     assert (pred.answer, pred.branch, pred.preference) == ("Doha", "judge", 2)
@@ -48,6 +46,7 @@ def test_a_certified_preference_ships(draft: str, awaited: bool) -> None:
     "reply",
     [
         Reply(f"<think>{FOR_DOHA}"),
+        Reply(f"{FOR_DUBAI}</think>{FOR_DOHA}"),
         Reply(FOR_DOHA + FOR_DOHA),
         Reply(FOR_DOHA[:-1], reason="length"),
         Reply(FOR_DOHA.replace("2", "-1")),
@@ -57,7 +56,7 @@ def test_a_certified_preference_ships(draft: str, awaited: bool) -> None:
         Reply("I choose candidate 2."),
         Reply("", thinking=FOR_DOHA),
     ],
-    ids=["unclosed", "two", "cut", "-1", "twice", "true", "NaN", "prose", "thought"],
+    ids=["unclosed", "orphan", "two", "cut", "-1", "twice", "true", "NaN", "prose", "thought"],
 )
 def test_what_is_not_a_verdict_is_an_abstention(reply: Reply, awaited: bool) -> None:  # hazards 57, 58, 59, 60, 61, 62
     pred = selected(reply, awaited=awaited)

@@ -129,7 +129,8 @@ def answering(request: Any) -> dict[str, Any]:
 
 @each_call
 def test_a_cut_reply_is_an_absence_of_that_judge_alone(call: Any) -> None:
-    lms = [scripted_lm([Line(verdict(2, 4), cut=True)]), scripted_lm([verdict(3, 4)]), scripted_lm([verdict(3, 4)])]
+    cut = Line(json.dumps(verdict(2, 4))[:-1], cut=True)
+    lms = [scripted_lm([said]) for said in (cut, verdict(3, 4), verdict(3, 4))]
     judges = [Judge(), Judge(), Judge()]
     for judge, lm in zip(judges, lms, strict=True):
         judge.set_lm(lm)

@@ -2,11 +2,22 @@
 
 import json
 
+import dspy
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.programs.engines.thinking import split_thinking
+from eldgr_dspy.programs.engines.lenient import LENIENT
+from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
+from eldgr_dspy.thinking import is_unopened, split_thinking
+
+
+class PreferOne(dspy.Signature):
+    """Prefer a candidate."""
+
+    question: str = dspy.InputField()
+    preferred: int = dspy.OutputField()
+
 
 DRAFT, VERDICT = '{"preferred": 0}', '{"preferred": 1}'
 
@@ -15,8 +26,7 @@ DRAFT, VERDICT = '{"preferred": 0}', '{"preferred": 1}'
     "text",
     [
         f"<think>maybe {DRAFT}</think>\n{VERDICT}", f"<think>{DRAFT}</think>{VERDICT}",
-        f"maybe {DRAFT}</think>{VERDICT}",  # the opening tag stood in the template
-        f"{DRAFT}</think>{VERDICT}", f"<think>one</think><think>two {DRAFT}</think>{VERDICT}",
+        f"<think>one</think><think>two {DRAFT}</think>{VERDICT}",
         f"<think>a <think>b</think> {DRAFT}</think>{VERDICT}", f"Let me see. <think>{DRAFT}</think> {VERDICT}",
         f"<THINK>{DRAFT}</Think>{VERDICT}", f"[THINK]{DRAFT}[/THINK]{VERDICT}",
         f"<reasoning>{DRAFT}</reasoning>{VERDICT}",
@@ -50,7 +60,7 @@ def test_a_tag_that_an_answer_quotes_is_part_of_the_answer(quoted: str) -> None:
     reply = json.dumps({"judge_rationale": f"Candidate 0 says {quoted}", "preferred": 1})
     assert split_thinking(reply) == ("", reply)
     assert split_thinking(f"<think>{DRAFT}</think>{reply}") == (DRAFT, reply)
-    assert split_thinking(f"{DRAFT}</think>{reply}")[1] == reply
+    assert split_thinking(f"{DRAFT}</think>{reply}") == ("", f"{DRAFT}</think>{reply}")
 
 
 def test_a_quoted_tag_in_the_thinking_does_not_end_it() -> None:
@@ -59,7 +69,21 @@ def test_a_quoted_tag_in_the_thinking_does_not_end_it() -> None:
 
 
 def test_brackets_without_end_are_read_without_an_error() -> None:  # hazard 63
-    assert split_thinking('{"a":' * 100_000 + "</think>" + VERDICT)[1] == VERDICT
+    assert split_thinking("<think>" + '{"a":' * 100_000 + "</think>" + VERDICT)[1] == VERDICT
+
+
+@pytest.mark.parametrize("tag", ["</think>", "</Thinking>", "</reasoning>", "[/THINK]"])
+@pytest.mark.parametrize("before", ["", "maybe ", DRAFT, f"{DRAFT} <a>"])
+@pytest.mark.parametrize("adapter", [STRICT, LENIENT], ids=["strict", "lenient"])
+def test_a_block_that_was_never_opened_is_left_for_the_adapters_which_refuse_it(
+    tag: str, before: str, adapter: StrictJSONAdapter
+) -> None:
+    """So Ollama's engine and any other server's give a role the same reply, and neither reads a verdict in it."""
+    text = f"{before}{tag}{VERDICT}"
+    assert split_thinking(text) == ("", text)
+    with pytest.raises(dspy.AdapterParseError) as caught:
+        adapter.parse(PreferOne, text)
+    assert "a closing thinking tag without an opening one. Let the server split" in reason_of(caught.value)
 
 
 pieces = st.lists(st.sampled_from(["<think>", "</think>", DRAFT, "prose ", "\n", '"', "[THINK]"]), max_size=8)
@@ -72,7 +96,8 @@ def test_an_answer_is_an_end_of_the_text_and_holds_no_open_block(parts: list[str
     text = "".join(parts)
     answer = split_thinking(text)[1]
     assert text.strip().endswith(answer.strip())
-    assert "<think>" not in answer and "</think>" not in answer
+    if not is_unopened(text):
+        assert "<think>" not in answer and "</think>" not in answer
 
 
 @given(pieces, st.dictionaries(st.text(max_size=9), st.text(max_size=9), min_size=1))

@@ -124,7 +124,7 @@ def test_a_fault_has_the_same_outcome_in_a_direct_call(tmp_path: Path, name: str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["two choices", "a whole reply at its limit", "a reply withheld"])
+@pytest.mark.parametrize("name", ["two choices", "a reply cut by its limit", "a reply withheld"])
 def test_a_flaw_is_seen_through_litellm_too(tmp_path: Path, name: str) -> None:
     with serving(lambda asked: replace(FAULTS[name].answer, closes=True)) as server:
         select = selector_at(server, engine="litellm")

@@ -85,7 +85,7 @@ FAULTS: dict[str, Fault] = {
         Answer(status=400, code="context_length_exceeded"), "abstained", 1, "prompt too long: "
     ),
     "a reply cut by its limit": Fault(Answer(FINAL[:40], finish="length"), "abstained", 1, "cut off: "),
-    "a whole reply at its limit": Fault(Answer(FINAL, finish="length"), "abstained", 1, "cut off: "),
+    "a whole reply at its limit": Fault(Answer(FINAL, finish="length"), "ok"),
     "a reply withheld": Fault(Answer("", finish="content_filter"), "abstained", 1, "withheld: "),
     "no choice": Fault(Answer(changes={"choices": []}), "abstained", 1, "unparsable: "),
     "choices left out": Fault(Answer(changes={"choices": None}), "abstained", 1, "unparsable: "),

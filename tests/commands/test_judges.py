@@ -97,7 +97,7 @@ def test_options_that_do_not_fit_are_refused_with_the_remedy(
 
 def test_a_lock_of_named_judges_is_run_by_giving_them_again(capsys: pytest.CaptureFixture[str]) -> None:
     given: list[Any] = ["--judges", "x=heuristic"]
-    assert main(["freeze", *given, "--rules", "majority,eldgr", "--out", "rule.lock.json"]) == 0
+    assert main(["freeze", "--heuristic", *given, "--rules", "majority,eldgr", "--out", "rule.lock.json"]) == 0
     locked = ["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--quiet"]
     assert main([*locked, "--judges", "y=heuristic", "--out", "other"]) == 1
     assert "'eldgr[x]' names a judge that this run does not have ('y')" in capsys.readouterr().err

@@ -189,11 +189,14 @@ def test_a_model_for_judges_that_ask_none_is_refused(capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize(("name", "kind"), [("cisc", WeightedVote), ("own", OwnSelector)])
 def test_a_lock_ships_the_judge_that_was_frozen(name: str, kind: type, capsys: pytest.CaptureFixture[str]) -> None:
-    printed(capsys, "freeze", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.lock.json")
+    printed(
+        capsys, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.lock.json"
+    )
     locked = ["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--quiet", "--out", "run", "--json"]
     found = json.loads(printed(capsys, *locked, *given("cisc", "own")))["pools"]["capitals"]
     assert found["rules"][f"eldgr[{name}]"]["em"] == 100.0
-    select = Selector.from_frozen("rule.lock.json", rule=f"eldgr[{name}]")
+    own = {} if name == "cisc" else {"judge": "command_judges:last"}
+    select = Selector.from_frozen("rule.lock.json", rule=f"eldgr[{name}]", **own)
     assert type(select.judge) is kind
     one = stated(row(1))
     pred = select(**{part: one[part] for part in ("question", "candidates", "evidence")})
@@ -203,14 +206,16 @@ def test_a_lock_ships_the_judge_that_was_frozen(name: str, kind: type, capsys: p
 def test_a_lock_finds_a_class_in_the_working_directory_as_the_command_did(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    printed(capsys, "freeze", *given("fixed"), "--rules", "eldgr", "--out", "rule.lock.json")
+    printed(capsys, "freeze", "--heuristic", *given("fixed"), "--rules", "eldgr", "--out", "rule.lock.json")
     monkeypatch.delitem(sys.modules, "command_judges")  # as in a new process
     object_named.cache_clear()
-    assert type(Selector.from_frozen("rule.lock.json").judge).__name__ == "Fixed"
+    assert type(Selector.from_frozen("rule.lock.json", judge="command_judges:Fixed").judge).__name__ == "Fixed"
 
 
 def test_a_lock_with_another_formula_or_a_changed_function_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    printed(capsys, "freeze", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.lock.json")
+    printed(
+        capsys, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.lock.json"
+    )
     locked = ["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--quiet", "--out", "run"]
     other = ["--judges", "cisc=cisc:0.6,own=command_judges:last"]
     assert "roles.judge[cisc]" in printed(capsys, *locked, *other, rc=1)
@@ -219,7 +224,7 @@ def test_a_lock_with_another_formula_or_a_changed_function_is_refused(capsys: py
     rewrite(Path("rule.lock.json"), lambda lock: source_in(lock).update(source="0" * 16))
     assert "roles.judge[own]" in printed(capsys, *locked, *given("cisc", "own"), rc=1)
     with pytest.raises(RunChangedError, match=r"roles\.judge\[own\]"):
-        Selector.from_frozen("rule.lock.json", rule="eldgr[own]")
+        Selector.from_frozen("rule.lock.json", rule="eldgr[own]", judge="command_judges:last")
 
 
 def source_in(lock: Any) -> Any:

@@ -165,20 +165,20 @@ def test_a_run_whose_type_has_changed_is_refused(
         capsys, "evaluate", "years.jsonl", "--answer", NAME, "--replay", "run/journal.jsonl", "--out", "other", rc=1
     )
     assert "recorded with another answer type 'own_types:years': source" in said
-    said = printed(capsys, "decide", "run", "--rules", "majority", rc=1)
-    assert "run was made with an answer type of your own. answer='own_types:years' has been changed since" in said
+    said = printed(capsys, "decide", "run", "--rules", "majority", "--answer", NAME, rc=1)
+    assert "run: answer='own_types:years' is not what the file states: source: " in said
 
 
 @pytest.mark.parametrize("changed", ["{4}", "year and AnswerClass(year)"])
 def test_a_lock_holds_the_type_and_what_it_uses(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
-    printed(capsys, "freeze", "--answer", NAME, "--out", "rule.lock.json")
-    printed(capsys, "evaluate", "years.jsonl", "--lock", "rule.lock.json", "--out", "first")
-    assert Selector.from_frozen("rule.lock.json").task == NAME
+    printed(capsys, "freeze", "--heuristic", "--answer", NAME, "--out", "rule.lock.json")
+    locked = ("evaluate", "years.jsonl", "--lock", "rule.lock.json", "--answer", NAME)
+    printed(capsys, *locked, "--out", "first")
+    assert Selector.from_frozen("rule.lock.json", answer=NAME).task == NAME
     change(monkeypatch, changed, changed + " ")
-    said = printed(capsys, "evaluate", "years.jsonl", "--lock", "rule.lock.json", "--out", "second", rc=1)
-    assert "own_types" in said
+    assert "own_types" in printed(capsys, *locked, "--out", "second", rc=1)
 
 
 def test_a_name_that_is_no_type_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,6 +191,12 @@ def test_a_finished_run_is_decided_and_shown_again(
 ) -> None:
     evaluated(capsys)
     forget(monkeypatch)
-    assert "own_types:years, 1 question" in printed(capsys, "decide", "run", "--rules", "majority,certified")
+    assert "own_types:years, 1 question" in printed(
+        capsys, "decide", "run", "--rules", "majority,certified", "--answer", NAME
+    )
     forget(monkeypatch)
-    assert "1976" in printed(capsys, "show", "run", "q")
+    shown = printed(capsys, "show", "run", "q")
+    assert "it was made with" not in shown and "1976" in shown
+    assert "own_types" not in sys.modules
+    assert "in 1976 (consensus)" not in shown
+    assert "1977 (consensus)" in printed(capsys, "show", "run", "q", "--answer", NAME)

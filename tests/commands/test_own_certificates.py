@@ -65,20 +65,21 @@ def test_a_run_is_evaluated_frozen_decided_shown_reported_and_reproduced(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     named = f"command_certificates:{name}"
-    printed(capsys, "freeze", "--certificate", named, "--out", "rule.lock.json")
-    printed(capsys, "evaluate", POOL, "--lock", "rule.lock.json", "--out", "run", "--quiet")
+    printed(capsys, "freeze", "--heuristic", "--certificate", named, "--out", "rule.lock.json")
+    own = ("--certificate", named)
+    printed(capsys, "evaluate", POOL, "--lock", "rule.lock.json", *own, "--out", "run", "--quiet")
     record = json.loads(Path("run/record.json").read_text())
     assert record["certificate"]["retrieval"]["name"] == named
     of_run = json.loads(Path("run/summary.json").read_text())["pools"]["demo-retrieval"]
-    again = json.loads(printed(capsys, "decide", "run", "--rules", "eldgr", "--json"))["pools"]["demo-retrieval"]
+    again = json.loads(printed(capsys, "decide", "run", "--rules", "eldgr", *own, "--json"))["pools"]["demo-retrieval"]
     assert again["rules"]["eldgr"]["em"] == of_run["rules"]["eldgr"]["em"]
     assert again["bounds"] == of_run["bounds"]
     assert f"{named} (source {record['certificate']['retrieval']['source']})" in Path("run/report.html").read_text()
-    printed(capsys, "report", "run", "--format", "html", "--out", "again.html")
+    printed(capsys, "report", "run", *own, "--format", "html", "--out", "again.html")
     assert Path("again-questions.html").read_bytes() == Path("run/questions.html").read_bytes().replace(
         b"report.html", b"again.html"
     )
-    assert f"by the certificate {named}" in printed(capsys, "show", "run", "r02")
+    assert f"by the certificate {named}" in printed(capsys, "show", "run", "r02", *own)
     assert f"the certificate is '{named}', and verbatim occurrence in the paper" in printed(
         capsys, "reproduce", "hotpotqa=run"
     )
@@ -133,7 +134,7 @@ def test_a_certificate_whose_calls_fail_stops_the_run(
     assert {one.role for one in server.log} == {"certificate"}
 
 
-@pytest.mark.parametrize("command", [("evaluate", POOL), ("bound", POOL), ("freeze",)])
+@pytest.mark.parametrize("command", [("evaluate", POOL), ("bound", POOL), ("freeze", "--heuristic")])
 @pytest.mark.parametrize(
     ("given", "rc", "said"),
     [

@@ -67,12 +67,14 @@ def test_a_run_from_before_refusals_is_read_and_resumed_without_them(capsys: pyt
 
 def test_a_lock_keeps_a_function_and_refuses_other_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     Path("mine.py").write_text("def refuses(answer):\n    return 'know' in answer\n", encoding="utf-8")
-    assert main(["freeze", "--refusals", "mine:refuses", "--out", "rule.lock.json"]) == 0
+    assert main(["freeze", "--heuristic", "--refusals", "mine:refuses", "--out", "rule.lock.json"]) == 0
     stated = json.loads(Path("rule.lock.json").read_text(encoding="utf-8"))["settings"]["refusals"]
     assert stated["name"] == "mine:refuses"
-    assert evaluated("--lock", "rule.lock.json")["reason"] == "consensus_inapplicable"
+    assert evaluated("--lock", "rule.lock.json", "--refusals", "mine:refuses")["reason"] == "consensus_inapplicable"
     capsys.readouterr()
     locked = ["evaluate", "pool.jsonl", "--out", "other", "--quiet", "--lock", "rule.lock.json"]
+    assert main(locked) == 1
+    assert "it was frozen with refusals='mine:refuses'. Give it: --refusals MODULE:NAME" in capsys.readouterr().err
     assert main([*locked, "--refusals", "None"]) == 1
     assert "  settings.refusals: " in capsys.readouterr().err
 

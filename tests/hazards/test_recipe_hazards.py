@@ -91,3 +91,13 @@ def test_what_stands_in_quotes_or_as_json_has_it_is_read_as_it_looks(tmp_path: P
 @pytest.mark.parametrize("path", sorted(RECIPES.rglob("*.yaml")), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_no_recipe_of_the_package_says_anything_else_than_it_looks(path: Path) -> None:  # hazard 97
     require_plain(path)
+
+
+# hazard 113
+def test_a_recipe_imports_no_reward_that_it_names(tmp_path: Path) -> None:
+    """The command line may name it; nothing is imported until the rewards are made."""
+    (tmp_path / "mine.yaml").write_text("rewards: [orm, canary.sing]\noutput_dir: out\n")
+    given = ["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"]
+    with pytest.raises(ArgumentError, match=r"^rewards has 'canary\.sing', and a recipe imports nothing\. Give all"):
+        parsed(given)
+    assert parsed([*given, "--rewards", "orm", "canary.sing"]).rewards.rewards == ["orm", "canary.sing"]

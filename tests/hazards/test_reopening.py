@@ -27,6 +27,7 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.run.metering import entry_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, text_of
 from tests.capitals import NO_SPAN, row, selector_with, untimed, write_pool
@@ -118,6 +119,15 @@ def test_a_remark_says_which_counts_were_not_believed(tmp_path: Path, capsys: py
     }
     assert "reported counts that cannot be true" in " ".join(capsys.readouterr().out.split())
     assert "reported counts that cannot be true" in json.dumps(json.loads((tmp_path / "run/summary.json").read_text()))
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(-5, "below 0"), (2.5, "2.5"), (math.nan, "nan"), (math.inf, "over 10^15"), (True, "True")]
+)
+def test_a_count_that_is_none_is_unknown_with_a_remark(count: Any, said: str) -> None:
+    entry = entry_of({"usage": {"prompt_tokens": 10, "completion_tokens": count}, "cost": 0.1})
+    assert (entry.prompt_tokens, entry.completion_tokens, entry.cost) == (10, None, 0.1)
+    assert entry.implausible == f"completion_tokens {said}"
 
 
 @pytest.mark.parametrize("count", [10**30, 2 * 10**15, -1], ids=str)
@@ -217,6 +227,16 @@ def with_judge(judge: dspy.Module) -> Selector:
     selector, _ = selector_with(lambda _: NO_SPAN)
     selector.judge = judge
     return selector
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan, -math.inf], ids=repr)
+def test_a_number_that_json_has_no_word_for_is_written_as_text(value: float, tmp_path: Path) -> None:
+    judge = Returning(["seen"] * 2)
+    judge.limits = {"seconds": [value]}
+    run_twice(with_judge(judge), tmp_path)
+    heads = map(json.loads, (tmp_path / "run/journal.jsonl").read_text(encoding="utf-8").splitlines())
+    stated = next(head["details"] for head in heads if (head["kind"], head.get("name")) == ("role", "judge"))
+    assert stated["attributes"]["self"]["limits"] == {"seconds": [str(value)]}
 
 
 def holding_itself() -> list[Any]:

@@ -59,3 +59,26 @@ def test_nothing_is_lost_and_nothing_is_made_up(  # hazards 79, 81, 82, 84, 85, 
         else:
             assert one.content is not None
             assert (one.content["preferred"], one.content["judge_rationale"]) == (number % 3, f"of {number}")
+
+
+SPOILED = {
+    "a page": (Answer(body=b"<html>Bad gateway"), "is not JSON"),
+    "no body": (Answer(body=b""), "is not JSON"),
+    "broken gzip": (Answer(body=b"\x1f\x8b\x08\x00broken"), "LMProviderError"),
+    "a reset": (Answer(status=0), "server closed connection before sending response"),
+    "a reset within the body": (Answer(verdict(0), cut=90), "connection closed with "),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_a_failure_under_a_short_timeout_is_reported_as_what_it_was(tmp_path: Path, name: str) -> None:  # hazard 79
+    """The timeout ends the pause before the second request; the first did fail, and says why."""
+    answer, said = SPOILED[name]
+    with serving(lambda asked: answer) as server, suppress(RunStoppedError):
+        WAYS["sync"][0](selector_at(server, num_retries=2), plan_of(tmp_path, 1, 1, timeout=0.5))
+    (one,) = made(tmp_path)
+    reason = one.reason or ""
+    assert reason.startswith(
+        "TimeoutError: no reply could be used within 0.5 s; a longer --timeout waits longer (the last"
+    )
+    assert said in reason and "nothing was said" not in reason

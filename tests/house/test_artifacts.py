@@ -308,9 +308,10 @@ def test_each_derivation_passes_the_levels_that_it_is_meant_to_pass(row_id: str)
     """All of them, or those below the level at which its fault is looked for."""
     fault = ARITHMETIC[row_id][1].partition(" ")[2]
     question = rows("demo-arithmetic")[row_id]["question"]
-    found = [check_derivation(derivation(row_id), question, level) for level in STRICTNESS]
-    meant = [*STRICTNESS, ""].index(fault)
-    assert [one.passed for one in found] == [n < meant for n in range(len(STRICTNESS))], found[-1].reason
+    levels = STRICTNESS[:-1]  # the last needs a second derivation
+    found = [check_derivation(derivation(row_id), question, level) for level in levels]
+    meant = [*levels, ""].index(fault)
+    assert [one.passed for one in found] == [n < meant for n in range(len(levels))], found[-1].reason
 
 
 @pytest.mark.parametrize("row_id", [row_id for row_id in ARITHMETIC if ARITHMETIC[row_id][1] in ("passes", "misleads")])

@@ -107,6 +107,34 @@ def test_standardised_values_keep_their_order_whatever_their_size(values: list[f
         assert math.isclose(math.fsum(found), 0.0, abs_tol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("confidences", "relevances"),
+    [((-0.1, -0.2, -0.3), (1.0, 2.0, 3.0)), ((-0.3, -0.7, -0.9), (0.3, 0.7, 0.9)), ((-1.0, -1.3, -7.0), (1, 1.3, 7))],
+)
+@pytest.mark.parametrize("weights", [None, dict.fromkeys(DIMENSIONS, 0.1)])
+def test_what_cancels_exactly_is_a_tie_that_votes_settle(confidences: Any, relevances: Any, weights: Any) -> None:
+    """In floats one candidate of the three would win by a last digit; the answer with most votes wins."""
+    pairs = zip(confidences, relevances, strict=True)
+    stated = [stating(confidence, 0.0, relevance) for confidence, relevance in pairs]
+    assert count(ballot("abcc", [*stated, stated[2]]), weights).preferred in (2, 3)
+    for order in ([0, 1, 2], [1, 2, 0], [2, 0, 1]):
+        assert count(ballot("aba", [stated[index] for index in order]), weights).preferred == 0
+
+
+_SCORES = st.sampled_from((0.1, 0.2, 0.3, 0.7, 1.1))
+
+
+@given(st.lists(st.tuples(_SCORES, _SCORES, _SCORES), min_size=1, max_size=5))
+def test_dimensions_that_change_places_between_two_candidates_tie(values: list[tuple[float, float, float]]) -> None:
+    """Every candidate has a twin with relevance and coherence swapped, so the two dimensions are alike."""
+    pairs = [[(a, b, c), (a, c, b)] for a, b, c in values]
+    stated = [stating(-a, -a, b, c) for pair in pairs for a, b, c in pair]
+    keys = [key for index, _ in enumerate(pairs) for key in (f"a{index}", "z")]
+    found = Ballot("?", (), ("",) * len(keys), ("",) * len(keys), tuple(keys), tuple(stated))
+    if len(pairs) > 1:
+        assert found.classes[count(found).preferred] == "z"  # each twin ties with a class of more votes
+
+
 @settings(max_examples=30)
 @given(st.permutations(range(4)), st.integers(0, 99))
 def test_another_order_of_the_candidates_prefers_the_same_candidate(order: list[int], seed: int) -> None:

@@ -67,6 +67,11 @@ def agree(one: Outcome, other: Outcome) -> Term:
     return z3.And(one.branch == other.branch, one.answer == other.answer)
 
 
+def is_or_says(answer: Term, other: Term) -> Term:
+    """That two answers are one, or vote together."""
+    return z3.Or(answer == other, same(answer, other))
+
+
 def either(condition: Term, yes: Term, no: Term) -> Term:
     return z3.If(condition, yes, no)
 
@@ -94,7 +99,7 @@ def no_correct_certified_consensus_is_overridden(it: Outcome) -> Term:
 def override_needs_a_certificate(it: Outcome) -> Term:
     """In consensus's place ships a certified answer of another class, consensus being uncertified, or a derivation."""
     certified = z3.And(mark(M) == UNCERTIFIED, it.answer != NONE, mark(it.answer) == CERTIFIED)
-    derived = z3.And(it.branch == BRANCH_OF["repair"], it.answer == D, D != NONE)
+    derived = z3.And(it.branch == BRANCH_OF["repair"], is_or_says(it.answer, D), D != NONE)
     other = z3.Not(same(it.answer, M))
     return z3.Or(kept(it), z3.And(other, either(ARITHMETIC, derived, certified)))
 
@@ -143,7 +148,7 @@ def a_regression_needs_a_certified_wrong_answer(it: Outcome) -> Term:
     """A correct consensus is lost only to a wrong answer that is certified (or derived), and only if it is not."""
     lost = z3.And(correct(M), z3.Not(correct(it.answer)))
     certified = z3.And(mark(M) == UNCERTIFIED, mark(it.answer) == CERTIFIED, z3.Not(same(it.answer, M)))
-    return z3.Implies(lost, either(ARITHMETIC, z3.And(CHECKED, it.answer == D), certified))
+    return z3.Implies(lost, either(ARITHMETIC, z3.And(CHECKED, is_or_says(it.answer, D)), certified))
 
 
 def failed_judge_equals_silent_judge(it: Outcome) -> Term:

@@ -18,11 +18,13 @@ from tests.laws.claims import (
     admissible,
     certified_consensus_is_final,
     certified_preference_outranks_repair,
+    default_is_consensus,
     either,
     failed_judge_equals_silent_judge,
     homogeneous_pools_consult_no_judge,
     inapplicable_consensus_is_final,
     is_eq3,
+    is_or_says,
     judges_differ_only_where_admissible,
     kept,
     no_correct_certified_consensus_is_overridden,
@@ -38,6 +40,7 @@ from tests.laws.symbolic import (
     ARITHMETIC,
     BRANCH_OF,
     CERTIFIED,
+    D2,
     INAPPLICABLE,
     NONE,
     P2,
@@ -74,6 +77,17 @@ CASE_N = z3.And(NEARLY, P != NONE, z3.Or(*(z3.And(near(other), same(P, other)) f
 """The case in which a preference ships because it nearly won the vote."""
 PREFERRED = either(same(P, SECOND), SECOND, THIRD)
 """The preference in the spelling that ships, where it is not consensus's."""
+
+
+HALF = z3.Sum(*(either(other != NONE, votes(other), 0) for other in OTHERS)) >= votes(M)
+"""That consensus has not more than half the votes."""
+SUPPORTED = either(same(D, SECOND), SECOND, THIRD)
+"""The class of the derivation's answer in the spelling that ships, where it is not consensus's."""
+
+
+def supportable(answer: Term, margin: bool) -> Term:
+    """That a derivation may support a class, with a margin of k votes or without one."""
+    return z3.And(answer != NONE, *([votes(answer) >= votes(M) - K, HALF] if margin else []))
 
 
 def by(it: Outcome, branch: str) -> Term:
@@ -157,6 +171,59 @@ def asks_the_judge_where_it_can_matter(it: Outcome) -> Term:
     return it.asked["judge"] == z3.Or(z3.And(OPEN, RIVAL), z3.And(NEARLY, z3.Or(*map(near, OTHERS))))
 
 
+# --- support ----------------------------------------------------------------------------------------------------------
+
+
+def _is_support(it: Outcome, margin: bool) -> Term:
+    supported = z3.Or(*(z3.And(supportable(other, margin), same(D, other)) for other in OTHERS))
+    derived = either(z3.And(REPAIRABLE, D != NONE, supported), ships(it, "repair", SUPPORTED), kept(it))
+    return either(ARITHMETIC, derived, is_eq3(it))
+
+
+def is_eq3_and_support(it: Outcome) -> Term:
+    """In retrieval Eq. 3; in arithmetic another candidate's class, if a checked derivation says so, else consensus."""
+    return _is_support(it, margin=False)
+
+
+def is_eq3_and_support_within_k(it: Outcome) -> Term:
+    """The same for a class that lacks at most k votes, if consensus has not more than half of them."""
+    return _is_support(it, margin=True)
+
+
+def a_derivation_brings_no_answer(it: Outcome) -> Term:
+    """In arithmetic what ships is consensus, or another candidate's answer."""
+    candidate = z3.And(it.answer != NONE, pool(it.answer), z3.Not(same(it.answer, M)))
+    return z3.Implies(ARITHMETIC, z3.Or(kept(it), candidate))
+
+
+def derivers_differ_only_where_a_candidate_is_derived(it: Outcome) -> Term:
+    """Two derivers change the outcome only if a derivation of one passes and says what another candidate says."""
+    other = it.replacing((D, D2))
+    differ = z3.Or(it.answer != other.answer, it.branch != other.branch)
+    derived = [z3.And(class_ != NONE, said != NONE, same(said, class_)) for class_ in OTHERS for said in (D, D2)]
+    return z3.Implies(differ, z3.And(ARITHMETIC, z3.Or(*derived)))
+
+
+def a_consensus_of_more_than_half_is_final(it: Outcome) -> Term:
+    """In arithmetic a consensus with more than half of the votes ships, and nobody is asked."""
+    return z3.Implies(z3.And(ARITHMETIC, z3.Not(HALF)), z3.And(kept(it), asks_nobody(it)))
+
+
+def _asks_the_deriver(it: Outcome, margin: bool) -> Term:
+    rivals = z3.Or(*(supportable(other, margin) for other in OTHERS))
+    return it.asked["deriver"] == z3.And(ARITHMETIC, REPAIRABLE, rivals)
+
+
+def asks_the_deriver_about_rivals(it: Outcome) -> Term:
+    """The deriver is asked where there is another candidate's class."""
+    return _asks_the_deriver(it, margin=False)
+
+
+def asks_the_deriver_about_rivals_within_k(it: Outcome) -> Term:
+    """The deriver is asked where another candidate's class may be supported."""
+    return _asks_the_deriver(it, margin=True)
+
+
 def _partition(it: Outcome, cases: dict[str, Term]) -> Term:
     branches = [by(it, branch) == case for branch, case in cases.items()]
     default = by(it, "consensus") == z3.Not(z3.Or(*cases.values()))
@@ -171,10 +238,20 @@ _FINAL = (
 _LOCKED = (override_needs_a_certificate, a_regression_needs_a_certified_wrong_answer)
 _AS_EQ3 = (certified_preference_outranks_repair, repair_only_when_neither_is_certified, who_is_asked_can_matter)
 
+_SUPPORT = (
+    *_FINAL, *_LOCKED, *_AS_EQ3, judges_differ_only_where_admissible, unchecked_derivation_changes_nothing,
+    failed_judge_equals_silent_judge, default_is_consensus, a_derivation_brings_no_answer,
+    derivers_differ_only_where_a_candidate_is_derived,
+)  # fmt: skip
+
 CLAIMS_OF_AUTHORITY: Sequence[tuple[Callable[[Outcome], Term], str]] = (
     *((law, rule) for law in _FINAL for rule in ("certified", "eldgr_certified", "near(k)")),
     *((law, rule) for law in _LOCKED for rule in ("certified", "eldgr_certified")),
     *((law, rule) for law in _AS_EQ3 for rule in ("eldgr_certified", "near(k)")),
+    *((law, rule) for law in _SUPPORT for rule in ("support", "support(k)")),
+    (is_eq3_and_support, "support"), (is_eq3_and_support_within_k, "support(k)"),
+    (asks_the_deriver_about_rivals, "support"), (asks_the_deriver_about_rivals_within_k, "support(k)"),
+    (a_consensus_of_more_than_half_is_final, "support(k)"),
     (is_the_certified_majority, "certified"), (asks_nobody, "certified"),
     (judges_differ_only_where_admissible, "certified"), (unchecked_derivation_changes_nothing, "certified"),
     (is_eq3_then_the_certified_majority, "eldgr_certified"), (the_four_cases_partition, "eldgr_certified"),
@@ -189,8 +266,9 @@ CLAIMS_OF_AUTHORITY: Sequence[tuple[Callable[[Outcome], Term], str]] = (
 
 
 def includes(narrow: Outcome, wide: Outcome) -> Term:
-    """With repairer and deriver silent, the wide rule ships what any judge makes the narrow one ship, if preferred."""
-    silent = ((R, NONE), (D, NONE))
-    wanted = narrow.replacing(*silent).answer
-    got = wide.replacing(*silent, (STATED, wanted), (P, wanted)).answer
-    return z3.And(z3.Or(wanted == NONE, pool(wanted)), z3.Or(got == wanted, same(got, wanted)))
+    """With the repairer silent, the wide rule ships what judge and deriver make the narrow one ship, if they say so."""
+    wanted = narrow.replacing((R, NONE)).answer
+    derived = either(z3.And(D != NONE, is_or_says(D, wanted), z3.Not(same(D, M))), D, NONE)
+    preferred = either(pool(wanted), wanted, NONE)
+    got = wide.replacing((R, NONE), (STATED, preferred), (P, preferred), (D, derived)).answer
+    return z3.And(z3.Or(wanted == NONE, pool(wanted), wanted == D), is_or_says(got, wanted))

@@ -274,7 +274,27 @@ def near(k: int) -> Callable[[Pattern], Expected]:
     return expected
 
 
+def support(k: int | None) -> Callable[[Pattern], Expected]:
+    """A derivation ships only as the answer of another candidate; with k, of one that lacks up to k votes in a tie."""
+
+    def expected(pattern: Pattern) -> Expected:
+        if pattern.task == "retrieval":
+            return retrieval(pattern)
+        derived, others = pattern.offered, pattern.pool.standings[1:]
+        most = pattern.pool.standings[0][1] if pattern.pool.standings else 0
+        open_ = pattern.repairable and (k is None or most <= sum(votes for _, votes in others))
+        rivals = {answer.group: answer for answer, votes in others if open_ and (k is None or votes >= most - k)}
+        asked: tuple[Role, ...] = ("deriver",) if rivals else ()
+        if derived is None or derived.group not in rivals:
+            return Expected("consensus", pattern.pool.consensus, asked)
+        return Expected("repair", rivals[derived.group], asked)
+
+    return expected
+
+
 EXPECTED: dict[str, Callable[[Pattern], Expected]] = {
+    "support": support(None),
+    "support(1)": support(1),
     "near(1)": near(1),
     "near(0)": near(0),
     "eldgr_certified": locked_then_certified,
@@ -284,7 +304,7 @@ EXPECTED: dict[str, Callable[[Pattern], Expected]] = {
     "judge": scalar_judge,
     "eldgr": eldgr,
 }
-FARTHEST = {"near(0)": 1, "near(1)": 2}
+FARTHEST = {"near(0)": 1, "near(1)": 2, "support(1)": 2}
 """How many votes a class may lack in the patterns that a rule is held to; a rule that is not here compares no votes."""
 
 
@@ -306,7 +326,8 @@ class Checked:
     @cached_property
     def rules(self) -> Mapping[str, Any]:
         module: Any = self.module
-        return {**module.RULES, "near(0)": module.near(0), "near(1)": module.near(1)}
+        margins = {f"{name}({k})": rule(k) for name, rule in module.MARGINS.items() for k in (0, 1)}
+        return {**module.RULES, **margins}
 
     @cached_property
     def always(self) -> Mapping[str, Any]:

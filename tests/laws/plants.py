@@ -144,6 +144,20 @@ AUTHORITY = [
         'case.stated(replies["judge"] if', "is_eq3_then_near"),
     Plant("the judge asked with no class near", "        if rivals:\n", "        if True:\n",
         "asks_the_judge_where_it_can_matter"),
+    Plant("support brings the number of the derivation", 'Choice("repair", rival) for rival in rivals',
+        'Choice("repair", answer) for rival in rivals', "a_derivation_brings_no_answer"),
+    Plant("support of the first class instead of the derived", "for rival in rivals if case.same(answer, rival)",
+        "for rival in rivals if answer is not None", "derivers_differ_only_where_a_candidate_is_derived"),
+    Plant("support over more than half the votes", "if sum(votes for _, votes in standings[1:]) >= most:",
+        "if most:", "a_consensus_of_more_than_half_is_final"),
+    Plant("half the votes are final for support", "in standings[1:]) >= most:", "in standings[1:]) > most:",
+        "is_eq3_and_support_within_k"),
+    Plant("support of a class that lacks any number of votes", "if votes >= most - k]", "if votes >= 0]",
+        "asks_the_deriver_about_rivals_within_k"),
+    Plant("support of consensus", "[answer for answer, _ in standings[1:]]", "[answer for answer, _ in standings]",
+        "is_eq3_and_support"),
+    Plant("the deriver asked without a rival", '(yield "deriver")) if rivals else None', '(yield "deriver"))',
+        "who_is_asked_can_matter"),
 ]  # fmt: skip
 """Changes of the rules between majority and full authority."""
 

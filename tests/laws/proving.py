@@ -43,8 +43,8 @@ SAID = (P, P2, STATED, STATED2, R, R2, D, D2)
 """The answers that replies stand for, each a first and a second time."""
 
 
-NEAR = {"near(j)": J, "near(k)": K}
-ASKING_STANDINGS = ("certified", "eldgr_certified", *NEAR)
+MARGINS = {f"{name}({k})": (name, k) for name in ("near", "support") for k in (J, K)}
+ASKING_STANDINGS = ("certified", "support", "eldgr_certified", *MARGINS)
 """The rules that ask for the standings, of which things are proved for a bounded number of classes."""
 
 
@@ -77,14 +77,14 @@ class Rules:
         if rule == "decide":
             return outcome_of_table(self.module.decide)
         name, full = (rule[7:-1], True) if rule.startswith("always(") else (rule, False)
-        lazy: Any = self._near(NEAR[name]) if name in NEAR else self.module.RULES[name]
+        lazy: Any = self._with_margin(*MARGINS[name]) if name in MARGINS else self.module.RULES[name]
         roles: Any = (lambda case: case.roles()) if name == "eldgr" else (lambda _: ROLES)
         asked = self.module.always(lazy, roles) if full else lazy
         return outcome_of(asked, STANDING, StandingCase) if name in ASKING_STANDINGS else outcome_of(asked)
 
-    def _near(self, k: Term) -> Any:
+    def _with_margin(self, name: str, k: Term) -> Any:
         """The rule of a symbolic k, which is not kept."""
-        return lambda case: self.module.near.__wrapped__(case.number(k))(case)
+        return lambda case: getattr(self.module, name).__wrapped__(case.number(k))(case)
 
     def claims(self, law: str) -> Iterator[Claim]:
         """What is to be proved by the name `law`."""
@@ -92,7 +92,7 @@ class Rules:
             if of.__name__ == law:
                 yield self._claim(of, rule)
         if law == lazy_equals_always.__name__:
-            yield from map(self._same_asked_always, (*self.module.RULES, "near(k)"))
+            yield from map(self._same_asked_always, (*self.module.RULES, "near(k)", "support(k)"))
 
     def _claim(self, of: Callable[[Outcome], Term], rule: str) -> Claim:
         outcome = self.outcome(rule)
@@ -108,12 +108,12 @@ class Rules:
         term = z3.And(total(lazy), total(full), of(lazy, full))
         return Claim(of.__name__, str(of.__doc__), rule, both, term, _world(rule))
 
-    def at_most(self, narrow: str, wide: str) -> Claim:
-        """That a judge can make the wide rule ship all that it can make the narrow one ship."""
+    def at_most(self, narrow: str, wide: str, task: Term) -> Claim:
+        """That judge and deriver can make the wide rule ship all that they can make the narrow one ship in a task."""
         one, other = self.outcome(narrow), self.outcome(wide)
         both = replace(one, paths=(*one.paths, *other.paths))
         term = z3.And(total(one), total(other), includes(one, other))
-        return Claim(f"{narrow} <= {wide}", str(includes.__doc__), narrow, both, term, STANDING)
+        return Claim(f"{narrow} <= {wide}", str(includes.__doc__), narrow, both, term, (*STANDING, task))
 
 
 def _world(rule: str) -> Sequence[Term]:

@@ -58,8 +58,16 @@ class Votes:
     def __sub__(self, other: "Votes") -> "Votes":
         return Votes(self.term - other.term, self.oracle)
 
+    def __add__(self, other: "Votes | int") -> "Votes":
+        return Votes(self.term + (other if isinstance(other, int) else other.term), self.oracle)
+
+    __radd__ = __add__
+
     def __ge__(self, other: "Votes") -> bool:
         return self.oracle.whether(self.term >= other.term)
+
+    def __le__(self, other: int) -> bool:
+        return self.oracle.whether(self.term <= other)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Votes) and self.oracle.whether(self.term == other.term)

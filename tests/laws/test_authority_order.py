@@ -1,63 +1,91 @@
 """The order of authority lists exactly the pairs that hold: proved for every question, and refuted on one where not."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby, pairwise, permutations, product
+from typing import Any
 
 import pytest
+import z3
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy import decision, strategies
 from eldgr_dspy.authority_order import at_most, chains
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Verdict
+from eldgr_dspy.consultations import Reply, Verdict
 from eldgr_dspy.figures.bounds import outcomes
+from eldgr_dspy.laws.trials import SILENT
 from eldgr_dspy.questions import Question, Settings
-from tests.laws.patterns import Answer, Checked, Pattern, patterns
+from eldgr_dspy.words import TASKS, Task
+from tests.laws.patterns import NEW, Answer, Checked, Pattern, patterns
 from tests.laws.proving import Rules, refute
+from tests.laws.symbolic import ARITHMETIC
 from tests.strategies import quoting_questions
 
 SHIPPED, PROVING = Checked(decision), Rules(decision)
-BOUNDED = ("first", "majority", "certified", "eldgr", "eldgr_certified", "near(0)", "near(1)", "judge")
+BOUNDED = (
+    *("first", "majority", "certified", "support(0)", "support(1)", "support", "eldgr", "eldgr_certified"),
+    *("near(0)", "near(1)", "judge"),
+)
 
-NEXT = [
-    ("majority", "eldgr"), ("certified", "eldgr"), ("eldgr", "eldgr_certified"), ("eldgr_certified", "eldgr"),
-    ("eldgr", "near(j)"), ("near(j)", "near(k)"), ("near(k)", "judge"),
+BOTH = [
+    ("majority", "support(j)"), ("certified", "support(j)"), ("support(j)", "support(k)"), ("support(k)", "support"),
+    ("support", "eldgr"), ("eldgr", "eldgr_certified"), ("eldgr_certified", "eldgr"), ("eldgr", "near(j)"),
+    ("near(j)", "near(k)"),
 ]  # fmt: skip
+NEXT: Mapping[Task, Sequence[tuple[str, str]]] = {
+    "retrieval": [*BOTH, ("eldgr", "support(j)"), ("near(k)", "judge")],
+    "arithmetic": [*BOTH, ("majority", "certified"), ("certified", "majority"), ("support", "judge")],
+}
 """The order without what reflexivity and transitivity add; j is any number and k any that is not smaller."""
+PAIRS = [(task, *pair) for task, pairs in NEXT.items() for pair in pairs]
 
 
-@pytest.mark.parametrize(("narrow", "wide"), NEXT)
-def test_a_pair_is_proved_for_every_question(narrow: str, wide: str) -> None:
-    assert refute(PROVING.at_most(narrow, wide)) is None
+@pytest.mark.parametrize(("task", "narrow", "wide"), PAIRS)
+def test_a_pair_is_proved_for_every_question(task: Task, narrow: str, wide: str) -> None:
+    assert refute(PROVING.at_most(narrow, wide, ARITHMETIC if task == "arithmetic" else z3.Not(ARITHMETIC))) is None
 
 
-def test_the_list_is_the_closure_of_the_pairs_that_are_proved() -> None:
-    near = {"near(j)": "near(0)", "near(k)": "near(1)"}
-    closure = {(near.get(one, one), near.get(other, other)) for one, other in NEXT} | {(rule, rule) for rule in BOUNDED}
+@pytest.mark.parametrize("task", TASKS)
+def test_the_list_is_the_closure_of_the_pairs_that_are_proved(task: Task) -> None:
+    def numbered(rule: str) -> str:
+        return rule.replace("(j)", "(0)").replace("(k)", "(1)")
+
+    closure = {(numbered(one), numbered(other)) for one, other in NEXT[task]} | {(rule, rule) for rule in BOUNDED}
     while found := {(a, d) for (a, b), (c, d) in product(closure, closure) if b == c} - closure:
         closure |= found
-    assert {pair for pair in product(BOUNDED, BOUNDED) if at_most(*pair)} == closure
+    assert {pair for pair in product(BOUNDED, BOUNDED) if at_most(*pair, task)} == closure
 
 
 # --- on every pattern -------------------------------------------------------------------------------------------------
 
 Reach = Mapping[str, frozenset[int | None]]
-"""For each rule the classes that some judge makes it ship; None stands for shipping no answer."""
+"""For each rule the classes that some judge and deriver make it ship; None stands for shipping no answer."""
 
 
 @cache
 def reaches() -> Sequence[tuple[Pattern, Reach]]:
-    """Each question without a reply of repairer or deriver, and how far a judge gets."""
+    """Each question with one derivation that passes, or none, and without a repair; and how far LMs get."""
     return tuple(_reaches())
 
 
 def _reaches() -> Iterator[tuple[Pattern, Reach]]:
-    silent = (pattern for pattern in patterns(2) if pattern.offer is None)
-    for _, replied in groupby(silent, key=lambda pattern: pattern[:3]):
-        judged = list(replied)
-        yield judged[0], {rule: frozenset(_class(rule, pattern) for pattern in judged) for rule in BOUNDED}
+    asked = (one for one in patterns(2) if one.offer is None or (one.task == "arithmetic" and _derived(one)))
+    for _, replied in groupby(asked, key=lambda pattern: pattern[:3]):
+        reached = defaultdict[Any, dict[str, set[int | None]]](lambda: defaultdict(set))
+        for pattern in replied:
+            for rule in BOUNDED:
+                reached[pattern.offer][rule].add(_class(rule, pattern))
+        for offer, reach in reached.items():
+            silent = reached[None]
+            yield pattern._replace(offer=offer), {rule: frozenset(reach[rule] | silent[rule]) for rule in BOUNDED}
+
+
+def _derived(pattern: Pattern) -> bool:
+    """Whether it stands for all whose derivation has an answer of the same class."""
+    return pattern.offer is not None and pattern.offer[0].spelling == NEW and pattern.offer[1] is True
 
 
 def _class(rule: str, pattern: Pattern) -> int | None:
@@ -65,19 +93,20 @@ def _class(rule: str, pattern: Pattern) -> int | None:
     return answer.group if answer else None
 
 
-def beyond(narrow: str, wide: str) -> Iterator[Pattern]:
-    """Questions on which a judge makes the narrow rule ship what none makes the wide one ship."""
-    return (question for question, reach in reaches() if not reach[narrow] <= reach[wide])
+def beyond(narrow: str, wide: str, task: Task) -> Iterator[Pattern]:
+    """Questions on which LMs make the narrow rule ship what none make the wide one ship."""
+    return (question for question, reach in reaches() if question.task == task and not reach[narrow] <= reach[wide])
 
 
+@pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize(("narrow", "wide"), [*permutations(BOUNDED, 2)])
-def test_a_pair_is_listed_exactly_where_it_holds_on_every_pattern(narrow: str, wide: str) -> None:
+def test_a_pair_is_listed_exactly_where_it_holds_on_every_pattern(narrow: str, wide: str, task: Task) -> None:
     exception = (narrow, wide) == ("first", "judge")  # the first candidate of a pattern votes
-    assert at_most(narrow, wide) == (not any(beyond(narrow, wide)) and not exception)
+    assert at_most(narrow, wide, task) == (not any(beyond(narrow, wide, task)) and not exception)
 
 
 def test_majority_is_not_at_most_certified_majority_where_another_class_is_certified() -> None:
-    question = next(beyond("majority", "certified"))
+    question = next(beyond("majority", "certified", "retrieval"))
     assert question.pool.marks[0] is False
     assert True in question.pool.marks[1:]
 
@@ -92,45 +121,47 @@ def test_the_first_candidate_ships_what_no_judge_can_where_it_does_not_vote(refu
 # --- on text ----------------------------------------------------------------------------------------------------------
 
 
-def reach(case: Case, rule: str) -> set[str | None]:
-    """What some judge makes a rule ship; of a judge with scores, whoever it scores highest and whoever it prefers."""
+def reach(case: Case, rule: str, derivations: Sequence[Reply] = ()) -> set[str | None]:
+    """What LMs make a rule ship; of a judge with scores, whoever it scores highest and whoever it prefers."""
     places = range(len(case.question.answers))
     scored = (tuple(float(place == best) for place in places) for best in places)
     verdicts = [Verdict(place, scores) for scores in (None, *scored) for place in places]
-    return set(outcomes(case.rule(rule), case, {"judge": verdicts}))
+    return set(outcomes(case.rule(rule), case, {"judge": verdicts, "deriver": [SILENT, *derivations]}))
 
 
-LISTED = [pair for pair in permutations((*BOUNDED, "near(3)"), 2) if at_most(*pair)]
+LISTED = {task: [one for one in permutations((*BOUNDED, "near(3)"), 2) if at_most(*one, task)] for task in TASKS}
 
 
 @given(st.data())
-def test_a_judge_of_the_wide_rule_ships_all_that_one_of_the_narrow_rule_can(data: st.DataObject) -> None:
+def test_lms_of_the_wide_rule_ship_all_that_those_of_the_narrow_rule_can(data: st.DataObject) -> None:
     question = data.draw(strategies.questions() | quoting_questions())
     case = Case(question, data.draw(strategies.rule_settings))
-    reached = {rule: reach(case, rule) for pair in LISTED for rule in pair}
-    for narrow, wide in LISTED:
+    derivations = data.draw(st.lists(strategies.derivations(question), max_size=2))
+    listed = LISTED[case.task]
+    reached = {rule: reach(case, rule, derivations) for pair in listed for rule in pair}
+    for narrow, wide in listed:
         assert all(any(one == other or case.same(one, other) for other in reached[wide]) for one in reached[narrow])
 
 
 # --- chains -----------------------------------------------------------------------------------------------------------
 
-NAMES = (*BOUNDED, "near(7)", "near(10)", "own:one", "own:two")
+NAMES = (*BOUNDED, "near(7)", "near(10)", "support(7)", "own:one", "own:two")
 
 
-@given(st.lists(st.sampled_from(NAMES)))
-def test_chains_go_from_narrow_to_wide_and_have_each_rule_but_majority_once(rules: list[str]) -> None:
-    found = chains(rules)
+@given(st.lists(st.sampled_from(NAMES)), st.sampled_from(TASKS))
+def test_chains_go_from_narrow_to_wide_and_have_each_rule_but_majority_once(rules: list[str], task: Task) -> None:
+    found = chains(rules, task)
     assert sorted(rule for chain in found for rule in chain) == sorted(set(rules) - {"majority"})
     for chain in found:
-        assert all(at_most(narrow, wide) for narrow, wide in pairwise(chain))
-    assert found == chains(reversed(rules))
+        assert all(at_most(narrow, wide, task) for narrow, wide in pairwise(chain))
+    assert found == chains(reversed(rules), task)
 
 
-@given(st.lists(st.sampled_from(NAMES)))
-def test_no_fewer_chains_cover_the_rules(rules: list[str]) -> None:
-    """Of each chain one rule can be taken so that no two of them are comparable."""
-    taken = [chain[0] for chain in chains(rules)]
-    assert not any(at_most(one, other) for one, other in permutations(taken, 2))
+@given(st.lists(st.sampled_from(NAMES)), st.sampled_from(TASKS))
+def test_no_fewer_chains_cover_the_rules(rules: list[str], task: Task) -> None:
+    """The last rules of the chains are not comparable."""
+    taken = [chain[-1] for chain in chains(rules, task)]
+    assert not any(at_most(one, other, task) for one, other in permutations(taken, 2))
 
 
 def test_the_rules_that_a_judge_takes_part_in_are_one_chain() -> None:
@@ -147,6 +178,7 @@ def test_the_rules_that_a_judge_takes_part_in_are_one_chain() -> None:
     ]
     line = ["certified", "eldgr", "eldgr_certified", "near(2)", "near(10)", "judge"]
     assert chains(rules) == [line, ["first"], ["own:cautious"]]
+    assert chains(rules, "arithmetic") == [line[:-1], ["first"], ["judge"], ["own:cautious"]]
 
 
 def test_of_a_rule_of_the_user_s_nothing_is_listed_but_itself() -> None:

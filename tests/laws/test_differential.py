@@ -121,7 +121,7 @@ def test_where_much_is_certified_the_branch_is_the_naive_one(rule: str, data: st
 
 
 @pytest.mark.law("unchecked_derivation_changes_nothing", "differential")
-@pytest.mark.parametrize("rule", ["eldgr", "eldgr_certified", "near(0)", "near(1)"])
+@pytest.mark.parametrize("rule", ["eldgr", "support", "support(1)", "eldgr_certified", "near(0)", "near(1)"])
 @given(st.data())
 def test_a_derivation_ships_exactly_where_the_naive_check_passes(rule: str, data: st.DataObject) -> None:
     answers = tuple(data.draw(st.lists(st.sampled_from(("35", "36", "36%", "$36.00", None)), min_size=1, max_size=4)))

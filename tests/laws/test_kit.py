@@ -4,6 +4,7 @@ Of a slip one drawn example is enough, since the situations that are tried first
 each of these twenty times at the default.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -142,7 +143,7 @@ SUMS = ["-5", "−5", "-1,200", "0", "0.5", "2.25", "7", "1,200", "1000000", "41
 def test_a_derivation_that_the_situations_call_sound_is_checked_at_every_level(right: str) -> None:
     text, sound = derived_sum(right)
     for level in STRICTNESS:
-        checked = check_derivation(sound, text, level)
+        checked = check_derivation(replace(sound, others=(sound,)), text, level)
         assert checked.passed, checked.reason
 
 

@@ -18,7 +18,10 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "rules.md"
 
 OF_THE_JUDGE = ["default_is_consensus", "the_cases_partition", "judges_differ_only_where_admissible"]
 OF_EQ3 = ["default_is_consensus", "answer_is_consensus_preference_or_repair", "the_cases_partition"]
+OF_SUPPORT = ["answer_is_consensus_preference_or_repair", "the_cases_partition"]
 GIVEN_UP = {
+    "support": OF_SUPPORT,
+    "support(1)": OF_SUPPORT,
     "certified": ["certified_preference_outranks_repair", *OF_EQ3, "candidate_order_does_not_matter"],
     "eldgr_certified": [*OF_EQ3, "judges_differ_only_where_admissible", "candidate_order_does_not_matter"],
     "near(0)": ["override_needs_a_certificate", *OF_THE_JUDGE, "a_regression_needs_a_certified_wrong_answer"],
@@ -60,7 +63,7 @@ def test_a_selector_of_the_rule_keeps_what_the_rule_keeps(rule: str) -> None:
     assert check_selector(Selector(rule=rule), without=without, max_examples=1)
 
 
-@pytest.mark.parametrize("rule", ["certified", "eldgr_certified", "near(K)"])
+@pytest.mark.parametrize("rule", ["certified", "support", "eldgr_certified", "near(K)"])
 def test_the_reference_says_which_laws_a_rule_gives_up(rule: str) -> None:
     row = next(line for line in PAGE.read_text("utf-8").splitlines() if line.startswith(f"| `{rule}` gives up |"))
     laws = set(GIVEN_UP[rule.replace("K", "0")])

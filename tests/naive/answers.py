@@ -94,10 +94,69 @@ def class_of(answer: str | None, task: str) -> object:
     stripped = strip(answer or "")
     if not visible(stripped):
         return None
-    if task == "arithmetic" and number(stripped) is not None:
-        return number(stripped)
-    key = stripped if any(character in BIDI for character in stripped) else text_key(read(answer or ""))
+    if task == "arithmetic" and (found := stated_number(stripped)) is not None:
+        return found
+    if any(character in BIDI for character in stripped):
+        return stripped if visible(stripped) else None
+    key = text_key(read(answer or ""))
+    shown = re.sub(r"\\infty(?![a-z])|(?<![a-z])(infinity|inf|oo)(?![a-z])", "∞", read(answer or ""))
+    if visible(key) and task == "arithmetic" and is_expression(shown):
+        return f"expression {''.join(shown.split())}"
     return key if visible(key) else None
+
+
+SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "k": 10**3, "lakh": 10**5, "million": 10**6, "mn": 10**6}
+SCALES |= {"crore": 10**7, "billion": 10**9, "bn": 10**9, "trillion": 10**12, "tn": 10**12}
+
+
+def stated_number(text: str) -> tuple[Fraction, bool] | None:
+    """A number as it is, in LaTeX, or before a word or a letter that scales it."""
+    found = number(text)
+    if found is None:
+        text = without_latex(plain(text).strip())
+        found = number(text)
+    if found is not None or len(text) > 1_000:
+        return found
+    text = text.removesuffix(".")
+    for word, scale in {**SCALES, "m": 10**6, "b": 10**9, "t": 10**12}.items():
+        before = re.fullmatch(rf"(.*?)([\s-]?){word}{'s?' * (len(word) > 1)}", text, re.I | re.DOTALL)
+        if not before or (len(word) == 1 and (before[2] or not (word == "k" or re.match(rf"\W*{CURRENCY}", text)))):
+            continue
+        if (scaled := stated_number(before[1])) is not None and not scaled[1] and not before[1].endswith("."):
+            return scaled[0] * scale, False
+    return None
+
+
+def without_latex(text: str) -> str:
+    """The numbers of LaTeX as plain ones."""
+    argument = r"(?:\{\s*(-?\d+)\s*\}|(\d))"
+    text = re.sub(
+        rf"(\d?)\\[dtc]?frac\s*{argument}\s*{argument.replace('-?', '')}",
+        lambda m: f"{m[1]}{' ' * bool(m[1])}{m[2] or m[3]}/{m[4] or m[5]}",
+        text,
+    )
+    text = re.sub(r"(?<=\d)(\{,\}|,\\!|\\[,!;: ])(?=\d{3}(?!\d))", ",", text)
+    raised = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
+    times = r"(?<=\d)\s?(?:\\times|\\cdot|[×x*])\s?10\s?"
+    text = re.sub(times + r"([⁻⁺]?[⁰¹²³⁴-⁹]{1,3})(?!\d)", lambda m: f"e{m[1].translate(raised)}", text)
+    power = r"\^\s?(?:\{\s?([-+]?\d{1,3})\s?\}|([-+]?\d{1,3}))(?!\d)"
+    text = re.sub(times + power, lambda m: f"e{m[1] or m[2]}", text)
+    text = re.sub(r"(?<![0-9A-Za-z\\.^*/×+}-])10\s?\^\s?(?:\{\s?([-+]?\d{1,3})\s?\}|(\d))(?![\d^])", r"1e\1\2", text)
+    text = re.sub(r"(?<=\d)\s?(\^\s?(\{\s?\\circ\s?\}|\\circ(?![a-z]))|°)(?!\s?[A-Za-z])", "", text)
+    return re.sub(r"\\(display|text)style(?![a-z])\s?", "", text)
+
+
+def is_expression(text: str) -> bool:
+    """Whether a text has a sign, an operator, a command or brackets of mathematics."""
+    brackets = text[:1] in ("(", "[") and text[-1:] in (")", "]")
+    minus = any(
+        text[at] == "-"
+        and at + 1 < len(text)
+        and not (text[at + 1 : at + 4].isalpha() and len(text[at + 1 : at + 4]) == 3)
+        for at in range(len(text))
+    ) or re.search(r"-(sin|cos|tan|log|ln|exp|sqrt|pi)(?![a-z])", text)
+    times = re.search(r"[\w)\]}]\s?\*\s?[\w(\[\\]|\w_[\w{]|(?<![^\W\d_])[a-z]'+(?!\w)|\\[a-z]", text)
+    return bool(brackets or minus or times or set(text) & set("+/^=<>√∞"))
 
 
 def text_key(text: str) -> str:
@@ -112,7 +171,7 @@ def text_key(text: str) -> str:
 def without_article(text: str) -> str:
     """Without the article at the head, where a word follows and not articles alone: "A & W" and "The The" keep it."""
     head, _, rest = text.partition(" ")
-    word = re.match(r"[\"'(\[]{0,3}[^\W_]", rest)
+    word = re.match(rf"[\"'(\[]{{0,3}}([^\W_]|([-+±~<>≤≥#.\\{CURRENCY[1:-1]}] ?){{1,3}}[0-9])", rest)
     others = [other for other in re.sub(r"\W+\Z", "", rest).lower().split(" ") if other not in ARTICLES]
     return rest if head.lower() in ARTICLES and word and others else text
 

@@ -51,6 +51,8 @@ def levels(derivation: Derivation, question: str) -> list[str]:
         passed.append("executed")
         if answer == 0 or answer in reach(question):
             passed.append("bounded")
+            if any(amount(one.answer) == answer and check(one, question, "bounded") for one in derivation.others):
+                passed.append("agreed")
     return passed
 
 

@@ -55,6 +55,10 @@ def resolved(text: str) -> list[Piece]:
     at = 0
     while at < len(text):
         shown, end = text[at], at + 1
+        broken = re.match(r"(?:\u00ad[ \t]*)?\r?\n[ \t]*(?=[^\W\d_])", text[at:])
+        if broken and (text[at] == "\u00ad" or re.search(r"[^\W\d_][-\u2010]\Z", text[:at])):
+            at += len(broken[0])
+            continue
         tag, entity = TAG.match(text, at), ENTITY.match(text, at)
         opening, before = text[at : at + 5].lower(), text[at - 1 : at] or " "
         if (opening == "<sup>" and before in "0123456789)") or (opening == "<sub>" and before in "0123456789"):
@@ -176,7 +180,7 @@ def strip_once(text: str) -> str:
     text = re.sub(r"\\([%$&#_{}])", r"\1", text)
     text = re.sub(r"\[([^\[\]]+)\]\([^()\s]*\)", r"\1", text)
     has_letters = any(map(str.isalnum, text))
-    while has_letters:
+    while has_letters and not listed("".join(map(shape, text))):
         inner = unwrapped(text)
         if inner == text:
             inner = trimmed(text)
@@ -194,6 +198,22 @@ def shape(character: str) -> str:
     return character if character == "`" else plain_marks(character)
 
 
+def listed(text: str) -> bool:
+    """Whether a text is a pair or an interval, such as (1, 2] or (x, oo); "(1,000)" is one number in brackets."""
+    terms = re.split("[,;]", text[1:-1])
+    number = r"\\?\$?\.?\d[\w./\\{}^%]*"
+    return (
+        text[:1] in ("(", "[")
+        and text[-1:] in (")", "]")
+        and len(terms) > 1
+        and not re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text[1:-1])
+        and all(
+            re.fullmatch(rf"[-+]?\s*({number}|[^\W\d_]|\\(infty|pi)|∞|inf(inity)?|oo)", term.strip(), re.I)
+            for term in terms
+        )
+    )
+
+
 def unwrapped(text: str) -> str:
     if len(text) < 3:
         return text
@@ -203,8 +223,12 @@ def unwrapped(text: str) -> str:
         return inner
     if first in PAIRS and last == PAIRS[first] and balanced(plain, first, last):
         return inner
-    if first == last and first in "'\"" and not has_quote(plain, first):
-        return inner
+    if first == last and first in "'\"":
+        within = plain
+        while len(within) > 2 and within[0] == within[-1] == first:
+            within = within[1:-1]
+        if not has_quote(within, first):
+            return inner
     for opener, closer in (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$")):
         middle = seen[len(opener) : -len(closer)]
         if seen.startswith(opener) and seen.endswith(closer) and middle and not (opener[0] == "$" and "$" in middle):
@@ -276,7 +300,10 @@ def keeps_first(text: str) -> bool:
         return is_numeral(rest[:1])
     if mark == "-":
         near = rest.removeprefix(" ")
-        return rest[:1].isalnum() or near_number(near) or re.match(rf"\\?[{CURRENCY}]", near) is not None
+        symbol = rf"\\?[{CURRENCY}]|\\[A-Za-z]|[∞√]|\((?![^\W\d_][^\W\d_])"
+        return rest[:1].isalnum() or near_number(near) or re.match(symbol, near) is not None
+    if mark == "\\":
+        return re.match("[A-Za-z]", rest) is not None
     return mark in "<>" and near_number(rest.removeprefix("=").removeprefix(" "))
 
 

@@ -243,6 +243,25 @@ def near(k: int) -> Callable[[Pool], Outcome]:
     return decide
 
 
+def support(k: int | None) -> Callable[[Pool], Outcome]:
+    """The locked rule; in arithmetic a derivation ships only as another candidate's answer, with k in a close vote."""
+
+    def decide(pool: Pool) -> Outcome:
+        if pool.question.task == "retrieval":
+            return eldgr(pool)
+        m, r = pool.majority(), derived(pool)
+        near = [key for key in standings(pool) if key != m and (k is None or pool.votes(m) - pool.votes(key) <= k)]
+        if k is not None and pool.votes(m) > sum(pool.votes(key) for key in standings(pool) if key != m):
+            near = []
+        if r is not None and near and agrees(pool, r, m):
+            return pool.spelling(m), "consensus", "derivation_agrees"
+        if r is not None and pool.key(r) in near:
+            return pool.spelling(pool.key(r)), "repair", "derivation_checked"
+        return kept(pool, asked=bool(near))
+
+    return decide
+
+
 def ranking(pool: Pool) -> tuple[int, ...]:
     """Certified and inapplicable candidates first, among them consensus, then by score, then by position."""
     verdict = pool.verdict()
@@ -271,5 +290,7 @@ SELECTORS: dict[str, Callable[[Pool], Outcome]] = {
     "eldgr": eldgr,
     "certified": certified_majority,
     "eldgr_certified": locked_then_certified,
+    "support": support(None),
+    **{f"support({k})": support(k) for k in range(3)},
     **{f"near({k})": near(k) for k in range(3)},
 }

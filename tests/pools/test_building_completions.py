@@ -100,7 +100,9 @@ def test_what_is_not_a_pair_of_example_and_prediction_is_said(pair: Any) -> None
         list(pool_from_completions([pair], "retrieval"))
 
 
-@pytest.mark.parametrize(("gold", "shown"), [(5, r"5 \(int\)"), ({"a": 1}, r"\{'a': 1\} \(dict\)"), (1.5, "1.5 ")])
+@pytest.mark.parametrize(
+    ("gold", "shown"), [(True, r"True \(bool\)"), ({"a": 1}, r"\{'a': 1\} \(dict\)"), (1.5, "1.5 ")]
+)
 def test_gold_answers_that_are_no_text_are_refused_by_the_id(gold: Any, shown: str) -> None:
     with pytest.raises(PoolError, match=rf"question 1, id 'q-.*': gold must be text, or a list of texts; got {shown}"):
         only(asked(answer=gold), completions("x"))
@@ -109,5 +111,5 @@ def test_gold_answers_that_are_no_text_are_refused_by_the_id(gold: Any, shown: s
 def test_what_is_not_a_row_is_refused_by_its_number() -> None:
     with pytest.raises(PoolError, match=r"question 1, id 'q-.*': question is .* half of a surrogate pair"):  # hazard 92
         only(asked(question="\ud800"), completions("x"))
-    with pytest.raises(PoolError, match=r"question 1, id '.*': gold\[0\] must be text; got 5 \(int\)"):
-        only(asked(gold=[5]), completions("x"))
+    with pytest.raises(PoolError, match=r"question 1, id '.*': gold\[0\] must be text, or a list of texts; got 5\.5"):
+        only(asked(gold=[5.5]), completions("x"))

@@ -83,8 +83,14 @@ def test_packed_and_columnar_files_are_read_too(tmp_path: Path) -> None:
         ({"id": "q"}, "line 2: prediction is missing; add it, as null if the model gave none."),
         ({"id": True, "prediction": "5"}, "line 2: id must be text; got True (bool)."),
         ({"id": "q", "question": ["?"], "prediction": "5"}, "line 2: question must be text; got ['?'] (list)."),
-        ({"id": "q", "gold": 5, "prediction": "5"}, "line 2: gold must be text, or a list of texts; got 5 (int)."),
-        ({"id": "q", "gold": [5], "prediction": "5"}, "line 2: gold[0] must be text; got 5 (int)."),
+        (
+            {"id": "q", "gold": 5.5, "prediction": "5"},
+            "line 2: gold must be text, or a list of texts; got 5.5 (float).",
+        ),
+        (
+            {"id": "q", "gold": ["5", None], "prediction": "5"},
+            "line 2: gold[1] must be text, or a list of texts; got None",
+        ),
         ({"id": "q", "evidence": "x", "prediction": "5"}, "line 2: evidence must be a list of objects"),
         (
             {"id": "q", "evidence": ["x"], "prediction": "5"},
@@ -144,7 +150,7 @@ def test_a_task_that_generates_no_text_is_refused(tmp_path: Path, resps: Any) ->
         only(path)
 
 
-@pytest.mark.parametrize("doc", [{"problem": QUESTION}, {"question": {"text": QUESTION}}, QUESTION, None])
+@pytest.mark.parametrize("doc", [{"prompt": QUESTION}, {"question": {"text": QUESTION}}, QUESTION, None])
 def test_a_document_without_the_text_of_a_question_has_none(tmp_path: Path, doc: Any) -> None:
     assert only(write(tmp_path / "samples.jsonl", harness(doc=doc))).question is None
 
@@ -261,7 +267,7 @@ def test_a_model_that_was_never_heard_has_a_sample_without_text(tmp_path: Path, 
         ([sample(id=None)], "log.json, samples[0]: id or epoch is missing or invalid"),
         ([sample(epoch="1")], "log.json, samples[0]: id or epoch is missing or invalid"),
         ([sample(input=[])], "log.json, samples[0]: input must be text; got None (NoneType)."),
-        ([sample(target=5)], "log.json, samples[0]: target must be text, or a list of texts; got 5 (int)."),
+        ([sample(target=True)], "log.json, samples[0]: target must be text, or a list of texts; got True (bool)."),
         ([sample(output=[5])], "log.json, samples[0], output: must be an object with named fields; got [5] (list)"),
         (
             [sample(output={"choices": ["x"]})],

@@ -71,6 +71,12 @@ def test_repetitions_are_counted_behind_the_first() -> None:
     assert (found["repeated_questions"]["count"], found["repeated_questions"]["of"]) == (1, 3)
 
 
+def test_samples_that_only_think_and_samples_that_run_on_are_counted() -> None:
+    texts = ["<think>So it is Doha", "Doha\n\nQ: And of Peru?\nA: Lima", "The answer is Doha.<|im_end|>", "Doha"]
+    found = figures(row(candidates=[{"text": text, "answer": None} for text in texts]))
+    assert [found[name]["count"] for name in ("unclosed_thinking", "cut_texts")] == [1, 1]
+
+
 def test_candidates_and_evidence_have_a_least_and_a_most() -> None:
     passages = [{"title": "Qatar", "text": "Doha is the capital."}, {"text": "Dubai is not."}]
     found = figures(row("a", evidence=passages), row("b", candidates=answered("Doha", "Doha", None)))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import PoolError
+from eldgr_dspy.file_limits import RAISE
 from eldgr_dspy.programs.pools.csv_files import Columns, Field
 from eldgr_dspy.programs.pools.entries import Entry, Sample
 from eldgr_dspy.programs.pools.predictions import read_predictions
@@ -234,4 +235,4 @@ def test_answers_have_as_many_columns_as_predictions(tmp_path: Path) -> None:
 def test_a_table_above_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # hazard 95
     path = table(tmp_path / "a.csv", ("id", "prediction"), ("1", "x"))
     monkeypatch.setattr("eldgr_dspy.programs.pools.csv_files.MAX_TABLE", path.stat().st_size - 1)
-    assert refused(lambda: read(path)).endswith("write its rows as JSON lines, which are read one at a time.")
+    assert refused(lambda: read(path)).endswith(f"write its rows as JSON lines, which are read one at a time. {RAISE}")

@@ -87,8 +87,8 @@ def test_epochs_and_choices_are_samples_and_the_order_is_that_of_the_log_in_json
     assert said_by(packed_by_zstd(path.with_suffix(".json"))) == expected
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_log_may_be_packed_in_any_way_that_python_knows(tmp_path: Path, method: int) -> None:
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_log_may_be_stored_or_deflated(tmp_path: Path, method: int) -> None:
     assert len(said_by(archive(tmp_path / "log.eval", *SAMPLES, method=method))) == 3
 
 
@@ -150,7 +150,7 @@ def test_of_a_sample_that_was_written_again_the_last_one_counts(tmp_path: Path) 
         (SAMPLES, {"header_json": [1]}, ", header.json: must be an object with named fields; got [1] (list)."),
         (SAMPLES, {"header_json": b"{"}, ": the log is cut off or damaged (Expecting property name enclosed in double"),
         (SAMPLES, {"samples__x_json": b"\xff"}, ": the log is cut off or damaged ('utf-8' codec can't decode byte"),
-        (SAMPLES, {"samples__x_json": b"[" * 100_000}, ": the log is cut off or damaged (maximum recursion depth"),
+        (SAMPLES, {"samples__x_json": b"[" * 100_000}, ", samples/x.json: nested too deeply, more than 100 lists"),
         (SAMPLES, {"samples__x_json": 5}, ", samples/x.json: must be an object with named fields; got 5 (int)."),
         ([], {"samples__x_json": {"epoch": []}}, ", samples/x.json: id or epoch is missing or invalid; expected a log"),
         (SAMPLES, {"samples__x_json": SAMPLES[0]}, "samples/x.json: id '10' and epoch 2 are also in "),

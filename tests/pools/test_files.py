@@ -16,9 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import PoolError
+from eldgr_dspy.file_limits import MAX_LINE, RAISE, expansion_limit
 from eldgr_dspy.files import (
-    MAX_LINE,
-    expansion_limit,
     read_lines,
     read_object,
     replacing,
@@ -232,7 +231,7 @@ def test_a_line_has_a_longest_length(tmp_path: Path) -> None:  # hazard 10
     found = read_lines(path)
     assert len(next(found)[1]) == MAX_LINE - 1
     assert refused(lambda: next(found)) == (
-        f"{path}, line 2: longer than 16,777,216 bytes; one row a line is expected."
+        f"{path}, line 2: longer than 16,777,216 bytes; one row a line is expected. {RAISE}"
     )
 
 
@@ -245,9 +244,9 @@ def test_a_gzip_bomb_is_stopped_by_what_it_expands_to(tmp_path: Path, line: byte
     assert path.stat().st_size < 2**20
     said = refused(lambda: sum(1 for _ in read_lines(path)))
     assert said in (
-        f"{path}: expands to more than {expansion_limit(path):,} bytes, 100 times its size; "
-        "if that is intended, unpack it and give the plain file.",
-        f"{path}, line 1: longer than 16,777,216 bytes; one row a line is expected.",
+        f"{path}: expands to more than {expansion_limit(path.stat().st_size):,} bytes, 100 times its size; "
+        f"if that is intended, unpack it and give the plain file. {RAISE}",
+        f"{path}, line 1: longer than 16,777,216 bytes; one row a line is expected. {RAISE}",
     )
 
 
@@ -344,8 +343,6 @@ def test_a_name_that_no_file_can_have_is_refused() -> None:
         (b"{'a': 1}", "Expecting property name enclosed in double quotes at column 2"),
         (b'{"a": 1, "b": 2, "a": 3}', "the key 'a' occurs twice"),
         (b'{"x": {"a": 1, "a": 1}}', "the key 'a' occurs twice"),
-        (b"[" * 100_000, "too deeply nested"),  # hazard 63
-        (b'{"a": ' * 100_000, "too deeply nested"),
         ('{"a": 1}'.encode("utf-16-le"), "a NUL byte, as in UTF-16 or in a binary file"),  # hazard 92
         (b'{"a": "x\0y"}', "a NUL byte, as in UTF-16 or in a binary file"),  # hazard 92
         (b"1" * 5_000, "Exceeds the limit (4300 digits) for integer string conversion: value has 5000 digits"),
@@ -356,6 +353,13 @@ def test_what_is_not_one_json_object_is_said_with_its_place(line: bytes, reason:
     assert said.startswith("p.jsonl, line 7: not one JSON object (")
     assert reason in said
     assert said.endswith("); write one object a line, with no comma after it.")
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"a": ' * 100_000, b"[" * 101 + b"]" * 101])
+def test_a_line_is_nested_a_hundred_deep_at_most(line: bytes) -> None:  # hazard 63
+    said = refused(lambda: read_object(line, "p.jsonl, line 7"))
+    assert said == "p.jsonl, line 7: nested too deeply, more than 100 lists or objects in one another; flatten it."
+    assert read_object(b'{"a": "[[", "b": ' + b"[" * 99 + b"]" * 99 + b"}", "w")
 
 
 def test_a_line_in_another_encoding_is_named_by_its_byte() -> None:  # hazard 92

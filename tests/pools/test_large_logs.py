@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.files import MAX_LINE, expansion_limit, read_whole
+from eldgr_dspy.file_limits import MAX_LINE, RAISE, expansion_limit
+from eldgr_dspy.files import read_whole
 from eldgr_dspy.programs.pools.logs import MAX_LOG
 from tests.pools.layouts import log, only, sample
 from tests.pools.refusals import refused
@@ -24,8 +25,8 @@ def test_a_log_above_the_limit_is_refused_with_what_to_do(tmp_path: Path, monkey
         only(path)
     assert str(caught.value) == (
         f"{path}: holds more than {path.stat().st_size - 1:,} bytes, the limit for reading it whole; write the "
-        "samples of such a log as JSON lines with id, prediction and gold. The name of a file of JSON lines ends "
-        "in .jsonl."
+        f"samples of such a log as JSON lines with id, prediction and gold. {RAISE} The name of a file of JSON "
+        "lines ends in .jsonl."
     )
 
 
@@ -52,14 +53,14 @@ def test_what_is_read_whole_is_bounded_by_what_it_holds_unpacked(tmp_path: Path,
     path.write_bytes(pack(b"\xef\xbb\xbf" + b"a\r\n" * 10))
     assert read_whole(path, 33, "split it") == b"a\r\n" * 10
     assert refused(lambda: read_whole(path, 32, "split it")) == (
-        f"{path}: holds more than 32 bytes, the limit for reading it whole; split it."
+        f"{path}: holds more than 32 bytes, the limit for reading it whole; split it. {RAISE}"
     )
 
 
 def test_what_is_read_whole_expands_no_further_than_lines_do(tmp_path: Path) -> None:  # hazard 95
     path = tmp_path / "f"
     path.write_bytes(gzip.compress(bytes(80 * 2**20)))
-    limit = expansion_limit(path)
+    limit = expansion_limit(path.stat().st_size)
     assert f"{path}: expands to more than {limit:,} bytes" in refused(lambda: read_whole(path, 2**40, "split it"))
 
 

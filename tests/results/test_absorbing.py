@@ -87,6 +87,8 @@ class Known(Recordings):
 class Journaled:
     """As much of a journal as a runner looks at."""
 
+    heads: Sequence[Mapping[str, Any]] = ()
+
     def __init__(self, known: Known) -> None:
         self.find = known.journaled
 

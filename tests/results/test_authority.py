@@ -139,14 +139,22 @@ def test_no_question_has_no_percentage() -> None:
     assert (found["n"], found["can_change"]["eldgr"]["judge"]) == (0, None)
 
 
-def test_in_arithmetic_judges_leave_a_point_and_derivers_are_not_bounded() -> None:
-    found = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic")
+def test_in_arithmetic_judges_leave_a_point_and_derivers_do_not() -> None:
+    found = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic", Settings(derivation="executed"))
     assert found["bounds"]["eldgr"] == found["bounds"]["majority"] == [50.0, 50.0]
-    assert found["bounds"]["judge"] == [0.0, 100.0]
+    assert found["bounds"]["judge"] == found["bounds_any_deriver"]["eldgr"] == [0.0, 100.0]
+    assert found["bounds_any_deriver"]["majority"] == [50.0, 50.0]
     assert set(found["bounds_any_span"].values()) == {None}
-    assert found["unbounded"] == ["deriver"]
     assert found["can_change"]["eldgr"] == {"judge": 0.0, "deriver": 100.0}
     assert found["can_change"]["judge"] == {"judge": 100.0, "deriver": 0.0}
+    assert found["price"]["eldgr"] == found["price"]["judge"]
+
+
+def test_where_no_number_is_within_reach_no_deriver_changes_anything() -> None:
+    """The questions of these rows state no quantity."""
+    found = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic")
+    assert found["bounds_any_deriver"]["eldgr"] == [50.0, 50.0]
+    assert found["can_change"]["eldgr"]["deriver"] == 0.0
 
 
 def test_settings_of_the_rule_matter() -> None:
@@ -177,6 +185,8 @@ def test_the_demo_pools() -> None:
     assert arithmetic["bounds"]["eldgr"] == [50.0, 50.0]
     assert arithmetic["bounds"]["judge"] == [2.5, 92.5]
     assert arithmetic["can_change"]["eldgr"] == {"judge": 0.0, "deriver": 95.0}
+    assert arithmetic["bounds_any_deriver"]["eldgr"] == [2.5, 97.5]
+    assert arithmetic["bounds_any_deriver"]["majority"] == [50.0, 50.0]
 
 
 @pytest.mark.parametrize("name", ["demo-retrieval", "demo-arithmetic"])

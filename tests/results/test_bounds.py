@@ -7,14 +7,23 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import exact_match, normalise
+from eldgr_dspy import strategies
+from eldgr_dspy.answers import exact_match, normalise, numeric_equal
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Repair, Reply, Verdict
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.decision import RULES, Choice, Steps, drive
-from eldgr_dspy.figures.bounds import extreme_spans, interval, outcomes
+from eldgr_dspy.figures.bounds import (
+    answers_over_derivers,
+    derivable,
+    ends_of,
+    extreme_spans,
+    interval,
+    outcomes,
+    sways,
+)
 from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.words import POLICIES, PREFERENCE, Policy, Role
+from eldgr_dspy.words import POLICIES, PREFERENCE, Policy, Role, Strictness
 from tests.strategies import questions
 
 
@@ -179,3 +188,82 @@ def test_the_replies_of_a_role_are_tried_only_where_the_rule_asks_it() -> None:
     }
     assert len([*outcomes(stubborn, case(["Doha"]), replies)]) == 4
     assert {*heard} == {(silent, silent), (silent, span), (zero,), (one,)}
+
+
+# --- over all derivers ------------------------------------------------------------------------------------------------
+
+ARITHMETIC_RULES = ("support", "support(0)", "support(1)", "eldgr", "eldgr_certified", "near(1)", "judge", "majority")
+
+
+def over_derivers(case: Case, rule: str, gold: str) -> tuple[bool, bool]:
+    answers = answers_over_derivers(case.rule(rule), case, derivable(case, [gold]))
+    return ends_of(answers, lambda answer: numeric_equal(answer, [gold]))
+
+
+def pens(*answers: str | None, level: Strictness = "bounded") -> Case:
+    """A question that reaches 5, 10 and 15."""
+    return Case(Question("A box holds 5 pens. How many?", "arithmetic", answers), Settings(derivation=level))
+
+
+@pytest.mark.parametrize(
+    ("answers", "level", "eldgr", "support", "near"),
+    [
+        (("5", "5", "7"), "bounded", (False, True), (True, True), (True, True)),  # 7 is out of reach
+        (("5", "5", "7"), "executed", (False, True), (False, True), (True, True)),
+        (("7", "7", "5"), "bounded", (False, True), (False, True), (False, False)),
+        (("7", "5", "10"), "bounded", (False, True), (False, True), (False, True)),
+        (("7", "7", "10"), "bounded", (False, True), (False, False), (False, False)),
+        (("5", "5", "five"), "executed", (False, True), (True, True), (True, True)),  # no derivation gives a word
+    ],
+)
+def test_a_deriver_gives_what_the_level_cannot_exclude(
+    answers: tuple[str, ...], level: Strictness, eldgr: object, support: object, near: object
+) -> None:
+    case = pens(*answers, level=level)
+    found = [over_derivers(case, rule, "5") for rule in ("eldgr", "support", "support(1)")]
+    assert found == [eldgr, support, near]
+
+
+def test_one_class_is_not_derived_unless_the_settings_say_so() -> None:
+    assert over_derivers(pens("5", "5"), "eldgr", "5") == (True, True)
+    repaired = Case(pens("5", "5").question, Settings(homogeneous="repair"))
+    assert over_derivers(repaired, "eldgr", "5") == (False, True)
+    assert over_derivers(repaired, "support", "5") == (True, True)
+
+
+def test_a_deriver_sways_support_only_where_another_candidate_is_within_reach() -> None:
+    sways_ = [sways(case.rule("support"), case, "deriver") for case in (pens("5", "7"), pens("7", "5"), pens("5"))]
+    assert sways_ == [False, True, False]
+
+
+NUMBERS = st.sampled_from(("35", "36", "36%", "$36.00", "0.36", "12", "3,600", None))
+
+
+@given(st.lists(NUMBERS, max_size=5), st.sampled_from(("36", "36%", "12")), st.data())
+def test_at_the_paper_s_level_the_bound_is_the_range_over_real_derivations(
+    answers: list[str | None], gold: str, data: st.DataObject
+) -> None:
+    """There every number with a check passes, so that all derivations can be tried."""
+    case = Case(Question("?", "arithmetic", tuple(answers)), Settings(derivation="stated"))
+    given_ = ["35", "36", "36%", "0.36", "12", "3600", "35%", "77", "1200%"]
+    real: list[Reply] = [Abstention("silent"), *(Derivation((), answer, "given") for answer in given_)]
+    judged: list[Reply] = [
+        Abstention("silent"),
+        *(Verdict(i) for i, answer in enumerate(answers) if answer is not None),
+    ]
+    for rule in ARITHMETIC_RULES:
+        tried = outcomes(case.rule(rule), case, {"judge": judged, "deriver": real})
+        expected = ends_of(tried, lambda answer: numeric_equal(answer, [gold]))
+        assert over_derivers(case, rule, gold) == expected, rule
+
+
+@given(st.data())
+def test_no_derivation_that_passes_leaves_the_bound(data: st.DataObject) -> None:
+    question = data.draw(strategies.questions("arithmetic"))
+    case = Case(question, data.draw(strategies.rule_settings))
+    derivation = data.draw(strategies.derivations(question))
+    gold = data.draw(st.sampled_from([derivation.answer, *filter(None, question.answers)]))
+    for rule in ARITHMETIC_RULES:
+        low, high = over_derivers(case, rule, gold)
+        for answer in outcomes(case.rule(rule), case, {"deriver": [derivation]}):
+            assert low <= numeric_equal(answer, [gold]) <= high, rule

@@ -89,7 +89,7 @@ def test_the_headline_names_the_model_of_the_judge(record: Any, named: str) -> N
 def test_a_score_outside_the_bound_is_explained_and_one_inside_is_not(em: float, moved: bool) -> None:
     rules = {"eldgr": rule_figures(em, 71.5, repairer=11)}
     said = headline(summary(rules=rules)["pools"]["hotpot"])
-    assert (f"The repairs of this run moved eldgr to {em:g}" in said) is moved
+    assert (f"The other roles of this run moved eldgr to {em:g}" in said) is moved
 
 
 def test_every_plot_stands_in_the_page_with_its_numbers() -> None:

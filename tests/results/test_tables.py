@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, signed
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.statistics import contrast_from_counts
+from eldgr_dspy.tables.bounds import ANY_DERIVER
 from eldgr_dspy.tables.formats import as_latex, as_markdown
 from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, effects_table, headline, paper_table
 from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.tables.table import Table, difference, per_question, record
 from tests.figures import AUDITED, contrast_figures, pool_figures, rule_figures, summary_figures
 
-UNDERIVED = "Derivations are not bounded, because the pool does not hold them: eldgr may be outside."
+WITHHELD = "—: withheld, or not computable for this rule or without gold answers."
+OUTSIDE = "The bounds{} hold with repairer and deriver silent; {} asked them, and may be outside."
+EARLIER = "The bounds are over all judges alone: a deriver may move each rule that asks it outside. Run it anew."
 
 
 def contrast(against: str, wins: int, losses: int, n: int) -> Any:
@@ -241,20 +244,40 @@ def test_a_table_without_a_lead_has_none_in_any_format() -> None:
 
 
 def test_bounds_stand_beside_what_was_measured() -> None:
-    pool = arithmetic_pool() | {"bounds_any_span": {"eldgr": [58.0, 81.0]}}
+    pool = arithmetic_pool() | {"task": "retrieval", "bounds_any_span": {"eldgr": [58.0, 81.0]}}
     table = table_of(bounds_table, pool)
     assert table.headers == ("rule", "measured", "any judge", "any judge, any span as repair")
     assert table.rows[2:] == (
         ("judge", "56.80", "[50.00, 70.20]", UNDEFINED),
         ("eldgr", "58.20", "[55.80, 55.80]", "[58.00, 81.00]"),
     )
-    assert table.notes == ("—: withheld, or not computable for this rule or without gold answers.", UNDERIVED)
+    assert table.notes == (WITHHELD, OUTSIDE.format("", "eldgr"))
 
 
-def test_bounds_of_arithmetic_have_no_column_for_spans() -> None:
+def test_bounds_of_arithmetic_have_a_column_for_derivers() -> None:
+    table = table_of(bounds_table, arithmetic_pool() | {"bounds_any_deriver": {"eldgr": [12.0, 81.0]}})
+    assert table.headers == ("rule", "measured", "any judge", "any judge, any deriver")
+    assert table.rows[3] == ("eldgr", "58.20", "[55.80, 55.80]", "[12.00, 81.00]")
+    assert table.notes == (WITHHELD, OUTSIDE.format(" under any judge", "eldgr"), ANY_DERIVER)
+
+
+def test_a_run_of_an_earlier_version_has_no_bounds_over_derivers() -> None:
     table = table_of(bounds_table, arithmetic_pool())
     assert table.headers == ("rule", "measured", "any judge")
-    assert table.notes == (UNDERIVED,)
+    assert table.notes == (OUTSIDE.format(" under any judge", "eldgr"), EARLIER)
+    assert headline(arithmetic_pool()).startswith("Whatever the judge says (repairer and deriver silent)")
+
+
+def test_the_headline_of_arithmetic_is_over_all_judges_and_derivers() -> None:
+    bounds = {"majority": [45.0, 45.0], "eldgr": [25.0, 80.0], "support": [25.0, 55.0], "judge": [25.0, 60.0]}
+    assert headline(arithmetic_pool(bounds_any_deriver=bounds)) == (
+        "Whatever judge and deriver say, eldgr scores 25–80 % here; support 25–55 %; the judge alone could score "
+        "25–60 %. Majority vote scores 45 %."
+    )
+    changed = {"eldgr": {"judge": 0.0, "deriver": 95.0}}
+    unknown = arithmetic_pool(bounds={}, bounds_any_deriver={}, can_change=changed)
+    assert headline(unknown).startswith("A judge or a deriver can change the answer to these shares of the questions: ")
+    assert "95.00 % under eldgr" in headline(unknown)
 
 
 def test_a_rule_that_asks_more_than_a_judge_is_said_to_leave_its_bound() -> None:
@@ -264,9 +287,8 @@ def test_a_rule_that_asks_more_than_a_judge_is_said_to_leave_its_bound() -> None
     assert table_of(bounds_table, pool | {"task": "retrieval"}).notes == ()
     for rule in ("majority", "eldgr"):
         pool["rules"][rule] |= {"asked": {"judge": 3, "deriver": 0, "repairer": 2}}
-    told = "The bounds hold with repairer and deriver silent; {} asked them, and may be outside."
-    assert table_of(bounds_table, pool | {"task": "retrieval"}).notes == (told.format("majority and eldgr"),)
-    assert table_of(bounds_table, pool).notes == (told.format("majority"), UNDERIVED)
+    told = OUTSIDE.format("", "majority and eldgr")
+    assert table_of(bounds_table, pool | {"task": "retrieval"}).notes == (told,)
 
 
 def test_rules_that_leave_their_bound_are_listed_once_however_many_judges_they_have() -> None:

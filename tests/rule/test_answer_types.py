@@ -120,7 +120,9 @@ def test_classes_that_are_not_one_per_answer_are_refused() -> None:
 
     with pytest.raises(ArgumentError) as caught:
         Case(Question("?", "short-sighted", ("1976", "1977"), kind=Short()))
-    assert str(caught.value) == "short-sighted.grouping must return one class or None per answer; got 0 for 2 answers."
+    assert str(caught.value) == (
+        "short-sighted.grouping(answers) must return one class or None per answer; got 0 for 2 answers."
+    )
 
 
 def test_a_class_that_is_text_is_refused() -> None:
@@ -132,7 +134,7 @@ def test_a_class_that_is_text_is_refused() -> None:
 
     with pytest.raises(ArgumentError) as caught:
         Texts().class_of("1976")
-    assert str(caught.value) == "texts.read('1976') must be an AnswerClass or None; got '1976'."
+    assert str(caught.value) == ("texts.read('1976') must be an AnswerClass or None, and its key text; got '1976'.")
 
 
 class Says(Years):

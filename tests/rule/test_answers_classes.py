@@ -52,7 +52,7 @@ def test_different_answers_do_not_vote_together(one: str, other: str, task: Task
         ("\N{MINUS SIGN}5", "-5"), ("(\N{MINUS SIGN}5)", "(-5)"),  # hazard 20
         ("٤٢", "42"), ("４２", "42"), ("४२ km", "42 km"),  # hazard 21
         ("5 %", "5%"), ("+5", "5"), ("5.", "5"), ("(①)", "①"), ("①.", "①"), ("World War Ⅱ.", "world war ⅱ"),
-        ("H₂O-rich", "h₂orich"), ("The Beatles", "beatles"), ("U.S.", "US"), ("F-16", "F16"), ("-Paris", "Paris"),
+        ("H₂O-rich", "h₂orich"), ("The Beatles", "beatles"), ("U.S.", "US"), ("-Paris", "Paris"),
         ("- Paris", "paris"), ("'Paris'", "Paris"), ('"Route 66"', "Route 66"), ("('Call 911')", "Call 911"),
         ("1980's", "1980s"), ('"Don\'t call 911"', "dont call 911"), ("'Don't call 911'", "dont call 911"),
         ("O'Neill", "ONeill"), ("A+", "a+."), ("A\N{MINUS SIGN}", "A-"), ("e-mail", "email"), ("Paris -", "Paris"),
@@ -65,6 +65,18 @@ def test_different_answers_do_not_vote_together(one: str, other: str, task: Task
 )  # fmt: skip
 def test_spellings_of_one_answer_vote_together(one: str, other: str, task: Task) -> None:
     assert key(one, task) == key(other, task)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x-1", "x+1"), ("x - 1", "x1"), ("F-16", "F16"), ("-\\infty", "\\infty"), ("-\\sqrt{2}", "\\sqrt{2}"),
+        ("f'(x)", "f(x)"), ("(1,2)", "[1,2]"), ("(1,2]", "(1,2)"), ("[0, 1)", "(0, 1)"), ("-Infinity", "infinity"),
+        ("2*x", "2/x"),
+    ],
+)  # fmt: skip
+def test_signs_and_operators_tell_expressions_apart_in_arithmetic(one: str, other: str) -> None:
+    assert key(one, "arithmetic") != key(other, "arithmetic")
 
 
 @pytest.mark.parametrize(

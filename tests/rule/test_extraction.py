@@ -40,7 +40,7 @@ texts = st.lists(pieces, max_size=12).map("".join) | st.text(st.characters())
         ("**Answer:** 18", "18", "a_line"), ("A: -1.8 billion", "-1.8 billion", "a_line"),
         ("A: 18 dollars", "18", "a_line"), ("#### 18 apples", "18", "hashes"), ("#### 18 m", "18", "hashes"),
         ("The answer is 5 miles per hour.", "5", "phrase"), ("The answer is 18 to be exact", "18", "phrase"),
-        ("The answer is 18 apples and 6 pears", "18", "phrase"), ("A: 5-year-old", "5", "a_line"),
+        ("The answer is 18 apples and 6 pears", "18 apples and 6 pears", "phrase"), ("A: 5-year-old", "5", "a_line"),
         ("A: 16-3=<<16-3=13>>13", "13", "a_line"), ("A: 18 (x = 3)", "18", "a_line"), ("\\boxed{18}", "18", "boxed"),
         ("\\[ \\boxed{18\\text{ dollars}} \\]", "18", "boxed"), ("\\boxed{\\boxed{5}}", "5", "boxed"),
         ("\\boxed{x=5}", "5", "boxed"), ("\\boxed{5\\%}", "5\\%", "boxed"), ("\\boxed{\\text{18}}", "18", "boxed"),
@@ -55,7 +55,7 @@ texts = st.lists(pieces, max_size=12).map("".join) | st.text(st.characters())
         ("The answer is \N{MINUS SIGN}٤٢.", "\N{MINUS SIGN}٤٢", "phrase"),  # hazard 20, hazard 21
         ("he had 5 at 10:30 on 1/2/2024 with v1.2.3 and 1_000", "5", "last_number"),  # hazard 24
         ("x = - 5", "- 5", "last_number"), ("it costs -$5", "-$5", "last_number"),  # hazard 12
-        ("either 1.5 or 1,5", "1,5", "last_number"),  # hazard 16
+        ("either 1.5 or 1,5", "1.5 or 1,5", "last_number"), ("or 1,5", "1,5", "last_number"),  # hazard 16
         ("1" * 5_000 + " 7 " + "1" * 5_000, "7", "last_number"),  # hazard 25
     ],
 )  # fmt: skip

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.math import DISTINCT, LENGTH, Math
-from eldgr_dspy.answer_types.mathematics.comparing import Compared, compare
+from eldgr_dspy.answer_types.mathematics.comparing import Compared, Comparisons, compare
 from eldgr_dspy.answers import score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Derivation, Step
@@ -241,14 +241,13 @@ def test_a_pair_that_no_guard_stops_ends_at_the_deadline_and_the_answers_say_so(
     ]
 
 
-def test_when_the_time_of_a_pool_is_used_up_answers_vote_by_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eldgr_dspy.answer_types.math.POOL_SECONDS", 0.0)
-    grouping = MATH.grouping(["1/2", "0.5", "1/2", "no"])
-    assert [class_ and class_.key for class_ in grouping.classes] == ["1/2", "0.5", "1/2", "text:no"]
-    assert ["the pool longer than" in (class_.note or "") for class_ in grouping.classes if class_] == [True] * 3 + [
-        False
-    ]
-    assert grouping.class_of("2/4") == MATH.class_of("2/4")
+def test_when_the_time_of_a_question_is_used_up_answers_vote_by_their_text() -> None:
+    late = Math(Comparisons(ends=0.0))
+    grouping = late.grouping(["1/2", "0.5 + 0/7", "1/2", "no"])
+    assert [class_ and class_.key for class_ in grouping.classes] == ["1/2", "0.5 + 0/7", "1/2", "text:no"]
+    noted = ["the question longer than" in (class_.note or "") for class_ in grouping.classes if class_]
+    assert noted == [True, True, True, False]
+    assert grouping.class_of("2/4 + 0/7") == MATH.class_of("2/4 + 0/7")
 
 
 def test_the_type_has_one_name() -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -147,6 +148,13 @@ def test_a_derivation_keeps_its_steps_in_order() -> None:
     assert found == Derivation((Step("3*12", "36"), Step("36-1", "35")), "35", "35+1 = 36")
 
 
+def test_a_derivation_has_at_most_15_further_samples_and_they_have_none() -> None:
+    plain = read("deriver", **DERIVATION)
+    assert isinstance(plain, Derivation)
+    nested_ = {**DERIVATION, "other_derivations": [DERIVATION]}
+    assert read("deriver", **DERIVATION, other_derivations=[nested_] * 20) == replace(plain, others=(plain,) * 15)
+
+
 def test_a_derivation_may_come_without_a_check() -> None:
     """Whether that is enough is for the level of strictness to say."""
     assert read("deriver", **DERIVATION) == Derivation((Step("3*12", "36"),), "36", "")
@@ -164,6 +172,9 @@ def test_a_derivation_may_come_without_a_check() -> None:
         ({"derived_answer": 36}, "derived_answer=36 is not text"),
         ({"derived_answer": " "}, "no derived answer"),
         ({"consistency_check": True}, "consistency_check=True is not text"),
+        ({"other_derivations": "3*12"}, "other_derivations are not a list of objects"),
+        ({"other_derivations": [["3*12"]]}, "other_derivations are not a list of objects"),
+        ({"other_derivations": [{"derivation_steps": []}]}, "derived_answer=None is not text"),
     ],
 )
 def test_a_derivation_is_text_throughout(changes: dict[str, Any], expected: str) -> None:

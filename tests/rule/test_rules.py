@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,11 @@ import pytest
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention
-from eldgr_dspy.decision import RULES, Choice, drive, near
+from eldgr_dspy.decision import MARGINS, RULES, Choice, Rule, drive
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
-from eldgr_dspy.rules import nearness, rule_given, rule_named
+from eldgr_dspy.rules import margin_in, rule_given, rule_named
 from eldgr_dspy.testing import check_laws
 
 CASE = Case(Question("Which?", "retrieval", ("Paris", "Lyon", "Paris")))
@@ -90,15 +91,16 @@ def test_the_rules_of_the_package_go_by_their_names() -> None:
     assert [rule_given(rule)[0] for rule in RULES.values()] == list(RULES)
 
 
-def test_a_near_rule_goes_by_its_k() -> None:
-    assert rule_named("near(0)") is near(0)
-    assert rule_given(near(12)) == ("near(12)", near(12))
-    assert (nearness("near(12)"), nearness("eldgr")) == (12, None)
+@pytest.mark.parametrize(("name", "rule"), MARGINS.items())
+def test_a_rule_with_a_margin_goes_by_its_k(name: str, rule: Callable[[int], Rule]) -> None:
+    assert rule_named(f"{name}(0)") is rule(0)
+    assert rule_given(rule(12)) == (f"{name}(12)", rule(12))
+    assert (margin_in(f"{name}(12)"), margin_in("eldgr"), margin_in("support")) == ((name, 12), None, None)
 
 
-@pytest.mark.parametrize("name", ["near", "near()", "near(-1)", "near(01)", "near(1.5)", "near(k)", " near(1)"])
-def test_a_near_rule_of_no_whole_number_is_not_known(name: str) -> None:
-    with pytest.raises(ArgumentError, match=r"is not known; use one of .*'near\(K\)'"):
+@pytest.mark.parametrize("name", ["near", "near()", "support(-1)", "near(01)", "near(1.5)", "near(k)", " near(1)"])
+def test_a_margin_of_no_whole_number_is_not_known(name: str) -> None:
+    with pytest.raises(ArgumentError, match=r"is not known; use one of .*'support\(K\)', 'near\(K\)'"):
         rule_named(name)
 
 
@@ -151,7 +153,7 @@ def test_a_module_that_cannot_be_imported_is_named_with_the_reason(here: Path) -
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    known = "'first', 'majority', 'certified', 'judge', 'eldgr', 'eldgr_certified', 'near(K)'"
+    known = "'first', 'majority', 'certified', 'judge', 'eldgr', 'eldgr_certified', 'support', 'support(K)', 'near(K)'"
     with pytest.raises(ArgumentError, match=re.escape(f"rule='best' is not known; use one of {known}.")):
         rule_named("best")
 

@@ -457,9 +457,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         r"^dev\.jsonl, line 2: question is missing; add it\.$",
     ),
     "a row that is text": ({"rows": ["Which?"]}, r"^dev\.jsonl, line 1: must be an object with named fields; got "),
-    "a number as an answer": (
-        {"rows": [{**ROW, "answer": 7}]},
-        r"line 1: answer must be text, or a list of texts; got 7",
+    "a fraction as an answer": (
+        {"rows": [{**ROW, "answer": 7.5}]},
+        r"line 1: answer must be text, or a list of texts; got 7\.5",
     ),
     "a table of questions": ({"devset": "dev.csv", "rows": [ROW]}, r"^dev\.csv: "),
     "a question twice": (

@@ -51,8 +51,10 @@ class Calling:
     """A call that makes itself of an item; what comes of it is kept as it is, and what is late as its message.
 
     Attributes:
-        held: For how many seconds it was held.
+        held: For how many seconds it was held. failure: why its last request failed.
     """
+
+    failure: str | None = None
 
     def __init__(self, function: Callable[[int], Any], item: int) -> None:
         self._function, self._item = function, item

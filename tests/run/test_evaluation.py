@@ -465,7 +465,7 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
         (
             {"rules": ("best",)},
             "rules='best' is not known; use one of 'first', 'majority', 'certified', 'judge', 'eldgr', "
-            "'eldgr_certified', 'near(K)'.",
+            "'eldgr_certified', 'support', 'support(K)', 'near(K)'.",
         ),
         (
             {"rules": "eldgr,majority"},
@@ -479,7 +479,8 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
         ({"rules": (7,)}, "rules[0] must be a string; got int. Give a rule by its name, such as 'MODULE:FUNCTION'."),
         (
             {"rules": ()},
-            "rules must have at least one of first, majority, certified, judge, eldgr, eldgr_certified; got ().",
+            "rules must have at least one of first, majority, certified, judge, eldgr, eldgr_certified, support; "
+            "got ().",
         ),
         ({"workers": 0}, "workers must be at least 1; got 0."),
         ({"workers": "4"}, "workers must be a whole number; got '4' (str)."),

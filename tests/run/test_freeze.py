@@ -60,7 +60,7 @@ def test_a_lock_holds_prompts_demonstrations_models_settings_and_versions(tmp_pa
     assert judge["signature"]["instructions"].startswith("Judge every candidate")
     assert [content["roles"][role]["lm"]["model"] for role in ("judge", "deriver", "repairer")] == ["scripted/lm"] * 3
     assert content["roles"]["judge"]["adapter"].endswith("StrictJSONAdapter")
-    assert (lock.rules, lock.settings["certificate"]) == (tuple(RULES), "token")
+    assert (lock.rules, lock.arguments({})["certificate"]) == (tuple(RULES), "token")
     assert {name: version.count(".") for name, version in content["versions"].items()} == {
         "eldgr_dspy": 2,
         "dspy": 2,
@@ -163,15 +163,17 @@ def test_a_rule_of_ones_own_that_changed_is_refused(pool: Path, file: str, chang
     )
     Path("my_helpers.py").write_text("def kept(case):\n    return case.consensus\n")
     rules = ("--rules", "my_rules:mine")
-    assert command("freeze", *rules, "--out", "mine.json").returncode == 0
+    assert command("freeze", *rules, "--heuristic", "--out", "mine.json").returncode == 0
     before = Path(file).read_text()
     Path(file).write_text(before.replace("return case.consensus", "return case.first") + "\n# Another line.\n")
-    refused = command("evaluate", str(pool), "--lock", "mine.json")
+    refused = command("evaluate", str(pool), *rules, "--lock", "mine.json")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith("Error: mine.json: this is not what was frozen:\n")
     assert f'\n  {changed}: "' in refused.stderr
     Path(file).write_text(before)
-    assert command("evaluate", str(pool), "--lock", "mine.json", "--quiet").returncode == 0
+    assert command("evaluate", str(pool), *rules, "--lock", "mine.json", "--quiet").returncode == 0
+    unnamed = command("evaluate", str(pool), "--lock", "mine.json")
+    assert "it was frozen with the rule 'my_rules:mine'. Give it: --rules" in unnamed.stderr
 
 
 ROLE = """
@@ -229,7 +231,7 @@ def command(*arguments: str, path: Path | None = None) -> "subprocess.CompletedP
 
 def test_a_run_under_a_lock_is_the_run_that_was_frozen(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = ["--rules", "majority,eldgr", "--certificate", "token", "--preference", "stratum"]
-    assert main(["freeze", *made, "--out", "mine.json"]) == 0
+    assert main(["freeze", *made, "--heuristic", "--out", "mine.json"]) == 0
     assert re.fullmatch(r"mine\.json: majority, eldgr frozen as [0-9a-f]{16}\.\n", capsys.readouterr().out)
     for out, options in (("first", []), ("second", made)):
         assert main(["evaluate", str(pool), "--lock", "mine.json", "--out", out, "--quiet", *options]) == 0
@@ -255,10 +257,10 @@ def test_tables_and_page_say_whether_the_pool_had_been_seen(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
 def test_a_lock_that_cannot_be_told_of_is_frozen_all_the_same(tmp_path: Path) -> None:
-    code = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main(['freeze', '--out', sys.argv[1]]))"
+    code = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main(['freeze', *sys.argv[1:]]))"
 
     def frozen(out: Any) -> tuple[int, bytes]:
-        command = [sys.executable, "-c", code, str(tmp_path / "lock")]
+        command = [sys.executable, "-c", code, "--heuristic", "--out", str(tmp_path / "lock")]
         done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
         return done.returncode, done.stderr
 

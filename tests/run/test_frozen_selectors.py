@@ -81,7 +81,7 @@ def test_rule_settings_and_roles_come_from_the_lock() -> None:
 )
 def test_roles_with_models_come_back_with_the_same_description(given: dict[str, Any]) -> None:
     before = modelled(**given)
-    after = Selector.from_frozen(frozen(before))
+    after = Selector.from_frozen(frozen(before), api_base=given.get("api_base"))
     assert after.replies == before.replies
     assert [describe(getattr(after, role)) for role in ROLES] == [describe(getattr(before, role)) for role in ROLES]
 
@@ -167,7 +167,12 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_rule_a_certificate_and_a_role_of_ones_own_come_back(mine: Any) -> None:
     select = heuristic_selector(certificate="my_frozen_parts:quoted")
     select.judge = mine.Mine()
-    again = Selector.from_frozen(frozen(select, "my_frozen_parts:mine"))
+    path = frozen(select, "my_frozen_parts:mine")
+    own = {"certificate": "my_frozen_parts:quoted", "judge": "my_frozen_parts:Mine"}
+    with pytest.raises(ArgumentError, match=r"frozen with certificate='my_frozen_parts:quoted'\. Give it: --cert"):
+        Selector.from_frozen(path, rule=mine.mine)
+    assert isinstance(Selector.from_frozen(path, rule=mine.mine, **own).judge, mine.Mine)
+    again = Selector.from_frozen(path, rule="my_frozen_parts:mine", **own)
     assert (again.rule, again.settings.certificate) == ("my_frozen_parts:mine", select.settings.certificate)
     assert type(again.judge) is mine.Mine
     assert again(**ASKED).answer == "Nice"
@@ -211,6 +216,7 @@ def code(content: dict[str, Any]) -> None:
 
 def lost(content: dict[str, Any]) -> None:
     content["roles"]["judge"]["module"] = "no_such_module.Judge"
+    content["roles"]["judge"]["code"]["no_such_module.Judge"] = "0" * 16
 
 
 @pytest.mark.parametrize(
@@ -242,7 +248,7 @@ def test_edited_code_of_a_role_a_rule_or_a_certificate_is_refused(mine: Any, mon
     monkeypatch.delitem(sys.modules, "my_frozen_parts")
     importlib.invalidate_caches()
     with pytest.raises(RunChangedError) as refused:
-        Selector.from_frozen(path)
+        Selector.from_frozen(path, judge="my_frozen_parts:Mine")
     told = {line.split(": ")[0].strip() for line in str(refused.value).splitlines() if line.startswith("  ")}
     assert told == {"roles.judge.code.my_frozen_parts.Mine", "sources.my_frozen_parts"}
 

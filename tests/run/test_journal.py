@@ -19,7 +19,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import JournalError
-from eldgr_dspy.files import MAX_LINE
+from eldgr_dspy.file_limits import MAX_LINE
 from eldgr_dspy.journal import Journal, TornLineWarning, read_journal
 from tests.memory import memory_of
 
@@ -123,10 +123,10 @@ def test_a_torn_last_line_is_passed_over_where_somebody_is_told(tmp_path: Path) 
         ('{"kind":"consultation","id":7,"role":"judge","outcome":"failed"}', r"line 1: id=7 is not text\."),
         ('{"kind":"consultation","role":"judge","outcome":"failed"}', r"line 1: not a consultation"),
         ('{"kind":"consultation","id":"q","role":"judge","outcome":"failed","x":1}', r"not a consultation .*'x'"),
-        ("[" * 100_000, r"line 1: not a JSON object"),
+        ("[" * 100_000, r"j, line 1: nested too deeply, more than 100 lists or objects in one another"),
         (
             "{}",
-            r"j, line 1: kind=None is not one of consultation, settings, pool, role, reserved; expected a journal\.",
+            r"kind=None is not one of consultation, settings, pool, role, reserved, comparisons; expected a journal\.",
         ),
         ('{"kind":"verdict"}', r"j, line 1: kind='verdict' is not one of consultation, "),
         ('{"kind":["role"]}', r"j, line 1: kind=\['role'\] is not one of consultation, "),

@@ -135,7 +135,7 @@ class Bringing(dspy.Module):
 
 
 def test_an_lm_that_a_role_brings_by_itself_is_not_counted_and_its_cut_reply_does_not_count_either() -> None:
-    lm = scripted_lm([Line({"judge_rationale": "", "assessments": [], "preferred": 0}, cut=True)])
+    lm = scripted_lm([Line('{"judge_rationale": "", "assessments": [], "preferred": 0', cut=True)])
     with metering() as meter:
         said = ask(metered(Bringing(lambda: lm)), INPUTS)
     assert (len(lm.requests), meter.calls) == (1, 0)

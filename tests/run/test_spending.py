@@ -134,7 +134,7 @@ class Sessions:
         if not meter.under_way:
             return
         if price is None:
-            meter.fail()
+            meter.fail(TimeoutError())
             self.whole.failed()
         else:
             self.came.append(price)

@@ -132,7 +132,7 @@ def test_an_earlier_step_that_is_too_long_is_shown_in_part() -> None:
         ({"claims": "Doha is the capital."}, "the LM abstained: unparsable: "),
         ({"claims": [1]}, "the LM abstained: unparsable: "),
         ({"claims": None}, "the LM abstained: unparsable: "),
-        (Line({"claims": []}, cut=True), "the LM abstained: cut off"),
+        (Line('{"claims": []', cut=True), "the LM abstained: cut off"),
         (lm15.ContextLengthError("too long"), "the LM abstained: prompt too long"),
         ({"claims": ["Doha has 4 million people."]}, "a claim states 4, which the step does not"),
         ({"claims": [f"Doha is {'very ' * n} hot." for n in range(MOST + 1)]}, "33 claims were found"),

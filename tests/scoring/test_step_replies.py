@@ -71,7 +71,7 @@ def test_a_reply_that_is_wrong_in_one_place_is_an_abstention_on_the_whole(reply:
 
 
 def test_a_reply_that_was_cut_is_an_abstention_that_says_so() -> None:  # hazard 58
-    found = scored(scripted_lm(lambda _: Line(whole(), cut=True)))
+    found = scored(scripted_lm(lambda _: Line(json.dumps(whole())[:-1], cut=True)))
     assert reasons_of(found)["logic"].startswith("the LM abstained: cut off")
 
 

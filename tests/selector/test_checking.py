@@ -21,7 +21,6 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm
 from eldgr_dspy.questions import Question
 from eldgr_dspy.signatures import JudgeCandidates
-from eldgr_dspy.words import Task
 from tests.selecting import CONTESTED, Returns, example_of, repair, right, saying, verdict
 
 SAME = "sync_equals_async_equals_batch_equals_replay"
@@ -299,8 +298,8 @@ class HearsAnything(Case):
 class Slipped(Selector):
     """Decides by that rule."""
 
-    def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None, options: Any) -> Case:
-        case = super()._case(question, candidates, evidence, task, options)
+    def _case(self, *given: Any) -> Case:
+        case = super()._case(*given)
         return HearsAnything(case.question, case.settings)
 
 

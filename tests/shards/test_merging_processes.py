@@ -52,6 +52,9 @@ def leftovers(run: Path) -> list[Path]:
     return [*run.glob(".*.tmp")]
 
 
+HELD = "tests.shards.elsewhere:held"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "kind", "said"),
@@ -64,20 +67,24 @@ def test_an_error_of_a_process_is_raised_as_it_is_and_its_end_is_told(
     tmp_path: Path, rule: str, kind: type[Exception], said: str
 ) -> None:
     directory = sharded(tmp_path)
-    run_all(directory, rules=["majority", f"tests.shards.elsewhere:{rule}"])
-    assert said in refused(lambda: merge(directory, tmp_path / "run", 2), kind)
+    own = f"tests.shards.elsewhere:{rule}"
+    run_all(directory, rules=["majority", own])
+    assert f"run.json names '{own}'" in refused(lambda: merge(directory, tmp_path / "run", 2), ArgumentError)
+    assert said in refused(lambda: merge(directory, tmp_path / "run", 2, rules=[own]), kind)
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [".lock", "journal.jsonl"]
     assert multiprocessing.active_children() == []
-    assert merge(directory, tmp_path / "run")["pools"]["capitals"]["n"] == 8  # in this process the rule behaves
+    assert (
+        merge(directory, tmp_path / "run", rules=[own])["pools"]["capitals"]["n"] == 8
+    )  # in this process the rule behaves
 
 
 @contextmanager
 def held(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", Callable[[], None]]]:
     """The command that merges, one of whose processes reads a pipe, and what ends the pipe for all of them."""
     directory, pipe = sharded(folder), folder / "pipe"
-    run_all(directory, rules=["majority", "tests.shards.elsewhere:held"])
+    run_all(directory, rules=["majority", HELD])
     os.mkfifo(pipe)
-    arguments = ["merge", str(directory), "--out", str(folder / "run"), "--processes", "2"]
+    arguments = ["merge", str(directory), "--out", str(folder / "run"), "--processes", "2", "--rules", HELD]
     with subprocess.Popen(
         [sys.executable, "-c", COMMAND, *arguments],
         env={**os.environ, HELD_BY: str(pipe)},
@@ -115,7 +122,7 @@ def test_processes_end_with_the_one_that_started_them_and_what_is_left_is_remove
         process.communicate()  # until no process has its output open
         let_go()
     assert leftovers(tmp_path / "run")
-    merge(tmp_path / "shards", tmp_path / "run")
+    merge(tmp_path / "shards", tmp_path / "run", rules=[HELD])
     assert leftovers(tmp_path / "run") == []
 
 
@@ -127,5 +134,6 @@ def test_processes_must_be_a_count(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_a_pool_of_one_shard_needs_no_other_process(tmp_path: Path) -> None:
     directory = sharded(tmp_path, rows=9)
-    run_all(directory, heuristic_selector, rules=["majority", "tests.shards.elsewhere:ended"])
-    assert merge(directory, tmp_path / "run", 8)["pools"]["capitals"]["n"] == 8
+    rules = ["majority", "tests.shards.elsewhere:ended"]
+    run_all(directory, heuristic_selector, rules=rules)
+    assert merge(directory, tmp_path / "run", 8, rules=rules)["pools"]["capitals"]["n"] == 8

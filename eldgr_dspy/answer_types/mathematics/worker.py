@@ -47,7 +47,7 @@ def _comparison() -> Callable[[str, str, bool], bool]:
     """The comparison of two texts as LaTeX; plain expressions are LaTeX too, so no text is evaluated as Python."""
     from math_verify import parse, verify
     from math_verify.parser import LatexExtractionConfig
-    from sympy import FiniteSet, Interval, Tuple
+    from sympy import Expr, FiniteSet, Float, Interval, Tuple
 
     as_latex = [LatexExtractionConfig()]
     no_limit: Any = None  # its own limits are off
@@ -62,11 +62,21 @@ def _comparison() -> Callable[[str, str, bool], bool]:
         ordered, unordered = (any(issubclass(kind, of) for kind in kinds) for of in ((Interval, Tuple), FiniteSet))
         return ("%" in one) == ("%" in other) and not (ordered and unordered)
 
+    def apart(one: Any, other: Any) -> bool:
+        """Whether exact values differ, however little: `verify` compares numbers in floating point."""
+        if isinstance(one, Tuple | Interval) and type(one) is type(other) and len(one.args) == len(other.args):
+            return any(map(apart, one.args, other.args))
+        exact = isinstance(one, Expr) and isinstance(other, Expr) and not (one.has(Float) or other.has(Float))
+        return exact and one.equals(other) is False
+
     def equal(gold: str, answer: str, both: bool) -> bool:
+        if gold.count("'") != answer.count("'"):  # which the parser drops
+            return False
         if both and not of_one_kind(gold, answer):
             return False
         pairs = ((gold, answer), (answer, gold)) if both else ((gold, answer),)
-        return all(verify(parsed(one), parsed(other), timeout_seconds=no_limit) for one, other in pairs)
+        alike = all(verify(parsed(one), parsed(other), timeout_seconds=no_limit) for one, other in pairs)
+        return alike and not any(map(apart, parsed(gold)[:1], parsed(answer)[:1]))
 
     return equal
 

@@ -260,8 +260,13 @@ class JudgeFigures(TypedDict):
 class Bounds(TypedDict):
     """The ends of each rule's accuracy in percent, see `eldgr_dspy.figures.authority.PoolBounds`."""
 
+    task: Task
     bounds: dict[str, list[float] | None]
     bounds_any_span: dict[str, list[float] | None]
+    bounds_any_deriver: Annotated[
+        NotRequired[dict[str, list[float] | None]],
+        Field(description="Absent in earlier versions, and where no derivation certifies."),
+    ]
 
 
 class Priced(Bounds):
@@ -287,7 +292,6 @@ class PoolFigures(Bounds):
     n_scored: Count
     n_distinct: Annotated[int, Field(ge=0, description="Different texts among the scored questions.")]
     n_failed: Count
-    task: Task
     answer_type: Annotated[NotRequired[ShownType], Field(description="Of an answer type of the user's own.")]
     ties: Count
     candidates: Candidates

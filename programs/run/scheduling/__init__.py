@@ -16,5 +16,6 @@ from eldgr_dspy.programs.run.scheduling.order import Steps as Steps
 from eldgr_dspy.programs.run.scheduling.order import window_of as window_of
 from eldgr_dspy.programs.run.scheduling.tasks import amap_ordered as amap_ordered
 from eldgr_dspy.programs.run.scheduling.threads import map_ordered as map_ordered
+from eldgr_dspy.programs.threads import at_once as at_once
 from eldgr_dspy.programs.threads import in_thread as in_thread
 from eldgr_dspy.programs.threads import reused_threads as reused_threads

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from eldgr_dspy.errors import brief
+
 R = TypeVar("R")
 
 OnStop: TypeAlias = Callable[[BaseException], None]
@@ -15,6 +17,11 @@ class Call(Protocol):
     @property
     def held(self) -> float:
         """Return for how many seconds it was held back so far; its deadline is that much later."""
+        ...
+
+    @property
+    def failure(self) -> str | None:
+        """Return why its last request failed; None if none did."""
         ...
 
     def make(self) -> Any:
@@ -39,9 +46,11 @@ def window_of(workers: int) -> int:
     return max(256, 16 * workers)
 
 
-def late(seconds: float) -> TimeoutError:
-    """Return the failure of a role that does not answer within `seconds`."""
-    return TimeoutError(f"nothing was said within {seconds:g} s; a longer --timeout waits longer")
+def late(seconds: float, call: Call) -> TimeoutError:
+    """Return the failure of a call that is not done within `seconds`, with what the server did if it did anything."""
+    said = "nothing was said" if call.failure is None else "no reply could be used"
+    why = "" if call.failure is None else f" (the last request failed: {brief(call.failure, 180)})"
+    return TimeoutError(f"{said} within {seconds:g} s; a longer --timeout waits longer{why}")
 
 
 class Rows(Generic[R]):

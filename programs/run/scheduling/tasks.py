@@ -1,4 +1,4 @@
-"""Calls in tasks of the running event loop, where the steps are also taken."""
+"""Calls in tasks of the running event loop, where the steps are also taken unless they may take long."""
 
 import asyncio
 import time
@@ -6,9 +6,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 from eldgr_dspy.programs.run.scheduling.order import Call, OnStop, Rows, Steps, late, noted, raise_first
+from eldgr_dspy.programs.threads import Taking, at_once
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -16,12 +18,20 @@ R = TypeVar("R")
 
 @asynccontextmanager
 async def amap_ordered(
-    steps: Callable[[T], Steps[R]], items: Iterable[T], workers: int, seconds: float, on_stop: OnStop
+    steps: Callable[[T], Steps[R]],
+    items: Iterable[T],
+    workers: int,
+    seconds: float,
+    on_stop: OnStop,
+    taking: Taking = at_once,
 ) -> AsyncIterator[AsyncIterator[R]]:
-    """Run a generator for each item as `map_ordered` does, with its calls in tasks."""
+    """Run a generator for each item as `map_ordered` does, with its calls in tasks.
+
+    The steps between its calls are taken on the event loop, or in a thread if `taking` is `in_thread`.
+    """
     calls = _Tasks(workers, seconds, on_stop)
     try:
-        yield _in_order(map(steps, items), calls)
+        yield _in_order(map(steps, items), calls, taking)
     except BaseException as error:
         failures = list(calls.failures)  # without those caused by stopping
         on_stop(error)
@@ -31,12 +41,12 @@ async def amap_ordered(
         await calls.end()
 
 
-async def _in_order(rows: Iterable[Steps[R]], calls: "_Tasks") -> AsyncIterator[R]:
+async def _in_order(rows: Iterable[Steps[R]], calls: "_Tasks", taking: Taking) -> AsyncIterator[R]:
     under_way = Rows(rows, calls.workers, calls.give)
-    while under_way.begin():
+    while await taking(under_way.begin):
         finished = await calls.get(wait=under_way.waits)
         if finished is not None:
-            under_way.go_on(*finished)
+            await taking(partial(under_way.go_on, *finished))
         elif under_way.due:
             yield under_way.use()
 
@@ -52,12 +62,16 @@ class _Tasks:
         self._through = deque[tuple[int, Any, BaseException | None]]()
         self._came = asyncio.Event()
         self._tasks = set[asyncio.Task[None]]()
+        self._loop = asyncio.get_running_loop()
 
     def give(self, number: int, call: Call) -> None:
         """Get a call made in a copy of this context, as soon as fewer than `workers` are under way."""
         self._waiting.append((number, call, copy_context()))
-        if len(self._tasks) < self.workers:
-            task = asyncio.create_task(self._work())
+        self._loop.call_soon_threadsafe(self._start)
+
+    def _start(self) -> None:
+        if self._waiting and len(self._tasks) < self.workers:
+            task = self._loop.create_task(self._work())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -138,7 +152,7 @@ async def _within(seconds: float, call: Call, context: Context) -> Any:
         raise
     task.cancel()
     task.add_done_callback(_forget)
-    raise late(seconds)
+    raise late(seconds, call)
 
 
 def _forget(task: "asyncio.Task[Any]") -> None:

@@ -204,7 +204,7 @@ class _Calls:
             if end > now:
                 left = min(left, end - now)
             elif self._claim(job, late=True):
-                self._keep(job, late(self._seconds))
+                self._keep(job, late(self._seconds, job.call))
                 self._leave_behind(job.worker)
         return left
 

@@ -1,0 +1,145 @@
+"""Print what derivations are worth at each level and under each rule: `python -m benchmarks.derivers [POOLS_DIR]`.
+
+For each level: how many right derivations pass, how many of those that pass are right, and for each rule how many
+answers of majority they fix and break. The derivations are the annotated solutions of `benchmarks.derivations`, and
+the recorded replies of a real deriver. A pool votes without the derivation's own candidate:
+
+* gsm8k-openai4: each candidate in turn derives; the three others vote, and are its further samples.
+* svamp-codex8: the last four candidates derive, each with the other three as further samples; the first four vote.
+* first-try/gsm8k-qwen15b-20: Qwen2.5-Coder-1.5B-Instruct derives once; its four candidates vote.
+
+`unchecked` is `bounded` without its check: `traced`, and within reach.
+
+POOLS_DIR defaults to ELDGR_POOLS, or else to the folder of pools next to the checkout. It takes about five minutes.
+"""
+
+import gzip
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Final, NamedTuple
+
+from benchmarks.derivations import POOLS, derivation_of
+from eldgr_dspy.answers import numeric_equal
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Derivation
+from eldgr_dspy.decision import drive
+from eldgr_dspy.derivations import Checked, check_derivation
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.questions import Question
+from eldgr_dspy.reach import reach
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rows import Row
+from eldgr_dspy.words import STRICTNESS
+
+RULES: Final = ("eldgr", "support", "support(1)", "support(0)")
+LEVELS: Final = (*STRICTNESS[:-1], "unchecked", "unchecked, agreed", "agreed")
+
+
+class Derived(NamedTuple):
+    """A derivation about a question, whose candidates vote without it."""
+
+    question: Question
+    gold: Sequence[str]
+    derivation: Derivation
+
+
+class AtLevel(Case):
+    """A case at one of `LEVELS`, with checks that are made once for all cases."""
+
+    level = ""
+    known: ClassVar[dict[tuple[Derivation, str], dict[str, Checked]]] = {}
+
+    def checked(self, derivation: Derivation) -> Checked:
+        """Return the check at the level."""
+        alone = self._levels(derivation)
+        if not self.level.endswith("agreed"):
+            return alone[self.level]
+        base = "unchecked" if self.level.startswith("unchecked") else "bounded"
+        others = [self._levels(other)[base] for other in derivation.others]
+        agrees = any(other.passed and other.answer == alone[base].answer for other in others)
+        return alone[base] if agrees else replace(alone[base], passed=False)
+
+    def _levels(self, derivation: Derivation) -> dict[str, Checked]:
+        plain, text = replace(derivation, others=()), self.question.text
+        if (plain, text) not in self.known:
+            found: dict[str, Checked] = {level: check_derivation(plain, text, level) for level in STRICTNESS[:-1]}
+            traced = found["traced"]
+            within = traced.passed and (traced.answer == 0 or traced.answer in reach(text))
+            self.known[plain, text] = {**found, "unchecked": replace(traced, passed=within)}
+        return self.known[plain, text]
+
+
+def annotated(rows: Iterable[Row], name: str) -> Iterator[Derived]:
+    """Yield the candidates of a pool that hold steps as derivations."""
+    for row in rows:
+        answers = [candidate.answer for candidate in row.candidates]
+        steps = [POOLS[name](candidate.text) for candidate in row.candidates]
+        derivations = {
+            place: derivation_of(of, answers[place] or "", row.question) for place, of in enumerate(steps) if of
+        }
+        for place, derivation in derivations.items():
+            if name == "gsm8k-openai4":
+                voters = [other for other in range(len(answers)) if other != place]
+                samples = [other for other in derivations if other != place]
+            else:
+                voters, samples = [*range(4)], [other for other in derivations if other >= 4 and other != place]
+            if place >= 4 or name == "gsm8k-openai4":
+                question = Question(row.question, "arithmetic", tuple(answers[voter] for voter in voters))
+                others = tuple(derivations[sample] for sample in samples)
+                yield Derived(question, row.gold, replace(derivation, others=others))
+
+
+def recorded(rows: Iterable[Row], replies: Path) -> Iterator[Derived]:
+    """Yield the derivations of a recording; abstentions are left out."""
+    by_id = {row.id: row for row in rows}
+    with gzip.open(replies, "rt", encoding="utf-8") as lines:
+        entries: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    for entry in entries:
+        reply = read_reply("deriver", entry.get("content") or {}, (), 0) if entry.get("role") == "deriver" else None
+        if isinstance(reply, Derivation):
+            row = by_id[entry["id"]]
+            yield Derived(row.to_question(), row.gold, reply)
+
+
+def measure(derived: Sequence[Derived]) -> Iterator[str]:
+    """Yield a line for each level."""
+    n_right = sum(numeric_equal(one.derivation.answer, one.gold) for one in derived)
+    yield f"{len(derived):,} derivations, {n_right:,} of them right"
+    for level in LEVELS:
+        counts = Counter[str]()
+        for one in derived:
+            case = AtLevel(one.question)
+            case.level = level
+            right = numeric_equal(one.derivation.answer, one.gold)
+            passed = case.checked(one.derivation).passed
+            counts.update(passed=passed, right=passed and right)
+            if passed:
+                before = numeric_equal(case.consensus, one.gold)
+                for rule in RULES:
+                    ships = drive(case.rule(rule)(case), {"deriver": one.derivation}.__getitem__).answer
+                    after = numeric_equal(ships, one.gold)
+                    counts[f"{rule} won"] += after > before
+                    counts[f"{rule} lost"] += after < before
+        kept = 100 * counts["right"] / max(n_right, 1)
+        share = f"{100 * counts['right'] / counts['passed']:5.1f} %" if counts["passed"] else "    -  "
+        flips = ", ".join(f"{rule} {counts[f'{rule} won']:,}-{counts[f'{rule} lost']:,}" for rule in RULES)
+        yield f"  {level:16} {counts['passed']:>5,} pass; {kept:5.1f} % of the right; right {share}; {flips}"
+
+
+def main(folder: Path) -> None:
+    """Print the table of each pool."""
+    for name in POOLS:
+        print(f"{name}: ", *measure([*annotated(open_pool(folder / f"{name}.jsonl.gz").rows(), name)]), sep="\n")
+    first = folder / "first-try" / "gsm8k-qwen15b-20.jsonl.gz"
+    rows, replies = open_pool(first).rows(), first.with_name("gsm8k-qwen15b-20.replies.jsonl.gz")
+    print("first-try/gsm8k-qwen15b-20: ", *measure([*recorded(rows, replies)]), sep="\n")
+
+
+if __name__ == "__main__":
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("ELDGR_POOLS", beside)))

@@ -1,0 +1,127 @@
+"""How large what is read from a file may become in memory, and the one way to raise that.
+
+A file from outside may be small and expand: compressed, by values that it names once and repeats, or by lists of
+nothing, which take fifty times as many bytes as they are written with. So each reader measures before it expands.
+"""
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from eldgr_dspy.errors import ArgumentError, PoolError
+
+VARIABLE: Final = "ELDGR_FILE_LIMITS"
+"""The environment variable with the factor by which every limit in bytes or values is multiplied."""
+
+RAISE: Final = f"If you trust the file, set {VARIABLE}=2 or more, which multiplies every limit on files."
+"""The sentence that ends a refusal."""
+
+MAX_LINE: Final = 16 * 2**20
+"""The longest line or row that is read, in bytes."""
+
+MAX_VALUES: Final = 500_000
+"""How many values a line or row may hold: texts, numbers, lists and so on, within one another."""
+
+MAX_DOCUMENT_VALUES: Final = 20 * MAX_VALUES
+"""How many values a file may hold that is in memory whole."""
+
+MAX_DEPTH: Final = 100
+"""How deep JSON may be nested; Python's recursion limit is ten times as far. The factor does not change it."""
+
+MAX_EXPANSION: Final = 100
+"""How many times its size on disk a file may have when expanded, beyond the first 64 MiB."""
+
+_FREE_EXPANSION = 64 * 2**20
+_TEXT = re.compile(rb'"[^"]*(?:"|\Z)')  # without escapes; one without an end matches too
+_SEPARATORS = (b",", b":", b"[", b"{")
+_NO_BRACKET = bytes(sorted({*range(256)} - {*b"[]{}"}))
+
+
+def scaled(limit: int) -> int:
+    """Return a limit in bytes or values, multiplied by the factor of the environment.
+
+    Raises:
+        ArgumentError: The factor is not a number above 0.
+    """
+    stated = os.environ.get(VARIABLE) or "1"
+    try:
+        factor = float(stated)
+    except ValueError:
+        factor = math.nan
+    if not 0 < factor < math.inf:
+        raise ArgumentError(f"{VARIABLE} must be a number above 0; got {stated!r:.80}. Set it to 2, or unset it.")
+    return max(1, int(limit * factor))
+
+
+def expansion_limit(size: int) -> int:
+    """Return how many bytes a file of this size may expand to."""
+    return scaled(_FREE_EXPANSION + MAX_EXPANSION * size)
+
+
+def parsed_json(data: bytes, where: str, most: int = MAX_VALUES, decode: Callable[[str], Any] = json.loads) -> Any:
+    """Return the value of one JSON text, which is measured before it is parsed.
+
+    Args:
+        data: The text, in UTF-8. where: its place, for a message. most: how many values it may hold.
+        decode: What parses it.
+
+    Raises:
+        PoolError: It holds more values, or is nested too deep.
+        UnicodeDecodeError: It is not UTF-8.
+        ValueError: It is not JSON.
+    """
+    require_few_in(data, where, most)
+    try:
+        value = decode(data.decode("utf-8"))
+    except RecursionError:
+        raise _too_deep(where) from None
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_deep(_bare(data).translate(None, _NO_BRACKET)):
+        raise _too_deep(where)
+    return value
+
+
+def require_few_in(data: bytes, where: str, most: int = MAX_VALUES) -> None:
+    """Refuse JSON text that holds too many values, as `require_few` does; they are counted only if there may be."""
+    if len(data) > scaled(most):
+        require_few((data.count(b'"') - data.count(b'\\"')) // 2, where, most)  # texts: no more than values
+        require_few(n_values(data), where, most)
+
+
+def require_few(n: int, where: str, most: int = MAX_VALUES) -> None:
+    """Refuse what holds too many values.
+
+    Args:
+        n: How many. where: the place, for the message. most: how many there may be, before the factor.
+
+    Raises:
+        PoolError: There are more.
+    """
+    if n > (limit := scaled(most)):
+        raise PoolError(f"{where}: holds more than {limit:,} values, which is the limit; give fewer. {RAISE}")
+
+
+def n_values(data: bytes) -> int:
+    """Return a number that is not below that of the values in JSON text, and at most twice as large."""
+    bare = _bare(data)
+    return 1 + sum(map(bare.count, _SEPARATORS))
+
+
+def _bare(data: bytes) -> bytes:
+    """Return JSON text without the texts in it."""
+    return _TEXT.sub(b"", data.replace(b"\\\\", b"").replace(b'\\"', b""))
+
+
+def _is_deep(brackets: bytes) -> bool:
+    """Return whether brackets are nested too deep: each pass removes the innermost ones."""
+    for _ in range(MAX_DEPTH):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if not brackets:
+            return False
+    return True
+
+
+def _too_deep(where: str) -> PoolError:
+    return PoolError(f"{where}: nested too deeply, more than {MAX_DEPTH} lists or objects in one another; flatten it.")

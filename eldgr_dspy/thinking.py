@@ -1,0 +1,97 @@
+"""Separate what a model thought aloud from what it answered, before anything reads the answer.
+
+A draft in the thinking may be another answer or another verdict. The tags are those of the families in use, in any
+case; a template may have put the opening one in the prompt, so that only the closing one is in the text. Thinking that
+never ends leaves no answer. A tag in backticks is mentioned, not used.
+"""
+
+import json
+import re
+from typing import NamedTuple
+
+_NAMES = "think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|inner_monologue|antthinking|seed:think"
+_CHANNEL = r"<\|channel\|>\s*+(?:{})\b[^<>]{{0,80}}+(?:<\|constrain\|>\s*+\w++\s*+)?<\|message\|>"
+_TAG = re.compile(
+    rf"""(?P<open> (?:<|&lt;)(?:{_NAMES})(?:\s[^<>]{{0,200}})?(?<!/)(?:>|&gt;) | \[think(?:ing)?\] | ◁think▷
+      | <\|begin_of_thought\|> | <\|START_THINKING\|> | <\|channel>thought\b | <unused94>(?:thought\b)?
+      | {_CHANNEL.format("analysis|commentary")} | (?-i:\Aanalysis(?=[A-Z])) | \AHere\ is\ my\ thought\ process: )
+    | (?:<|&lt;)/(?:{_NAMES})\s*+(?:>|&gt;) | \[/think(?:ing)?\] | ◁/think▷
+    | <\|end_of_thought\|> | <\|END_THINKING\|> | <channel\|> | <unused95>
+    | {_CHANNEL.format("final")} | (?-i:assistantfinal(?=\S)) | \bHere\ is\ my\ response:""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_MAY_THINK = re.compile(r"[<\[◁&](?:(?<=<)[/|A-Za-z]|(?<=\[)/?[Tt][Hh]|(?<=&)lt|(?<=◁))").search
+
+
+class Thinking(NamedTuple):
+    """Where a text thinks.
+
+    Attributes:
+        tags: The places of the tags.
+        parts: What stands outside of the thinking, in order; blank parts are left out.
+        unclosed: Whether the thinking never ends.
+    """
+
+    tags: list[tuple[int, int]]
+    parts: list[tuple[int, int]]
+    unclosed: bool
+
+
+def find_thinking(text: str, *, inside: bool = False) -> Thinking:
+    """Return where a text thinks.
+
+    A text that is one JSON object does not think, whatever tags its strings quote, nor does one at the end of a text,
+    behind a closing tag. A closing tag without an opening one ends thinking that began before the text.
+
+    Args:
+        text: Any text. inside: Whether it begins inside the thinking, because the prompt has opened it.
+    """
+    tags, parts, start, opened = list[tuple[int, int]](), list[tuple[int, int]](), 0, inside
+    may_think = _MAY_THINK(text) or text.startswith(("analysis", "Here is my thought"))
+    for tag in _TAG.finditer(text) if may_think and not _is_object(text) else ():
+        if text[tag.start() - 1 : tag.start()] == text[tag.end() : tag.end() + 1] == "`":
+            continue
+        if tag["open"] and not opened:
+            parts.append((start, tag.start()))
+        elif not tag["open"] and not opened:
+            parts.clear()
+        tags.append(tag.span())
+        opened, start = tag["open"] is not None, tag.end()
+        if not opened and _is_object(text[start:]):
+            break
+    if not opened:
+        parts.append((start, len(text)))
+    return Thinking(tags, [part for part in parts if text[slice(*part)].strip()], opened)
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """Return the thinking of a role's reply, without tags, and the answer after the last tag.
+
+    The answer is empty if the thinking never ends. A text without tags is left as it is, and so is one whose first tag
+    closes what it did not open: a candidate that quotes the tag could otherwise write a verdict, so adapters refuse it.
+    """
+    if is_unopened(text):
+        return "", text
+    tags, _, unclosed = find_thinking(text)
+    if not tags:
+        return "", text
+    end = len(text) if unclosed else tags[-1][1]
+    edges = [0, *(edge for tag in tags for edge in tag), end]
+    thought = "".join(text[start:stop] for start, stop in zip(edges[::2], edges[1::2], strict=True))
+    return thought.strip(), text[end:].strip()
+
+
+def is_unopened(text: str) -> bool:
+    """Return whether the first tag of a text closes thinking that it did not open."""
+    tags = () if _is_object(text) else _TAG.finditer(text)
+    first = next((tag for tag in tags if tag["open"] or "/" in tag[0]), None)
+    return first is not None and first["open"] is None
+
+
+def _is_object(text: str) -> bool:
+    if not (text.lstrip().startswith("{") and text.rstrip().endswith("}")):
+        return False
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False

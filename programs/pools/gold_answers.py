@@ -1,0 +1,227 @@
+"""Gold answers as datasets and harnesses write them: under several names, in lists, in objects, and printed as text.
+
+They are read, or refused with what was found: a file whose right answers are lost in silence scores everything wrong.
+"""
+
+import ast
+import json
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+from eldgr_dspy.errors import PoolError
+from eldgr_dspy.programs.pools.entries import NO_CHOICES, Choices, is_missing, plain_name, shown, text_at
+from eldgr_dspy.splitting import folded_question
+
+ALIASES: Final = ("answer_aliases", "gold_aliases", "possible_answers")
+"""Fields that add accepted answers to those of another field."""
+
+LISTS: Final = ("answers", "gold_answers", "golden_answers", "golds", "answers_spans", "short_answers", "references")
+"""Fields that hold a list of accepted answers."""
+
+NAMES: Final = (
+    *ALIASES, *LISTS, "answer", "answerkey", "answer_key", "best_answer", "correct_answer", "correct_answers",
+    "expected_answer", "gold_answer", "ground_truth", "ground_truths", "ideal", "reference", "reference_answer",
+    "reference_answers", "target", "targets",
+)  # fmt: skip
+"""The fields beside `gold`, without regard to case, that hold gold answers in datasets and in evaluations."""
+
+_PARTS = ("value", "text", "aliases", "spans", "number", "short_answers")
+"""The fields of an object that hold its answers: SQuAD's `text`, TriviaQA's `value` and `aliases`, DROP's `spans`."""
+
+_FINAL = "####"
+_OPENINGS = {"[": "]", "(": ")", "{": "}", "a": ")"}  # `a` of numpy's `array(`
+_TOKEN = re.compile(
+    r"""('(?>(?:[^'\\]|\\.)*)(?:'|\Z) | "(?>(?:[^"\\]|\\.)*)(?:"|\Z) | [^\s,:='"\[\](){}]++ | [\])}] )
+    (\s++ (?= -? [\w.'"\[(] ))?""",
+    re.VERBOSE | re.DOTALL,
+)
+_PRINTED = re.compile(
+    r"""[\[(] \s*+ ['"] .* ['"] \s*+ [\])] | array\( .*
+    | \{ \s*+ ['"] (?:text|spans|value|aliases|answer_start) ['"] \s*+ : .*""",
+    re.VERBOSE | re.DOTALL,
+)
+_MADE = ("array", "list", "tuple", "str_", "int64", "int32", "float64", "float32")  # what numpy prints before a value
+_NOTHING: dict[str, Any] = {"null": None, "nan": None, "true": True, "false": False}
+
+
+def gold_at(
+    row: Mapping[str, Any],
+    where: str,
+    choices: Choices = NO_CHOICES,
+    *,
+    field: str = "gold",
+    predicted: bool = False,
+) -> tuple[str, ...]:
+    """Return the gold answers of a row: of `gold` alone if it has that, else of all fields in `NAMES` together.
+
+    A whole number is the place of an option, from 0, where there are options; a label is that option's text.
+
+    Args:
+        row: The fields. where: File and line. choices: The options of the question.
+        field: A field that comes first, as `gold` does.
+        predicted: Whether the row has predictions too. Then `answer` may be a predicted one: it counts only beside the
+            aliases of an answer.
+
+    Raises:
+        PoolError: A field holds something else, or two fields hold different answers.
+    """
+    for name in ("gold", field):
+        if not is_missing(row.get(name)):
+            return _chosen(row[name], name, where, choices)
+    names = {name: plain for name in row if (plain := plain_name(name)) in NAMES and not is_missing(row[name])}
+    if predicted and not set(ALIASES) & {*names.values()}:
+        names = {name: plain for name, plain in names.items() if plain != "answer"}
+    found, aliases, refusals = dict[str, tuple[str, ...]](), list[str](), list[PoolError]()
+    for name, plain in names.items():
+        try:
+            answers = _chosen(row[name], name, where, choices)
+        except PoolError as error:
+            refusals.append(error)
+            continue
+        if plain in ALIASES:
+            aliases += answers
+        elif answers:
+            found[name] = answers
+    if refusals and not found and not aliases:
+        raise refusals[0]
+    _refuse_different(found, where)
+    return tuple(dict.fromkeys([*(answer for answers in found.values() for answer in answers), *aliases]))
+
+
+def final_answers(value: Any, field: str, where: str) -> tuple[str, ...]:
+    """Return accepted answers from a text, a whole number, a list or an object of them, or a text that prints these.
+
+    In a solution in GSM8K's form it is the part after `####`.
+
+    Raises:
+        PoolError: it is something else, or an object or a printed list whose answers cannot be told.
+    """
+    if is_missing(value):
+        return ()
+    if isinstance(value, str):
+        value = _unprinted(text_at(value, field, where), field, where)
+    try:
+        texts = [*_texts(value, field, where)]
+    except RecursionError:
+        raise PoolError(f"{where}: {field} is nested too deeply; write the accepted answers as a list.") from None
+    return tuple(answer for text in texts if (answer := text.rpartition(_FINAL)[2].strip()))
+
+
+def _chosen(value: Any, field: str, where: str, choices: Choices) -> tuple[str, ...]:
+    """Return accepted answers as `final_answers` does; those that name an option by its place or label, as its text."""
+    texts = choices.texts
+    if type(value) is int and 0 <= value < len(texts):
+        if str(value) in texts and str(value) != texts[value] and not choices.numbered:
+            raise PoolError(
+                f"{where}: {field} is {value}, which is the place of one option, from 0, and the text of another. "
+                "Write its text as gold."
+            )
+        return (texts[value],)
+    labels = dict(zip(choices.labels, texts, strict=False))
+    return tuple(labels.get(answer, answer) for answer in final_answers(value, field, where))
+
+
+def _refuse_different(found: Mapping[str, Sequence[str]], where: str) -> None:
+    """Refuse fields that have no answer in common: which of them holds the gold answers is not clear."""
+    (first, *others) = found.items() or [("", ())]
+    known = set(map(folded_question, first[1]))
+    for name, answers in others:
+        if known.isdisjoint(folded := set(map(folded_question, answers))):
+            raise PoolError(
+                f"{where}: {first[0]} and {name} may both hold the gold answers, and have none in common: "
+                f"{first[1][0]!r:.60} and {answers[0]!r:.60}. Name the right one gold."
+            )
+        known |= folded
+
+
+def _texts(value: Any, field: str, where: str) -> Iterator[str]:
+    """Yield the answers in a value, lists in lists too."""
+    is_whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    text = str(int(value)) if is_whole else value
+    if isinstance(value, Mapping):
+        found = [one for name in _PARTS if value.get(name) for one in _texts(value[name], f"{field}.{name}", where)]
+        if not any(map(str.strip, found)) and any(map(_is_filled, value.values())):
+            raise PoolError(
+                f"{where}: {field} must be text, or a list of texts; got {shown(value)}. Write the accepted answers as "
+                "a list under gold."
+            )
+        yield from dict.fromkeys(found)
+    elif isinstance(text, str):
+        yield text_at(text, field, where)
+    elif isinstance(value, Sequence):
+        for index, one in enumerate(value):
+            yield from _texts(one, f"{field}[{index}]", where)
+    else:
+        raise PoolError(f"{where}: {field} must be text, or a list of texts; got {shown(value)}.")
+
+
+def _is_filled(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_is_filled, value.values()))
+    return any(map(_is_filled, value)) if isinstance(value, list | tuple) else value not in (None, "")
+
+
+def _unprinted(text: str, field: str, where: str) -> Any:
+    """Return the list or object that a text prints, as Python, JSON or numpy does; any other text as it is.
+
+    Numbers in brackets are an answer such as an interval, unless numpy printed them or the field holds a list.
+    """
+    whole = text.strip()
+    if not (whole and whole.endswith(_OPENINGS.get(whole[0], "\0"))):
+        return text
+    try:
+        value, of_numpy = _printed(whole)
+        leaves = [*_leaves(value)]
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        if _PRINTED.fullmatch(whole):
+            raise PoolError(
+                f"{where}: {field} looks like a printed list, but cannot be read as one: {text!r:.80}. Write a list of "
+                "texts."
+            ) from None
+        return text
+    if isinstance(value, Mapping):
+        return value if any(isinstance(value.get(name), list) for name in _PARTS) else text
+    if not isinstance(value, list):
+        return text
+    if not leaves:
+        return text if field == "target" else []
+    listed = plain_name(field) in (*ALIASES, *LISTS) and whole[0] == "["
+    are_texts = all(isinstance(leaf, str) for leaf in leaves)
+    return leaves if are_texts or listed or (of_numpy and len(leaves) > 1) else text
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Yield what is in lists in lists, but for what is missing."""
+    if isinstance(value, list):
+        yield from chain.from_iterable(map(_leaves, value))
+    elif not is_missing(value):
+        yield value
+
+
+def _printed(text: str) -> tuple[Any, bool]:
+    """Return the value that a text prints, and whether numpy printed it: with white space between values."""
+    try:
+        return json.loads(text), False
+    except ValueError:
+        with_commas = _TOKEN.sub(lambda token: f"{token[1]}, " if token[2] else token[1], text)
+    with warnings.catch_warnings(action="ignore"):  # of escapes, which occur only in text that prints no value
+        parsed = ast.parse(with_commas, mode="eval").body
+    return _literal(parsed), with_commas != text
+
+
+def _literal(node: ast.expr) -> Any:
+    match node:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return [*map(_literal, parts)]
+        case ast.Dict(keys=keys, values=values) if all(keys):
+            return {ast.literal_eval(key): _literal(value) for key, value in zip(keys, values, strict=True) if key}
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[part, *_]) if name in _MADE:
+            return _literal(part)
+        case ast.Name(id=name) if name in _NOTHING:
+            return _NOTHING[name]
+        case ast.Constant(value=value) if value is Ellipsis:
+            raise ValueError("values were left out")
+    return ast.literal_eval(node)

@@ -1,0 +1,179 @@
+"""What a user's answer type, certificate or rule returns, if it is not what was agreed: a sentence that names it."""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, ClassVar
+
+import dspy
+import pytest
+
+from eldgr_dspy.answer_types.base import AnswerType, Grouping, Score, Way
+from eldgr_dspy.answer_types.related import Related
+from eldgr_dspy.answers import score
+from eldgr_dspy.certificates import Certificate
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.laws import LawBroken
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.testing import check_answer_type, check_laws
+from eldgr_dspy.text_keys import AnswerClass
+
+# hazard 112
+
+
+class Town(AnswerType):
+    """Towns, by their letters."""
+
+    name = "town"
+    way: ClassVar[Way] = "evidence"
+    scores = ("accuracy",)
+
+    def read(self, answer: str) -> AnswerClass | None:
+        return AnswerClass(answer.lower()) if answer.strip() else None
+
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        return answer in gold
+
+
+class Near(Related):
+    """Towns, alike if they begin alike."""
+
+    name = "near"
+    way: ClassVar[Way] = "evidence"
+    scores = ("accuracy",)
+    connects = True
+
+    def read(self, answer: str) -> AnswerClass | None:
+        return AnswerClass(answer)
+
+    def alike(self, one: str, other: str) -> bool:
+        return one[:2] == other[:2]
+
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        return answer in gold
+
+
+class Judge(dspy.Module):
+    """Prefers the first candidate."""
+
+    def forward(self, question: str, evidence: list[str], candidates: list[str]) -> dspy.Prediction:
+        return dspy.Prediction(preferred=0)
+
+
+def made(base: type[AnswerType] = Town, **methods: Any) -> AnswerType:
+    kind: AnswerType = type("Made", (base,), methods)()
+    return kind
+
+
+def ask(kind: AnswerType | str = "short", **options: Any) -> Any:
+    select = Selector(answer=kind, **{"rule": "certified", **options})
+    select.judge = Judge()
+    return select(question="Where?", candidates=["Doha", "Rome"], evidence=["Rome is a city."])
+
+
+def certifies(found: object) -> Callable[..., object]:
+    """An `evidence` whose `certify` returns this."""
+    return lambda kind, passages, policy: type("Found", (), {"certify": lambda self, answer, question="": found})()
+
+
+def groups(classes: object, class_of: object) -> Callable[..., Grouping]:
+    untyped: Any = Grouping
+    return lambda kind, answers: untyped(classes, class_of)
+
+
+def rule(case: Any) -> Generator[Any, Any, Any]:
+    yield 3
+
+
+DOHA, ROME = AnswerClass("doha"), AnswerClass("rome")
+BROKEN: dict[str, tuple[Callable[[], object], str]] = {
+    "a class that is text": (lambda: ask(made(read=lambda kind, answer: "x")), r"town\.read\(.*AnswerClass.*got 'x'"),
+    "a list as key": (lambda: ask(made(read=lambda kind, answer: AnswerClass([]))), r"town\.read\(.*its key text; got"),  # type: ignore[arg-type]
+    "a number as key": (lambda: ask(made(read=lambda kind, answer: AnswerClass(3))), r"town\.read\(.*key=3"),  # type: ignore[arg-type]
+    "no type of a question": (lambda: ask(made(of=lambda kind, asked: None)), r"town\.of\(question\) .* got None"),
+    "a question in a number": (
+        lambda: ask(made(shown_question=lambda kind, asked: 3), rule="judge"),
+        r"town\.shown_question\(question\) must return text; got 3",
+    ),
+    "no evidence": (lambda: ask(made(evidence=lambda *given: None)), r"town\.evidence\(.*certify\(.*got None"),
+    "a yes for a certificate": (lambda: ask(made(evidence=certifies("yes"))), r"town\.evidence\(.*got 'yes'"),
+    "True for a certificate": (lambda: ask(made(evidence=certifies(True))), r"town\.evidence\(.*Certificate.*got True"),
+    "a certificate of text": (
+        lambda: ask(made(evidence=certifies(Certificate("yes", "")))),  # type: ignore[arg-type]
+        r"town\.evidence\(.*certified='yes'",
+    ),
+    "no reason": (
+        lambda: ask(certificate=lambda answer, evidence: Certificate(True, None)),  # type: ignore[arg-type]
+        r"certificate\('Doha', \.\.\.\) returned Certificate.*with a reason",
+    ),
+    "no grouping": (lambda: ask(made(grouping=lambda *given: None)), r"town\.grouping\(answers\) .* got None"),
+    "no classes": (lambda: ask(made(grouping=groups(None, len))), r"town\.grouping\(answers\) must return a Grouping"),
+    "no class_of": (lambda: ask(made(grouping=groups((DOHA, ROME), None))), r"town\.grouping\(answers\) must return a"),
+    "too few classes": (lambda: ask(made(grouping=groups((DOHA,), len))), r"got 1 for 2 answers"),
+    "classes of text": (lambda: ask(made(grouping=groups(("a", "b"), len))), r"Each of the classes of town\.grouping"),
+    "class_of text": (
+        lambda: ask(made(grouping=groups((DOHA, ROME), str))),
+        r"class_of\('Doha'\) of town\.grouping\(answers\) must be an AnswerClass",
+    ),
+    "no components": (lambda: ask(made(Near, components=lambda *given: None)), r"near\.components\(.*got None"),
+    "lost components": (lambda: ask(made(Near, components=lambda *given: [])), r"near\.components\(.*got \[\]"),
+    "unknown components": (lambda: ask(made(Near, components=lambda *given: [["x"]])), r"near\.components\(.*'x'"),
+    "no score": (lambda: score("a", ["a"], made(score=lambda *given: None)), r"town\.score\('a', .*got None"),
+    "a score of text": (
+        lambda: score("a", ["a"], made(score=lambda *given: Score("yes", None))),  # type: ignore[arg-type]
+        r"town\.score\('a', .*got Score\(em='yes'",
+    ),
+    "no examples": (lambda: check_answer_type(made(examples=lambda kind: None)), r"town\.examples\(\) .*got None"),
+    "a rule that asks a number": (lambda: ask(rule=rule), r"asks 3; it may ask one of judge"),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_what_is_returned_is_named_with_what_was_expected(broken: str) -> None:
+    call, said = BROKEN[broken]
+    with pytest.raises(ArgumentError, match=said):
+        call()
+
+
+def test_joining_a_class_is_true_or_false() -> None:
+    kind = made(Near, joins=lambda *given: None)
+    grouping = kind.grouping(["Doha"])
+    with pytest.raises(ArgumentError, match=r"near\.joins\('Rome', \.\.\.\) must be True or False; got None"):
+        grouping.class_of("Rome")
+
+
+class Moody(Town):
+    """Reads an answer to a question otherwise the first time than later."""
+
+    def __init__(self) -> None:
+        self._read = set[str]()
+
+    def of(self, question: object) -> "Moody":
+        return Moody()
+
+    def read(self, answer: str) -> AnswerClass | None:
+        again = answer in self._read
+        self._read.add(answer)
+        return AnswerClass(f"{answer} again" if again else answer) if answer.strip() else None
+
+
+class Counting(Town):
+    """Reads each answer otherwise."""
+
+    n = 0
+
+    def read(self, answer: str) -> AnswerClass | None:
+        type(self).n += 1
+        return AnswerClass(f"{answer}{self.n}") if answer.strip() else None
+
+
+def test_a_class_that_changes_from_call_to_call_is_noticed() -> None:
+    with pytest.raises(LawBroken, match="Law 22, a_type_repeats_itself"):
+        check_answer_type(Moody(), max_examples=1)
+
+
+def test_a_class_that_changes_is_not_blamed_on_the_rule() -> None:
+    with pytest.raises(ArgumentError, match="The answer type 'town' must put the same answers into the same classes"):
+        check_laws(task=Counting(), max_examples=1)
+
+
+def test_evidence_needs_nothing_but_certify() -> None:
+    assert ask(made(evidence=certifies(Certificate(True, "known")))).certified

@@ -1,0 +1,256 @@
+"""Small files that become large in memory (hazard 95) or are nested without end (63): each is refused with a sentence.
+
+Each attack is the smallest that does its harm. What it would take is counted in `ELDGR_FILE_LIMITS`, where a lower
+limit shows the same with less.
+"""
+
+import gzip
+import json
+import struct
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError
+from eldgr_dspy.figures.finished_run import read_run
+from eldgr_dspy.file_limits import RAISE, VARIABLE
+from eldgr_dspy.journal import Journal
+from eldgr_dspy.parquet import _IDLE
+from eldgr_dspy.pools import Row, open_pool, write_pool
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.pools.predictions import read_predictions
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.run.locks import read_lock
+from eldgr_dspy.programs.run.recordings import Recordings
+from tests.hazards.bad_pools import record, write_lines
+
+LONG = "x" * 500_000
+REPLY = {"kind": "consultation", "pool": "p", "id": "q", "role": "judge", "outcome": "ok", "attempt": 1, "calls": 1}
+WIDE = '{"x": [' + "[]," * 500_000 + "[]]}"
+DEEP = '{"x": ' + "[" * 101 + "]" * 101 + "}"
+
+
+def refused(read: Callable[[], Any], kind: type[EldgrError] = PoolError) -> str:
+    with pytest.raises(kind) as raised:
+        read()
+    return str(raised.value)
+
+
+def drained(path: Path) -> int:
+    return sum(1 for _ in read_predictions(path))
+
+
+# -- Parquet --
+
+
+def same(arrow: Any, text: str, times: int) -> Any:
+    """A column of one text, stored once."""
+    return arrow.DictionaryArray.from_arrays(arrow.array([0] * times, arrow.int32()), arrow.array([text]))
+
+
+def in_one_list(arrow: Any, values: Any) -> Any:
+    return arrow.ListArray.from_arrays(arrow.array([0, len(values)], arrow.int32()), values)
+
+
+def texts_of_a_list(arrow: Any) -> dict[str, Any]:
+    return {"gold": in_one_list(arrow, same(arrow, LONG, 450))}
+
+
+def texts_of_objects_in_a_list(arrow: Any) -> dict[str, Any]:
+    parts = [same(arrow, LONG, 450), same(arrow, "Nice", 450)]
+    return {"candidates": in_one_list(arrow, arrow.StructArray.from_arrays(parts, ["text", "answer"]))}
+
+
+def texts_that_begin_as_the_one_before(arrow: Any) -> dict[str, Any]:
+    return {"gold": in_one_list(arrow, arrow.array([LONG] * 450))}
+
+
+def a_text_too_long_for_a_row(arrow: Any) -> dict[str, Any]:
+    return {"gold": in_one_list(arrow, same(arrow, LONG, 20))}
+
+
+def nulls_that_take_no_bytes(arrow: Any) -> dict[str, Any]:
+    return {"gold": in_one_list(arrow, arrow.nulls(300_000))}
+
+
+def objects_that_take_a_bit(arrow: Any) -> dict[str, Any]:
+    flags = arrow.array([False] * 150_000)
+    return {"candidates": in_one_list(arrow, arrow.StructArray.from_arrays([flags], ["text"]))}
+
+
+BOMBS: list[tuple[Callable[[Any], dict[str, Any]], str]] = [
+    (
+        texts_of_a_list,
+        ", after row 0: takes more than 536,870,912 bytes of memory to read, the limit; write shorter",
+    ),
+    (texts_of_objects_in_a_list, ", after row 0: takes more than 536,870,912 bytes of memory to read"),
+    (texts_that_begin_as_the_one_before, ", after row 0: takes more than 536,870,912 bytes of memory to read"),
+    (a_text_too_long_for_a_row, ", row 1: takes more than 8,388,608 bytes, the limit of a row; shorten it."),
+    (nulls_that_take_no_bytes, ", row 1: holds more than 250,000 values, which is the limit; give fewer."),
+    (objects_that_take_a_bit, ", row 1: holds more than 250,000 values"),
+]
+
+
+@pytest.mark.parametrize(("bomb", "said"), BOMBS, ids=[bomb.__name__ for bomb, _ in BOMBS])
+def test_a_parquet_file_that_expands_is_stopped_in_a_process_of_its_own(  # hazard 95
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bomb: Callable[[Any], dict[str, Any]], said: str
+) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setenv(VARIABLE, "0.5")
+    row = {"id": ["q"], "question": ["Q?"], "task": ["retrieval"], **bomb(arrow)}
+    prefixes = bomb is texts_that_begin_as_the_one_before
+    how = {"use_dictionary": False, "column_encoding": {"gold.list.element": "DELTA_BYTE_ARRAY"}} if prefixes else {}
+    path = tmp_path / "p.parquet"
+    parquet.write_table(arrow.table(row), path, compression="zstd", store_schema=False, **how)
+    assert path.stat().st_size < 12_000
+    message = refused(lambda: open_pool(path))
+    assert message.startswith(f"{path}{said}") and message.endswith(RAISE)
+    assert open_pool(write_pool(tmp_path / "good.parquet", [Row.model_validate(record(0))]).path).n == 1
+
+
+def test_rows_that_cost_nothing_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # hazard 95
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setenv(VARIABLE, "0.01")
+    path = tmp_path / "p.parquet"
+    table = arrow.table({name: same(arrow, "x" * 500, 2_000) for name in ("id", "prediction")})
+    parquet.write_table(table, path, store_schema=False)
+    assert path.stat().st_size < 5_000
+    message = refused(lambda: drained(path))
+    assert "expands to more than " in message and message.endswith(RAISE)
+
+
+def test_a_reader_that_was_ended_is_replaced(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = write_pool(tmp_path / "p.parquet", [Row.model_validate(record(0))]).path
+    assert open_pool(path).n == 1
+    _IDLE[-1].kill()
+    _IDLE[-1].wait()
+    assert open_pool(path).n == 1
+
+
+# -- JSON, plain and compressed --
+
+
+@pytest.mark.parametrize(
+    ("meta", "said"),
+    [
+        (WIDE, ", line 1: holds more than 500,000 values, which is the limit; give fewer. " + RAISE),
+        (DEEP, ", line 1: nested too deeply, more than 100 lists or objects in one another; flatten it."),
+    ],
+    ids=["wide", "deep"],
+)
+def test_a_line_is_measured_before_it_is_parsed(tmp_path: Path, meta: str, said: str) -> None:  # hazards 63, 95
+    path = tmp_path / "p.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps(record(0, meta=None)).replace("null", meta).encode()))
+    assert path.stat().st_size < 10_000
+    assert refused(lambda: open_pool(path)) == f"{path}{said}"
+    path.write_bytes(gzip.compress(json.dumps({**REPLY, "content": None}).replace("null", meta).encode()))
+    assert refused(lambda: Recordings(path), JournalError) == f"{path}{said}"
+
+
+def test_commas_within_a_text_are_no_values(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "p.jsonl", [record(0, meta={"x": ['[{"\\",:' * 100_000] * 4})])
+    assert open_pool(path).n == 1
+
+
+def test_heads_of_a_recording_are_counted_together(  # hazard 95
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is small, and all of them stay in memory."""
+    monkeypatch.setenv(VARIABLE, "0.01")
+    path = tmp_path / "j.jsonl"
+    head = {"kind": "settings", "name": "s", "details": {"x": [[]] * 1_500}}
+    path.write_text("".join(json.dumps(one) + "\n" for one in [REPLY | {"content": {}}] + [head] * 35))
+    message = refused(lambda: Recordings(path), JournalError)
+    assert message.endswith(f"holds more than 100,000 values, which is the limit; give fewer. {RAISE}")
+    assert refused(lambda: Journal(path), JournalError) == message
+
+
+def test_files_that_are_in_memory_whole_hold_fewer_values_than_a_limit(  # hazard 95
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "0.001")
+    log, table, samples = tmp_path / "log.json", tmp_path / "t.csv", tmp_path / "log.eval"
+    log.write_text('{"samples": [' + "[]," * 10_000 + "[]]}")
+    table.write_text("id,prediction\n" + "1,\n" * 10_000)
+    with zipfile.ZipFile(samples, "w") as out:
+        out.writestr("header.json", "{}")
+        for number in range(5):
+            out.writestr(f"samples/{number}.json", json.dumps({"id": number, "output": [[]] * 3_000}))
+    for path in (log, table, samples):
+        message = refused(lambda path=path: drained(path))  # type: ignore[misc]
+        assert message.startswith(str(path)) and "holds more than 10,000 values" in message and RAISE in message
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [('{"x": [' + "[]," * 5_000 + "[]]}", "holds more than 5,000 values"), (DEEP, "nested too deeply")],
+    ids=["wide", "deep"],
+)
+def test_a_lock_and_the_files_of_a_run_are_measured_too(  # hazards 63, 95
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    evaluate(heuristic_selector(), Plan([write_lines(tmp_path / "p.jsonl", [record(0)])], tmp_path / "run"))
+    run = read_run(tmp_path / "run")
+    summary = run.summary()
+    monkeypatch.setenv(VARIABLE, "0.01")
+    (tmp_path / "a.lock").write_text(text)
+    assert said in refused(lambda: read_lock(tmp_path / "a.lock"), ArgumentError)
+    (tmp_path / "run" / "decisions.jsonl").write_text(text)
+    refused(lambda: list(run.decisions(summary)), ArgumentError)
+    (tmp_path / "run" / "summary.json").write_text(text)
+    refused(run.summary, ArgumentError)
+
+
+# -- archives of inspect --
+
+
+def archive(path: Path, method: int, spaces: int = 2**20) -> Path:
+    """A log whose sample states that it is a hundred bytes long."""
+    with zipfile.ZipFile(path, "w", method) as out:
+        out.writestr("header.json", "{}", zipfile.ZIP_STORED)
+        out.writestr("samples/1.json", b" " * spaces)
+    content = bytearray(path.read_bytes())
+    struct.pack_into("<I", content, content.rindex(b"PK\x01\x02") + 24, 100)
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_is_packed_as_inspect_packs(tmp_path: Path, method: int) -> None:  # hazard 95
+    path = archive(tmp_path / "log.eval", method)
+    assert refused(lambda: drained(path)) == (
+        f"{path}, samples/1.json: must be stored, deflated or packed by zstd, as inspect does; got method {method}. "
+        "Write the log as JSON: inspect log dump log.eval > log.json"
+    )
+
+
+def test_a_sample_is_unpacked_no_further_than_it_states(tmp_path: Path) -> None:  # hazard 95
+    path = archive(tmp_path / "log.eval", zipfile.ZIP_DEFLATED, 2**25)
+    tracemalloc.start()
+    try:
+        assert "the log is cut off or damaged (Bad CRC-32" in refused(lambda: drained(path))
+        assert tracemalloc.get_traced_memory()[1] < 2**22
+    finally:
+        tracemalloc.stop()
+
+
+# -- the limit --
+
+
+def test_one_variable_raises_every_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "p.jsonl"
+    write_lines(path, [record(0, meta={"x": [0] * 6_000})])
+    monkeypatch.setenv(VARIABLE, "0.01")
+    assert "holds more than 5,000 values" in refused(lambda: open_pool(path))
+    monkeypatch.setenv(VARIABLE, "0.02")
+    assert open_pool(path).n == 1
+    for stated in ("0", "-1", "nan", "inf", "two"):
+        monkeypatch.setenv(VARIABLE, stated)
+        assert refused(lambda: open_pool(path), ArgumentError) == (
+            f"{VARIABLE} must be a number above 0; got {stated!r}. Set it to 2, or unset it."
+        )

@@ -1,0 +1,216 @@
+"""Answers that take long to compare: each question has a limit, no event loop waits, and a replay decides the same."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.answer_types.math import Math
+from eldgr_dspy.answer_types.mathematics import comparing
+from eldgr_dspy.answer_types.mathematics.comparing import Compared, Comparisons, Pair, compare
+from eldgr_dspy.answers import score
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Derivation, Step
+from eldgr_dspy.decision import Choice
+from eldgr_dspy.errors import ArgumentError, JournalError
+from eldgr_dspy.figures.finished_run import read_run
+from eldgr_dspy.journal import read_journal
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.run.redecisions import decide_again
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.questions import Question
+from tests.capitals import write_pool
+
+pytest.importorskip("math_verify", reason="math_verify is not installed; the extra `test` has it")
+
+# hazard 111
+
+SLOW = [rf"\sin(x)^{{{n}}}+\cos(y)^{{{n}}}\tan(x+y)" for n in (90, 91)]
+"""Each pair takes minutes, and none is stopped by what its text looks like."""
+OVER = 0.0
+"""A time that has passed, by `monotonic`."""
+
+
+def math_row(answers: Sequence[str], gold: Sequence[str]) -> dict[str, Any]:
+    candidates = [{"text": answer, "answer": answer} for answer in answers]
+    return {"id": "q", "question": "Which part?", "task": "math", "candidates": candidates, "gold": [*gold]}
+
+
+def lines(out: Path) -> list[Mapping[str, Any]]:
+    return [*map(json.loads, (out / "decisions.jsonl").read_text(encoding="utf-8").splitlines())]
+
+
+def records(out: Path) -> list[Mapping[str, Any]]:
+    return [head["details"] for head in read_run(out).heads if head["kind"] == "comparisons"]
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """The threads in which expressions are compared; none of them is equal to another."""
+    seen = set[int]()
+
+    def compared(*pair: object, seconds: float, ends: float | None = None) -> Compared:
+        seen.add(threading.get_ident())
+        return Compared(False, 0.0)
+
+    monkeypatch.setattr(comparing, "compare", compared)
+    return seen
+
+
+# -- what is bounded ---------------------------------------------------------------------------------------------------
+
+
+def test_the_timeout_of_a_selector_ends_the_comparisons_and_a_note_says_so() -> None:
+    pred = Selector(answer="math", rule="majority", timeout=0.2)(question="Which?", candidates=[SLOW[0], *SLOW])
+    assert pred.votes == {SLOW[0]: 2, SLOW[1]: 1}
+    assert len(pred.notes) == 2 and all("or its timeout" in note for note in pred.notes)
+
+
+def test_scores_have_the_limit_of_their_question() -> None:
+    answers = [f"{n}/7" for n in range(1, 401)]
+    case = Case(Question("Which?", "math", tuple(answers), comparisons=Comparisons(ends=OVER)))
+    golds = [f"{n}/11" for n in range(1, 6)]
+    assert not any(score(answer, golds, case.type).em for answer in answers)
+    late = case.type.comparisons.late if case.type.comparisons else []
+    assert [sum(pair.both is both for pair in late) for both in (True, False)] == [32 * 31 // 2, 400 * 5]
+
+
+def test_what_ran_out_of_time_once_is_compared_by_the_next_question() -> None:
+    assert Comparisons(ends=OVER).equal("6/22", "3/11", both=True) is None
+    assert compare("6/22", "3/11", True, seconds=1e-6).equal is None  # the system ends the process
+    assert Comparisons().equal("6/22", "3/11", both=True) is True
+    assert compare("6/22", "3/11", True, seconds=1e-6).equal is None  # remembered, and still too slow for this limit
+
+
+def test_a_derivation_that_could_not_be_compared_is_noted() -> None:
+    case = Case(Question("What is 3 + 4?", "math", ("7.0 + 0",), comparisons=Comparisons(ends=OVER)))
+    derivation = Derivation((Step("3 + 4", "7"),), "7", "7 - 4 = 3")
+    decision = case.record(Choice("repair", "7"), {"deriver": derivation})
+    assert [note for note in decision.notes if note.startswith("'7': not compared")]
+
+
+def test_a_system_without_file_descriptors_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource: Any = pytest.importorskip("resource", reason="this system does not limit file descriptors")
+    comparing._WORKER.stop()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        with pytest.raises(ArgumentError, match=r"cannot be started \(.*Too many open files\)\. Close files"):
+            score("6/26", ["3/13"], "math")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert score("6/26", ["3/13"], "math").em
+
+
+# -- what an event loop waits for --------------------------------------------------------------------------------------
+
+
+def test_other_tasks_go_on_while_a_selector_compares() -> None:
+    done = list[str]()
+
+    async def select() -> None:
+        await Selector(answer="math", rule="majority", timeout=0.3).acall(question="Which?", candidates=SLOW)
+        done.append("selected")
+
+    async def tick() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        done.append("ticked")
+
+    async def both() -> None:
+        await asyncio.gather(select(), tick())
+
+    asyncio.run(both())
+    assert done == ["ticked", "selected"]
+
+
+def test_nothing_is_compared_in_the_thread_of_an_event_loop(tmp_path: Path, threads: set[int]) -> None:
+    pool = write_pool(tmp_path / "p.jsonl", [math_row(["1/2", "0.5"], ["2/4"])])
+    for awaited in (
+        lambda: heuristic_selector(answer="math").acall(question="What is 1 + 2?", candidates=["1/2", "0.5"]),
+        lambda: aevaluate(heuristic_selector(), Plan([pool], tmp_path / "run", ("majority", "eldgr"))),
+    ):
+        threads.clear()
+        asyncio.run(awaited())
+        assert threads and threading.get_ident() not in threads
+
+
+# -- what is recorded --------------------------------------------------------------------------------------------------
+
+
+def test_a_comparison_that_ran_out_of_time_is_recorded_and_never_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = write_pool(tmp_path / "p.jsonl", [math_row(["3/17", "6/34", "5"], ["9/51"])])
+    out, again = tmp_path / "run", tmp_path / "again"
+    plan = Plan([pool], out, ("majority", "eldgr"))
+    with monkeypatch.context() as slow:
+        slow.setattr(comparing, "compare", lambda *pair, seconds, ends: Compared(None, seconds))
+        first = evaluate(heuristic_selector(), plan)
+    assert Math().alike("3/17", "6/34")
+
+    assert first["pools"]["p"]["rules"]["majority"]["em"] == 0.0
+    assert "could not be compared in time on 1 of 1 question" in " ".join(first["pools"]["p"]["remarks"])
+    whole = records(out)[-1]
+    pairs = {(whole["texts"][one], whole["texts"][other]) for one, other in whole["classes"]}
+    assert ("3/17", "6/34") in pairs and whole["scores"]
+
+    resumed = evaluate(heuristic_selector(), plan)
+    replayed = evaluate(heuristic_selector(), replace(plan, out=again, replay=out / "journal.jsonl"))
+    decided = decide_again(read_run(out), plan.rules).figures
+    for summary in (resumed, replayed):
+        assert summary["pools"]["p"]["rules"]["majority"]["em"] == 0.0
+        assert summary["pools"]["p"]["remarks"] == first["pools"]["p"]["remarks"]
+    assert decided["p"]["ties"] == first["pools"]["p"]["ties"] == 1
+    assert lines(again) == lines(out)
+    assert records(again)[-1] == whole and len(records(out)) == 2
+    assert main(["show", str(out), "q"]) == 0
+    assert "not compared as mathematics" in capsys.readouterr().out
+
+
+def test_a_close_comparison_is_recorded_and_a_replay_gives_it_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = list[float]()
+
+    def slow(*pair: object, seconds: float, ends: float | None = None) -> Compared:
+        given.append(seconds)
+        return Compared(True, 2.0)
+
+    monkeypatch.setattr(comparing, "compare", slow)
+    first = Comparisons()
+    assert first.equal("1", "2", both=True) and first.is_close and first.late == []
+    assert Comparisons([first.record("q")]).equal("1", "2", both=True)
+    assert given == [comparing.SECONDS, 10 * comparing.SECONDS]
+
+
+def test_a_record_holds_each_text_once() -> None:
+    comparisons = Comparisons(ends=OVER)
+    for pair in (Pair("1/2", "a", True), Pair("1/2", "b", False), Pair("b", "1/2", False)):
+        assert comparisons.equal(*pair[:2], both=pair.both) is None
+    record = comparisons.record("q")
+    assert record == {"id": "q", "texts": ["1/2", "a", "b"], "classes": [[0, 1]], "scores": [[0, 2], [2, 0]]}
+    assert Comparisons([record]).late == comparisons.late
+
+
+RECORD: Mapping[str, Any] = {"id": "q", "texts": ["1", "2"], "classes": [[0, 1]], "scores": []}
+
+
+WRONG: Sequence[Mapping[str, Any]] = (
+    *({"id": 3}, {"texts": "12"}, {"texts": ["1", 2]}, {"classes": [[0, 2]]}, {"classes": [[0, -1]]}),
+    *({"scores": [[0]]}, {"scores": [[0, True]]}, {"scores": None}, {"classes": [7]}),
+)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_a_line_that_names_no_pairs_is_refused_by_its_place(tmp_path: Path, wrong: Mapping[str, Any]) -> None:
+    journal = tmp_path / "journal.jsonl"
+    line = {"kind": "comparisons", "name": "p", "details": {**RECORD, **wrong}}
+    journal.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    with pytest.raises(JournalError, match="line 1: comparisons without their pairs"):
+        list(read_journal(journal))

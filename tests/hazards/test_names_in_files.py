@@ -1,0 +1,273 @@
+"""A file is data: no name that a run, a lock, shards, a recording or a recipe states is imported or called."""
+
+import importlib
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy import Selector
+from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
+from eldgr_dspy.journal_lines import sealed
+from eldgr_dspy.named_objects import object_named
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.engines.ollama import ollama
+from eldgr_dspy.programs.engines.wire import DEFAULTS
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.run.locks import freeze
+from tests.capitals import row, write_pool
+from tests.run.frozen import rewrite
+
+CANARY = """
+from pathlib import Path
+
+Path("imported").touch()
+
+
+def sing(*given, **named):
+    Path("called").touch()
+    return True
+
+
+def rule(case):
+    Path("called").touch()
+    yield "judge"
+
+
+class Module:
+    def __init__(self, *given, **named):
+        Path("called").touch()
+"""
+STATED: Any = [
+    {"refusals": {"name": "builtins:eval", "source": None}},
+    {"refusals": {"name": "canary:sing", "source": None}},
+    {"refusals": "canary:sing"},
+    {"certificate": {"name": "canary:sing", "source": None}},
+    {"certificate": {"name": "canary:sing"}},
+    {"certificate": "canary:sing"},
+    {"answer": {"name": "canary:Module", "source": None}},
+    {"answer": {"name": "short", "loaded_as": "canary:Module", "source": None}},
+    {"answer": "canary:Module"},
+]
+"""What settings may state that would run code."""
+READING: Any = [
+    ["show", "run", "q0"],
+    ["report", "run", "--format", "html"],
+    ["report", "run"],
+    ["decide", "run", "--rules", "judge"],
+    ["compare", "run", "run"],
+    ["export", "run", "--out", "table.csv"],
+    ["reproduce", "hotpotqa=run"],
+]
+SPEAKS = "__import__('pathlib').Path('called').touch()"
+"""A candidate that runs if it is evaluated."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pool with a candidate that is code, a run on it, and a lock."""
+    folder = tmp_path_factory.mktemp("made")
+    pool = write_pool(folder / "capitals.jsonl", [row(0, answers=(SPEAKS, "Nice", "Nice", "Paris")), row(1)])
+    rules = ["--rules", "majority,judge,eldgr"]
+    assert main(["evaluate", str(pool), *rules, "--out", str(folder / "run"), "--quiet"]) == 0
+    freeze(heuristic_selector(), ("majority", "eldgr"), folder / "rule.lock.json")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def desk(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A folder with the run, the lock, and a module that says when it is imported or called; nothing of it is."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "canary.py").write_text(CANARY)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "canary", raising=False)
+    importlib.invalidate_caches()
+    object_named.cache_clear()
+    yield
+    assert [name for name in ("imported", "called") if Path(name).exists()] == []
+    assert "canary" not in sys.modules
+
+
+def settings(change: dict[str, Any]) -> None:
+    """Make the run one whose settings state this too."""
+    journal = Path("run/journal.jsonl")
+    head, *rest = journal.read_text().splitlines(keepends=True)
+    record = json.loads(head)
+    assert record["kind"] == "settings"
+    record["details"] |= change
+    record.pop("crc", None)
+    journal.write_text("".join([sealed(record).decode(), *rest]))
+
+
+def frozen(change: Callable[[dict[str, Any]], object]) -> None:
+    """Make the lock a stranger's: whole, with the right hash, and with this in it."""
+    rewrite(Path("rule.lock.json"), change)
+
+
+# hazard 113
+@pytest.mark.parametrize("stated", STATED, ids=str)
+@pytest.mark.parametrize("command", READING, ids=lambda words: " ".join(words[:1] + words[3:]))
+def test_a_command_that_reads_a_run_runs_no_code_that_it_states(command: Sequence[str], stated: Any) -> None:
+    """A run that names code is shown from what it recorded; only deciding again needs the code, and is refused."""
+    settings(stated)
+    (value,) = stated.values()
+    assert main([*command]) in ((0,) if isinstance(value, dict) and command[0] != "decide" else (0, 1))
+
+
+# hazard 113
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--refusals", "'eval' is a builtin"),
+        ("--certificate", "'eval' is a builtin"),
+        ("--answer", "'eval' is a builtin"),
+    ],
+)
+def test_a_builtin_is_nobodys_own(option: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    settings({option.removeprefix("--"): {"name": "builtins:eval", "source": None}})
+    assert main(["decide", "run", "--rules", "judge", option, "builtins:eval"]) == 1
+    refused = capsys.readouterr().err
+    assert said in refused or "without a hash of its source" in refused
+    assert main(["evaluate", "capitals.jsonl", "--out", "other", option, "builtins:eval"]) in (1, 2)
+    assert said in capsys.readouterr().err.replace("\n", " ")
+
+
+# hazard 113
+def test_shards_are_merged_without_the_code_that_they_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pool", "shard", "capitals.jsonl", "--out", "shards"]) == 0
+    assert main(["evaluate", "shards", "--rules", "majority", "--quiet"]) == 0
+    claim = Path("shards/run.json")
+    before = claim.read_text()
+    claim.write_text(before.replace('"majority"', '"canary:rule"'))
+    was, now = (sha256(text.encode()).hexdigest() for text in (before, claim.read_text()))
+    for marker in Path("shards/done").iterdir():
+        assert was in marker.read_text()
+        marker.write_text(marker.read_text().replace(was, now))
+    assert main(["merge", "shards", "--out", "merged"]) == 1
+    assert "run.json names 'canary:rule', and a file imports nothing" in capsys.readouterr().err
+
+
+# hazard 113
+def test_a_saved_program_without_a_hash_is_refused() -> None:
+    Selector().save("select.json")
+    saved = json.loads(Path("select.json").read_text())
+    saved["choices"]["refusals"] = {"name": "builtins:eval", "source": None}
+    Path("select.json").write_text(json.dumps(saved))
+    with pytest.raises(ArgumentError, match="'builtins:eval' is stated without a hash of its source"):
+        Selector(refusals=eval).load("select.json")
+
+
+# hazard 113
+@pytest.mark.parametrize("stated", STATED, ids=str)
+def test_a_lock_runs_no_code_that_its_settings_state(stated: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    frozen(lambda lock: lock["settings"].update(stated))
+    assert main(["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--out", "other"]) == 1
+    with pytest.raises(EldgrError):
+        Selector.from_frozen("rule.lock.json")
+
+
+# hazard 113
+@pytest.mark.parametrize("name", ["canary:rule", "builtins:eval", "canary:sing"])
+def test_a_lock_runs_no_rule_that_it_names(name: str) -> None:
+    frozen(lambda lock: lock.update(rules={name: {"decisions": "0" * 16}}))
+    assert main(["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--out", "other"]) == 1
+    with pytest.raises(EldgrError):
+        Selector.from_frozen("rule.lock.json")
+
+
+def judge(**changed: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda lock: lock["roles"]["judge"].update(changed)
+
+
+# hazard 114
+@pytest.mark.parametrize(
+    "change",
+    [
+        judge(module="os.abort"),
+        judge(module="canary.sing"),
+        judge(module="canary.Module"),
+        judge(module="eldgr_dspy.programs.commands.main"),
+        judge(attributes={"self": {"formula": "canary:sing"}}),
+        judge(attributes={"self": {"source": {"name": "canary:sing", "source": None}}}),
+        judge(attributes={"self": {"formula": "autodspy:rule.lock.json"}}),
+    ],
+)
+def test_a_lock_calls_nothing_that_its_roles_name(change: Callable[[dict[str, Any]], object]) -> None:
+    frozen(change)
+    with pytest.raises(EldgrError):
+        Selector.from_frozen("rule.lock.json")
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+def modelled(**settings: Any) -> None:
+    """Make the lock one whose roles have this LM."""
+    select = Selector()
+    select.set_lm(dspy.LM("openai/m", **settings))
+    Path("rule.lock.json").unlink()
+    freeze(select, ("judge",), Path("rule.lock.json"))
+
+
+def called(**options: Any) -> Callable[[dict[str, Any]], object]:
+    """Give the judge's call these options."""
+    return lambda lock: lock["roles"]["judge"]["prompts"]["predict"]["config"].update(options)
+
+
+def lm(**settings: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda lock: lock["roles"]["judge"]["lm"]["settings"].update(settings)
+
+
+# hazard 114
+@pytest.mark.parametrize(
+    "place", ["api_base", "base_url", "headers", "extra_headers", "api_version", "custom_llm_provider"]
+)
+@pytest.mark.parametrize("where", [lm, called], ids=["lm", "call"])
+def test_a_lock_sends_no_key_anywhere(where: Callable[..., Any], place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    modelled()
+    frozen(where(**{place: "http://127.0.0.1:9/v1"}))
+    with pytest.raises(EldgrError) as refused:
+        Selector.from_frozen("rule.lock.json")
+    assert "127.0.0.1" not in str(refused.value) and "lm=" in str(refused.value)
+
+
+# hazard 114
+def test_a_name_of_a_model_that_is_an_address_is_refused() -> None:
+    modelled()
+    frozen(lambda lock: [role["lm"].update(model="openai/http://127.0.0.1:9") for role in lock["roles"].values()])
+    with pytest.raises(ArgumentError, match="does not say where to send a key"):
+        Selector.from_frozen("rule.lock.json")
+
+
+# hazard 114
+def test_the_address_is_the_callers_and_is_not_compared() -> None:
+    modelled(api_base="http://127.0.0.1:9/v1", max_tokens=9)
+    with pytest.raises(ArgumentError, match="was frozen at an address of its own; give it"):
+        Selector.from_frozen("rule.lock.json")
+    for address in ("http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"):
+        made: Any = Selector.from_frozen("rule.lock.json", api_base=address).judge.get_lm()
+        assert (made.model, made.kwargs["api_base"], made.kwargs["max_tokens"]) == ("openai/m", address, 9)
+    for other in (dspy.LM("openai/n", max_tokens=9), dspy.LM("openai/m", max_tokens=8)):
+        with pytest.raises(RunChangedError, match=r"roles\.judge\.lm\."):
+            Selector.from_frozen("rule.lock.json", lm=other)
+    given = dspy.LM("openai/m", max_tokens=9, api_base="http://127.0.0.1:10/v1")
+    assert Selector.from_frozen("rule.lock.json", lm=given).judge.get_lm() is given
+
+
+# hazard 114
+def test_the_address_of_ollama_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OLLAMA_HOST", raising=False)
+    select = Selector()
+    select.set_lm(ollama("m", host="http://elsewhere:1", num_ctx=99))
+    Path("rule.lock.json").unlink()
+    freeze(select, ("judge",), Path("rule.lock.json"))
+    for given, host in ((None, DEFAULTS["host"]), ("http://mine:2", "http://mine:2")):
+        made: Any = Selector.from_frozen("rule.lock.json", api_base=given).judge.get_lm()
+        assert (made.kwargs["metadata"]["host"], made.kwargs["metadata"]["num_ctx"]) == (host, 99)
