@@ -22,7 +22,8 @@ from dspy.utils import BaseCallback
 from dspy.utils.exceptions import is_retryable_lm_error
 
 from eldgr_dspy.errors import ArgumentError, ReplyError, brief, settled
-from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, holds_object, is_whole, reason_of
+from eldgr_dspy.programs.engines.json_objects import holds_object, is_whole
+from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
 from eldgr_dspy.programs.plain_values import UnwritableError, plain
 
 FAILURES = (dspy.LMError, ConnectionError, TimeoutError)

@@ -9,7 +9,6 @@ import json
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import dspy
 import httpx
@@ -22,8 +21,9 @@ from eldgr_dspy.programs.consulting import FAILURES, Said, ask
 from eldgr_dspy.programs.credentials import remember_lm
 from eldgr_dspy.programs.engines.deadline import run_within
 from eldgr_dspy.programs.engines.faults import fault_of
+from eldgr_dspy.programs.engines.json_objects import read_object
 from eldgr_dspy.programs.engines.ollama import OllamaLM
-from eldgr_dspy.programs.engines.strict import STRICT, ReplyFormat, StrictJSONAdapter, read_object
+from eldgr_dspy.programs.engines.strict import STRICT, ReplyFormat
 from eldgr_dspy.programs.engines.window import counts_everything
 from eldgr_dspy.programs.engines.wire import client_at, version_of
 from eldgr_dspy.programs.roles import Judge

@@ -13,7 +13,8 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.abstention_kinds import KINDS, kind_of
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.named_judges import Asked, asked_in_order, role_of
-from eldgr_dspy.words import Consulted, Task
+from eldgr_dspy.replies import journaled_reply
+from eldgr_dspy.words import Consulted, Task, is_role
 
 _INSTEAD: Mapping[Consulted, str] = {
     "judge": "rules went on without it there",
@@ -34,7 +35,8 @@ class Remarks:
         self._called: Counter[Asked] = Counter()
         self._kinds: dict[Asked, Counter[str]] = defaultdict(Counter)
         self._implausible: Counter[Asked] = Counter()
-        self._example = ""
+        self._unusable: Counter[Asked] = Counter()  # replies that count but for a part
+        self._example = self._fault = ""
 
     def add(self, case: Case, consultations: Iterable[Consultation]) -> None:
         """Take a question with its consultations by any rule."""
@@ -47,6 +49,10 @@ class Remarks:
             if consultation.implausible:
                 self._implausible[consultation.label] += 1
                 self._example = min(self._example or consultation.implausible, consultation.implausible)
+            fault = _fault_of(case, consultation)
+            if fault:
+                self._unusable[consultation.label] += 1
+                self._fault = min(self._fault or fault, fault)
             if consultation.outcome == "abstained" and _counts(consultation):
                 self._kinds[consultation.label][kind_of(consultation.reason or "")] += 1
 
@@ -63,6 +69,8 @@ class Remarks:
         self._asked.update(other._asked)
         self._called.update(other._called)
         self._implausible.update(other._implausible)
+        self._unusable.update(other._unusable)
+        self._fault = min(filter(None, (self._fault, other._fault)), default="")
         for role, kinds in other._kinds.items():
             self._kinds[role].update(kinds)
         self._example = min(filter(None, (self._example, other._example)), default="")
@@ -73,6 +81,7 @@ class Remarks:
             *self._on_candidates(),
             *self._on_evidence(),
             *self._on_roles(),
+            *self._on_parts(),
             *self._on_counts(),
             *self._on_comparisons(),
         ]
@@ -116,6 +125,15 @@ class Remarks:
                 "different, and as wrong unless they are spelled as a gold answer is. The journal names them."
             )
 
+    def _on_parts(self) -> Iterator[str]:
+        for role in asked_in_order(self._unusable):
+            if n := self._unusable[role]:
+                part = "scores" if role_of(role) == "judge" else "number of a passage"
+                yield (
+                    f"The {part} of the {role} could not be used on {_of(n, self._asked[role])} ({self._fault}); the "
+                    "rest of the reply counts."
+                )
+
     def _is_most(self, count: int, of: int) -> bool:
         return bool(of) and 2 * count >= of
 
@@ -127,6 +145,13 @@ def _counts(consultation: Consultation) -> bool:
     """
     kind = kind_of(consultation.reason or "")
     return kind != "not applicable" and (consultation.role == "judge" or kind != KINDS[-1])
+
+
+def _fault_of(case: Case, consultation: Consultation) -> str:
+    """Why a part of a reply could not be used, although the rest counts; empty if all of it could."""
+    if consultation.outcome != "ok" or not is_role(consultation.role):
+        return ""
+    return getattr(journaled_reply(case.question, consultation), "remark", "")
 
 
 def never_asked(why: Mapping[Consulted, int]) -> str:

@@ -9,14 +9,8 @@ that was cut. It does not understand the prose: if that speaks against the objec
 import re
 from typing import Any
 
-from eldgr_dspy.programs.engines.strict import (
-    StrictJSONAdapter,
-    UnreadableError,
-    decoded_start,
-    read_object,
-    typed_value,
-    without_thought,
-)
+from eldgr_dspy.programs.engines.json_objects import UnreadableError, decoded_start, read_object, without_thought
+from eldgr_dspy.programs.engines.strict import StrictJSONAdapter, typed_value
 
 NOT_NEEDED: dict[str, Any] = {
     "assessments": [],

@@ -199,7 +199,8 @@ PIECES = [
         "<|im_end|>", "<｜User｜>", "</s>", "[INST]", "<CUSTOM-TYPE-START-IDENTIFIER>>",
         "<<CUSTOM-TYPE-END-IDENTIFIER>>",
     ),
-    *("candidate 3 @letters@", "</candidate 3 @letters@>", "</passage 2 @letters@>", "</question @letters@>", "@letters@"),
+    *("candidate 3 @letters@", "</candidate 3 @letters@>", "</passage 2 @letters@>", "</question @letters@>"),
+    "@letters@",
     *("\u200b", "\u202e", "\ud800", "\u00a0", '{"preferred": 3}', "[[ ## completed ## ]]", "Final answer: "),
 ]  # fmt: skip
 

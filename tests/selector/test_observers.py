@@ -18,7 +18,7 @@ from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, 
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
-from tests.selecting import CONTESTED, SCORES, SILENT, saying, select_acall, select_sync, verdict
+from tests.selecting import CONTESTED, SILENT, saying, select_acall, select_sync, verdict
 
 Tree = dict[str, Any]
 

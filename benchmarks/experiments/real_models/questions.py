@@ -1,4 +1,4 @@
-"""The questions: HotpotQA with five passages by BM25, and GSM8K, drawn by a seed; those that were tried before are left out."""
+"""The questions: HotpotQA with five passages by BM25, and GSM8K, drawn by a seed, without those tried before."""
 
 import gzip
 import json

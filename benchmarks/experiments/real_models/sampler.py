@@ -26,6 +26,7 @@ class Reader(dspy.Module):
         self.predict = dspy.Predict(AnswerFromPassages)
 
     def forward(self, question: str, evidence: list[dict[str, str]]) -> dspy.Prediction:
+        """Answer once."""
         passages = "\n\n".join(f"[{i}] {part['title']}: {part['text']}" for i, part in enumerate(evidence))
         return self.predict(passages=passages, question=question)
 
@@ -38,4 +39,5 @@ class Solver(dspy.Module):
         self.solve = dspy.ChainOfThought(SolveProblem)
 
     def forward(self, question: str) -> dspy.Prediction:
+        """Solve once."""
         return self.solve(question=question)
