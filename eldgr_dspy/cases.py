@@ -45,6 +45,9 @@ class Case:
         self._evidence = CertifyingEvidence(question, self.type, self._grouping, self.settings.certificate)
         self._found: dict[str, tuple[str, Certificate]] = {}
         self._keys: dict[str, str | None] = {}  # of plain texts, as below; a Structured may equal one
+        if not self.type.pooled:  # what the vote has read is not read again
+            pairs = zip(question.answers, self.vote.classes, strict=True)
+            self._keys = {answer: key for answer, key in pairs if type(answer) is str}
         self._own: dict[str, Certificate] = {}
         self._checked: dict[Derivation, Checked] = {}
 
