@@ -249,8 +249,7 @@ class Selector(dspy.Module):
     @property
     def type(self) -> AnswerType:
         """The answer type that `task` names; of two of one name, the one that was declared."""
-        declared = self._declared
-        return declared if declared.name == self.task else answer_type(self.task)
+        return self._declared if self._declared.name == self.task else answer_type(self.task)
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the choices that `save` keeps, and the parameters of the roles that can be asked.
@@ -308,8 +307,7 @@ class Selector(dspy.Module):
         return read(name, said.content, case.question.answers, len(case.question.passages))
 
     def _kind(self, task: Task | None) -> AnswerType:
-        own = self.type
-        return own if task in (None, own.name) else answer_type(task)
+        return self.type if task is None or task == self.type.name else answer_type(task)
 
     def _case(self, calls: Calls, kind: AnswerType, question: str, pool: Any, evidence: Any, options: Any) -> Case:
         read = partial(to_question, columns=getattr(self.judge, "takes_ballot", False), comparisons=calls.comparisons)
