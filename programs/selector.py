@@ -307,7 +307,7 @@ class Selector(dspy.Module):
         return read(name, said.content, case.question.answers, len(case.question.passages))
 
     def _kind(self, task: Task | None) -> AnswerType:
-        return self.type if task in (None, self.type.name) else answer_type(task)
+        return self.type if task is None or task == self.type.name else answer_type(task)
 
     def _case(self, calls: Calls, kind: AnswerType, question: str, pool: Any, evidence: Any, options: Any) -> Case:
         read = partial(to_question, columns=getattr(self.judge, "takes_ballot", False), comparisons=calls.comparisons)
