@@ -50,7 +50,9 @@ def rows(pool: PoolFigures) -> Iterator[tuple[str, str]]:
     for rule, of in pool["rules"].items():
         ends = pool["bounds"][rule]
         if rule not in ASKING_NOBODY and ends:
-            yield _label(rule), f"{figure(of['em'])}, any judge ≥ {figure(ends[0])}"
+            least = (pool.get("bounds_any_deriver") or {}).get(rule)
+            derived = f", any deriver ≥ {figure(least[0])}" if least else ""
+            yield _label(rule), f"{figure(of['em'])}, any judge ≥ {figure(ends[0])}{derived}"
     for rule, price in {unlabelled(name): price for name, price in prices.items()}.items():
         if price and rule not in ("first", "majority"):
             yield f"price of {rule}", f"{price['lost']:,} lost: at most {figure(price['at_most'])}"

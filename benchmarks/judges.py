@@ -13,8 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks._timing import line
-from benchmarks.runs import command
+from benchmarks._timing import command, line
 
 NAMES = ("Lyon", "Paris", "Nice", "Metz")
 RECORDINGS = 5  # different ones; the judges share them
@@ -51,7 +50,7 @@ def measured(n: int, judges: int, names: Sequence[str]) -> dict[str, float]:
         given = [arg for j in range(judges) for arg in ("--replay", f"j{j}={files[j % RECORDINGS]}")]
         for which in names:
             options = ["--out", str(folder / "run"), "--quiet"] if which == "evaluate" else []
-            seconds, peaks[which] = command(which, str(pool), *given, *options)
+            seconds, _, peaks[which] = command(which, str(pool), *given, *options)
             line(f"eldgr {which}, {n:,} x {judges} recorded judges, wall", seconds, "s")
             line("the same, peak memory", peaks[which], "MiB")
     return peaks

@@ -15,8 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks._timing import line
-from benchmarks.runs import command
+from benchmarks._timing import command, line
 from eldgr_dspy.report.page import PLOTS
 
 _PASSAGES, _CANDIDATES, _WORDS, _REASONING = 10, 6, 80, 90
@@ -77,10 +76,10 @@ def main() -> None:
         pool, run = folder / "synthetic.jsonl", folder / "run"
         with pool.open("w", encoding="utf-8") as file:
             file.writelines(rows(n))
-        seconds, mib = command("evaluate", str(pool), "--out", str(run), "--quiet")
+        seconds, _, mib = command("evaluate", str(pool), "--out", str(run), "--quiet")
         line(f"eldgr evaluate, {n:,} x {_CANDIDATES}, heuristic roles, wall", seconds, "s")
         line("the same, peak memory", mib, "MiB")
-        seconds, mib = command("report", str(run), "--format", "html")
+        seconds, _, mib = command("report", str(run), "--format", "html")
         line(f"eldgr report --format html on {n:,} questions, wall", seconds, "s", "30")
         line("the same, peak memory", mib, "MiB")
         line(f"{len(PLOTS)} plots, CPU", plots_of(run), "s")

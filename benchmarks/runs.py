@@ -9,8 +9,6 @@ memory is measured at several sizes; and the time that the journal adds to a con
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,7 +17,7 @@ from typing import Any
 
 import dspy
 
-from benchmarks._timing import line, pools_dir
+from benchmarks._timing import command, line, pools_dir
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.pools import open_pool
@@ -31,16 +29,6 @@ from eldgr_dspy.programs.testing import role_of, scripted_lm
 from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
 
 TEXT = "Paris is the capital of France and lies on the Seine, a river that reaches the sea at Le Havre. "
-
-# The peak is read from /proc because a child's getrusage begins with its parent's.
-COMMAND = """
-import sys
-from eldgr_dspy.programs.commands import main
-code = main(sys.argv[1:])
-peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(int(peak.split()[1]) / 1024)
-sys.exit(code)
-"""
 
 
 def instant(request: Any) -> dict[str, Any]:
@@ -102,13 +90,6 @@ def reservation_cost(folder: Path, limit: int, n: int = 2_000) -> float:
         return (time.perf_counter() - began) / n
 
 
-def command(*arguments: str) -> tuple[float, float]:
-    """Return wall seconds and peak MiB of the command in its own process."""
-    began = time.perf_counter()
-    run = subprocess.run([sys.executable, "-c", COMMAND, *arguments], capture_output=True, text=True, check=True)
-    return time.perf_counter() - began, float(run.stdout.split()[-1])
-
-
 def main() -> None:
     """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -131,17 +112,17 @@ def main() -> None:
 
         gsm8k = pools_dir() / "gsm8k-openai4.jsonl.gz"
         if gsm8k.is_file():
-            seconds, mib = command("evaluate", str(gsm8k), "--out", str(folder / "gsm8k"), "--quiet")
+            seconds, _, mib = command("evaluate", str(gsm8k), "--out", str(folder / "gsm8k"), "--quiet")
             line("eldgr evaluate, 1,319 x 4, heuristic judge, wall with start-up", seconds, "s", "10")
             line("the same, peak memory", mib, "MiB")
         for n in (large // 10, large):
             pool = folder / f"rows{n}.jsonl"
             with pool.open("w", encoding="utf-8") as file:
                 file.writelines(rows(n))
-            seconds, mib = command("evaluate", str(pool), "--out", str(folder / f"run{n}"), "--quiet")
+            seconds, _, mib = command("evaluate", str(pool), "--out", str(folder / f"run{n}"), "--quiet")
             line(f"eldgr evaluate, {n:,} x 4, heuristic roles, wall", seconds, "s")
             line("the same, peak memory", mib, "MiB")
-            seconds, mib = command("evaluate", str(pool), "--out", str(folder / f"run{n}"), "--quiet")
+            seconds, _, mib = command("evaluate", str(pool), "--out", str(folder / f"run{n}"), "--quiet")
             line("the same again, everything journaled, wall", seconds, "s")
             line("the same, peak memory", mib, "MiB")
 

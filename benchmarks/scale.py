@@ -10,25 +10,11 @@ the start. The pool is read twice, as always: to check and hash it, and to decid
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-from benchmarks._timing import line
-
-# The peak is read from /proc because a child's getrusage begins with its parent's.
-COMMAND = """
-import sys, time
-from eldgr_dspy.programs.commands import main
-code = main(sys.argv[1:])
-peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(int(peak.split()[1]) / 1024, time.process_time())
-sys.exit(code)
-"""
+from benchmarks._timing import Cost, command, line
 
 KINDS = (
     ("Port {0}", "Port {0}", "Port {0}", "Port {0}"),
@@ -37,15 +23,6 @@ KINDS = (
     ("Ford {0}", "Ford {0}", "Mill {0}", "Wick {0}"),
 )
 """The answers to a question of each kind. The right one is the port, and the only one in the evidence."""
-
-
-class Cost(NamedTuple):
-    """The cost of a run: wall and processor seconds, the peak of its memory in MiB, and the bytes of each file."""
-
-    wall: float
-    cpu: float
-    peak: float
-    written: dict[str, int]
 
 
 def rows(n: int) -> Iterator[str]:
@@ -67,18 +44,14 @@ def rows(n: int) -> Iterator[str]:
         yield json.dumps(row) + "\n"
 
 
-def measured(folder: Path, n: int, *options: str) -> Cost:
-    """Return the cost of a run of `n` questions in its own process."""
+def measured(folder: Path, n: int, *options: str) -> tuple[Cost, dict[str, int]]:
+    """Return the cost of a run of `n` questions in its own process, and the bytes of each file."""
     pool = folder / f"river{n}.jsonl"
     with pool.open("w", encoding="utf-8") as file:
         file.writelines(rows(n))
-    arguments = ["evaluate", str(pool), "--out", str(folder / f"run{n}"), "--quiet", *options]
-    began = time.perf_counter()
-    run = subprocess.run([sys.executable, "-c", COMMAND, *arguments], capture_output=True, text=True, check=True)
-    wall = time.perf_counter() - began
-    peak, cpu = map(float, run.stdout.split()[-2:])
+    cost = command("evaluate", str(pool), "--out", str(folder / f"run{n}"), "--quiet", *options)
     files = [pool, *(folder / f"run{n}").iterdir()]
-    return Cost(wall, cpu, peak, {file.name: file.stat().st_size for file in files if file.is_file()})
+    return cost, {file.name: file.stat().st_size for file in files if file.is_file()}
 
 
 def main() -> None:
@@ -89,17 +62,17 @@ def main() -> None:
     given = parser.parse_args()
     options = ("--decisions", given.decisions)
     with tempfile.TemporaryDirectory() as name:
-        start = measured(Path(name), 4, *options)
+        start, _ = measured(Path(name), 4, *options)
         line("start, processor time", start.cpu, "s")
         line("start, peak memory", start.peak, "MiB")
     for n in given.questions:
         with tempfile.TemporaryDirectory() as name:
-            cost = measured(Path(name), n, *options)
+            cost, written = measured(Path(name), n, *options)
         line(f"{n:,} questions x 4, no LM, wall", cost.wall, "s")
         line("the same, processor time a question", (cost.cpu - start.cpu) / n * 1e3, "ms")
         line("the same, peak memory", cost.peak, "MiB")
         for name in (f"river{n}.jsonl", "journal.jsonl", f"decisions.{given.decisions}"):
-            line(f"the same, {name} a question", cost.written[name] / n, "bytes")
+            line(f"the same, {name} a question", written[name] / n, "bytes")
 
 
 if __name__ == "__main__":

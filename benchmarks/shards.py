@@ -24,8 +24,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks._timing import line
-from benchmarks.scale import COMMAND, rows
+from benchmarks._timing import command, line
+from benchmarks.scale import rows
 from benchmarks.throughput import RULES, in_process
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan
@@ -140,11 +140,7 @@ def merged(folder: Path, questions: int, shards: int) -> None:
     directory = sharded(folder / "merge", questions, shards)
     for half in range(PROCESSES):
         plain(str(directory), "0", str(half))
-    began = time.perf_counter()
-    command = [sys.executable, "-c", COMMAND, "merge", str(directory), "--out", str(folder / "run")]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    took = time.perf_counter() - began
-    peak, cpu = map(float, run.stdout.split()[-2:])
+    took, cpu, peak = command("merge", str(directory), "--out", str(folder / "run"))
     count = len(read_sharded(directory).manifest.shards)
     line(f"merge of {count} shards, {questions:,} questions, wall", took, "s")
     line("the same, processor time", cpu, "s")

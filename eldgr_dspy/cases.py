@@ -33,8 +33,7 @@ class Case:
     """A question under settings; `refuses` says of an answer whether they treat its class as a refusal."""
 
     def __init__(self, question: Question, settings: Settings | None = None) -> None:
-        self.question = question
-        self.settings = settings or Settings()
+        self.question, self.settings = question, settings or Settings()
         kind = self.settings.type_of(question)
         self.type = for_question(kind, question)
         self._refusals_vote = self.settings.refusal != "no_answer"
@@ -44,7 +43,8 @@ class Case:
         self.vote, self._grouping = grouped(question.answers, self.type, None if self._refusals_vote else self.refuses)
         self._evidence = CertifyingEvidence(question, self.type, self._grouping, self.settings.certificate)
         self._found: dict[str, tuple[str, Certificate]] = {}
-        self._keys: dict[str, str | None] = {}  # of plain texts, as below; a Structured may equal one
+        voters = () if self.type.pooled else zip(question.answers, self.vote.classes, strict=True)
+        self._keys = {answer: key for answer, key in voters if type(answer) is str}  # a Structured may equal a text
         self._own: dict[str, Certificate] = {}
         self._checked: dict[Derivation, Checked] = {}
 

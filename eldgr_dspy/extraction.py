@@ -68,8 +68,8 @@ _END = re.compile(
 )
 _ROLE = re.compile(r"\s*+(?:\#{1,6}[ \t]*+)?(?:assistant|response|model|AI)[ \t]?:\s*+", re.IGNORECASE)
 _INTRODUCTION = re.compile(
-    r"\W*+(?:sure|ok(?:ay)?|alright|certainly|of course|let|here|given|context|passage|document|facts?|first|input|note"
-    r"|to (?:answer|solve|find)|i (?:will|need|have)|i'll|we|the (?:question|problem|task))\b",
+    r"\W*+(?:sure|ok(?:ay)?|alright|certainly|of course|let|here|given|context|passage|document|facts?|input|note|i'll"
+    r"|to (?:answer|solve|find)|(?:i|we) (?:will|need|have)|the (?:question|problem|task))\b[^=]*+\Z|[^=]*[:,]\s*\Z",
     re.IGNORECASE,
 )
 
@@ -147,9 +147,7 @@ def _turn(text: str, kind: AnswerType) -> SampleReading:
     for end in _END.finditer(text):
         segment = text[start : end.start()]
         found = None if opened == "user" else _marked(segment, kind)
-        introduces = end.lastgroup == "asked" and (
-            _INTRODUCTION.match(segment) or segment.rstrip().endswith((":", ","))
-        )
+        introduces = end.lastgroup in ("asked", "turn") and _INTRODUCTION.match(segment)
         if found is None and opened == "token" and not introduces:  # a question of its own does not end a text
             found = _guessed(segment, kind)
         if found:

@@ -93,8 +93,8 @@ def rule_given(rule: object) -> tuple[str, Rule]:
         if rule is known:
             return name, known
     name = getattr(rule, "__qualname__", "")
-    if (with_margin := margin_in(name)) and rule is MARGINS[with_margin[0]](with_margin[1]):
-        return name, rule
+    if (with_margin := margin_in(name)) and rule is (known := MARGINS[with_margin[0]](with_margin[1])):
+        return name, known
     if not inspect.isgeneratorfunction(rule):
         raise ArgumentError(f"rule={rule!r:.80} {_NOT_A_RULE}")
     name = f"{rule.__module__}:{rule.__qualname__}"

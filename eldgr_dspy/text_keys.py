@@ -125,7 +125,7 @@ def text_key(read: str) -> str:
         alike, numerals = text, ""
     else:
         alike = _FOREIGN.sub(lambda match: _NUMERAL if _is_numeral(match[0]) else match[0], text)
-        numerals = "".join(filter(_is_numeral, text))
+        numerals = "".join(filter(_is_numeral, _FOREIGN.findall(text)))
     plain = _guarded(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)
     key = " ".join(plain.split()).replace(_END, ".")
     if numerals:

@@ -28,8 +28,10 @@ from eldgr_dspy.structured import Structured
 from eldgr_dspy.words import Task
 
 _REASONING = ("reasoning", "rationale", "text")
+_REASONS = (str, dspy.Reasoning)
 _TEXT = ("text", "long_text")
 _MOST_DIGITS = 1_000  # of a number that is written out
+_RECORD = (dict, dspy.Example, Mapping)  # a dict is known by its type; to ask an abstract class takes much longer
 _NO_LIST = (str, bytes, Mapping, Set, dspy.Example)
 
 
@@ -121,7 +123,7 @@ def _pool(candidates: Any, answer_field: str) -> list[Any]:
 
 def _require_field(pool: Sequence[Any], answer_field: str) -> None:
     """Refuse a pool in which no record has the answer field: its name is wrong. A single one may lack an answer."""
-    records = [record for record in pool if isinstance(record, dspy.Example | Mapping) and len(record)]
+    records = [record for record in pool if isinstance(record, _RECORD) and len(record)]
     if records and not any(answer_field in record for record in records):
         raise _no_field("candidates", answer_field, list(records[0].keys()))
 
@@ -129,13 +131,13 @@ def _require_field(pool: Sequence[Any], answer_field: str) -> None:
 def _candidate(given: Any, index: int, kind: AnswerType, answer_field: str) -> tuple[str, str | None]:
     """Return a candidate's text and its final answer, None if it has none."""
     name, expected, reasoning = f"candidates[{index}]", "a string, a prediction, a finite number or None", ""
-    if isinstance(given, dspy.Example | Mapping):
+    if isinstance(given, _RECORD):
         texts = (given.get(field) for field in _REASONING)
-        reasoning = next((str(text) for text in texts if isinstance(text, str | dspy.Reasoning)), "")
+        reasoning = next((str(text) for text in texts if text is not None and isinstance(text, _REASONS)), "")
         name, expected, given = f"{name}.{answer_field}", "text, a finite number or None", given.get(answer_field)
     if given is None or (isinstance(given, float) and math.isnan(given)):  # as a table writes what is missing
         return _capped(reasoning, name), None
-    given = _number_as_text(given)
+    given = given if isinstance(given, str) else _number_as_text(given)
     if not isinstance(given, str):
         raise _wrong(name, given, expected)
     text = f"{reasoning}\n{given}" if reasoning and reasoning.strip() != given.strip() else given
@@ -144,13 +146,13 @@ def _candidate(given: Any, index: int, kind: AnswerType, answer_field: str) -> t
 
 def _columns(pool: Iterable[Any]) -> Iterator[Columns]:
     for index, given in enumerate(pool):
-        is_record = isinstance(given, dspy.Example | Mapping)
+        is_record = isinstance(given, _RECORD)
         yield read_columns(given, f"candidates[{index}].{{}}") if is_record else Columns()
 
 
 def _stated(pool: Sequence[Any]) -> Iterator[Stated]:
     for given, columns in zip(pool, _columns(pool), strict=True):
-        source = given.get("source") if isinstance(given, dspy.Example | Mapping) else None
+        source = given.get("source") if isinstance(given, _RECORD) else None
         yield columns.stated(source if isinstance(source, str) else None)
 
 
@@ -206,7 +208,7 @@ def _passage(given: Any, index: int) -> Passage:
 
 
 def _field(given: Any, name: str) -> Any:
-    return given.get(name) if isinstance(given, Mapping | dspy.Example) else getattr(given, name, None)
+    return given.get(name) if isinstance(given, _RECORD) else getattr(given, name, None)
 
 
 def _require_at_most(most: int, n: int, what: str) -> None:

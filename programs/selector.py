@@ -120,21 +120,18 @@ class Selector(dspy.Module):
             consult, homogeneous, preference, derivation, refusals, refusal: see `eldgr_dspy.questions.Settings`.
             on_error: What happens if a reply cannot be parsed, or has a value that is not allowed: `abstain` (the role
                 abstains) or `raise`. For a scorer `abstain` catches every error: its scores are undefined.
-            on_failure: What happens if a call does not come through (no connection, refused, too late): `raise`, or
-                `abstain` (the role abstains, the rule continues, and `failures` says why). A certificate whose call
-                failed is inapplicable: it neither certifies nor lets anything override.
-            timeout: Seconds that all calls about one question may take together; a later one is a failure, and `math`
-                answers not compared by then differ. If failures abstain, each may take an equal share of what is left,
-                so that those after it can be asked.
+            on_failure: What happens if a call fails (no connection, refused, too late): `raise`, or `abstain` (the role
+                abstains, and `failures` says why). A certificate whose call failed is inapplicable.
+            timeout: Seconds for all calls about one question; a later one is a failure, and `math` answers not compared
+                by then differ. If failures abstain, each call has an equal share of what is left.
             role_timeouts: Seconds by name for a role, `certificate`, `repair_certificate` or `scorer`, instead of that.
             replies: How replies are read: `strict` (one JSON object of exactly the fields) or `lenient` (see
                 `eldgr_dspy.programs.engines.lenient`). An adapter of the settings comes first.
             uncertified: What ships if the decision is not certified: `consensus` (the rule's answer) or `abstain`
                 (None). An answer to which no certificate applies ships. Branch and decision are the same.
             answer_field: The field of the candidates that holds the answer; the prediction has it too.
-            scorers: Score the candidates' reasoning once the answer is decided: an object with `score`, and perhaps
-                `ascore`, which takes a list of `Reasoning` and returns a `StepTable` for each; or several, of which the
-                first ranks. Scores change the ranking inside a stratum, and never what ships.
+            scorers: Objects with `score`, and perhaps `ascore`, from a list of `Reasoning` to a `StepTable` each; the
+                first ranks inside a stratum. None changes what ships.
 
         Raises:
             ArgumentError: naming the argument and the values that are known.
@@ -153,7 +150,10 @@ class Selector(dspy.Module):
         declared = self.type if self.type.is_own or answer is not None else None
         given: Any = (certificate, derivation, consult, homogeneous, preference, refusals, refusal, declared)
         self.settings = Settings(*given)
-        self.on_error, self.on_failure, self.replies, self.uncertified = on_error, on_failure, replies, uncertified
+        self.on_error: OnError = on_error
+        self.on_failure: OnFailure = on_failure
+        self.replies: Replies = replies
+        self.uncertified: Uncertified = uncertified
         self.timeout, self.answer_field = timeout, answer_field
         self.scorers = Scorers(scorers)
         own = self.settings.own
@@ -307,7 +307,7 @@ class Selector(dspy.Module):
         return read(name, said.content, case.question.answers, len(case.question.passages))
 
     def _kind(self, task: Task | None) -> AnswerType:
-        return self.type if task in (None, self.type.name) else answer_type(task)
+        return self.type if task is None or task == self.type.name else answer_type(task)
 
     def _case(self, calls: Calls, kind: AnswerType, question: str, pool: Any, evidence: Any, options: Any) -> Case:
         read = partial(to_question, columns=getattr(self.judge, "takes_ballot", False), comparisons=calls.comparisons)

@@ -126,13 +126,13 @@ def _chosen(value: Any, field: str, where: str, choices: Choices) -> tuple[str, 
 
 def _refuse_different(found: Mapping[str, Sequence[str]], where: str) -> None:
     """Refuse fields that have no answer in common: which of them holds the gold answers is not clear."""
-    (first, *others) = found.items() or [("", ())]
-    known = set(map(folded_question, first[1]))
-    for name, answers in others:
-        if known.isdisjoint(folded := set(map(folded_question, answers))):
+    first, known = next(iter(found), ""), set[str]()
+    for name, answers in found.items():
+        folded = set(map(folded_question, answers))
+        if known and known.isdisjoint(folded):
             raise PoolError(
-                f"{where}: {first[0]} and {name} may both hold the gold answers, and have none in common: "
-                f"{first[1][0]!r:.60} and {answers[0]!r:.60}. Name the right one gold."
+                f"{where}: {first} and {name} may both hold the gold answers, and have none in common: "
+                f"{found[first][0]!r:.60} and {answers[0]!r:.60}. Name the right one gold."
             )
         known |= folded
 

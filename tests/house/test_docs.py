@@ -30,7 +30,7 @@ import pytest
 from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.decision import RULES, Case, Decision
+from eldgr_dspy.decision import MARGINS, RULES, Case, Decision
 from eldgr_dspy.figures.abstention_kinds import KINDS
 from eldgr_dspy.pools import schema
 from eldgr_dspy.programs.commands import main
@@ -288,7 +288,7 @@ def test_the_fields_of_a_decision_are_those_that_the_reference_lists() -> None:
 @pytest.mark.parametrize(
     ("heading", "path"),
     [
-        ("A pool", ("pools", "demo-retrieval")),
+        ("A pool", ("pools", "demo-arithmetic")),
         ("A rule's figures", ("pools", "demo-retrieval", "rules", "eldgr")),
         ("What ships", ("pools", "demo-retrieval", "shipping", "eldgr", "abstain")),
         ("A contrast", ("pools", "demo-retrieval", "contrasts", 0)),
@@ -334,7 +334,7 @@ def test_the_fields_of_the_record_are_those_that_the_reference_lists() -> None:
 
 
 def test_the_reference_lists_every_rule_policy_level_and_branch() -> None:
-    assert listed("rules.md", "Rules") == [*RULES, "near(K)"]
+    assert listed("rules.md", "Rules") == [*RULES, *(f"{name}(K)" for name in MARGINS)]
     assert listed("rules.md", "Branches") == list(get_args(Branch))
     assert listed("certificates.md", "Policies") == list(POLICIES)
     assert listed("certificates.md", "Levels of strictness") == list(STRICTNESS)

@@ -75,12 +75,12 @@ def _reaches() -> Iterator[tuple[Pattern, Reach]]:
     asked = (one for one in patterns(2) if one.offer is None or (one.task == "arithmetic" and _derived(one)))
     for _, replied in groupby(asked, key=lambda pattern: pattern[:3]):
         reached = defaultdict[Any, dict[str, set[int | None]]](lambda: defaultdict(set))
-        for pattern in replied:
-            for rule in BOUNDED:
-                reached[pattern.offer][rule].add(_class(rule, pattern))
+        judged = list(replied)
+        for pattern, rule in product(judged, BOUNDED):
+            reached[pattern.offer][rule].add(_class(rule, pattern))
         for offer, reach in reached.items():
             silent = reached[None]
-            yield pattern._replace(offer=offer), {rule: frozenset(reach[rule] | silent[rule]) for rule in BOUNDED}
+            yield judged[0]._replace(offer=offer), {rule: frozenset(reach[rule] | silent[rule]) for rule in BOUNDED}
 
 
 def _derived(pattern: Pattern) -> bool:

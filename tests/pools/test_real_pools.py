@@ -86,6 +86,7 @@ def test_over_all_judges_the_locked_rule_is_never_below_majority_there_and_the_s
         "judge": [14.0, 78.0],
         "eldgr": [58.0, 69.0],
         "eldgr_certified": [58.0, 69.0],
+        "support": [58.0, 69.0],
     }
     assert found["bounds_any_span"]["eldgr"] == [58.0, 81.0]
     assert summary_of(pools_dir, "gsm8k-openai4")["bounds"]["eldgr"] == pytest.approx([46.0197, 46.0197], abs=1e-4)

@@ -140,7 +140,8 @@ def test_no_question_has_no_percentage() -> None:
 
 
 def test_in_arithmetic_judges_leave_a_point_and_derivers_do_not() -> None:
-    found = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic", Settings(derivation="executed"))
+    settings = Settings(derivation="executed")
+    found: Any = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic", settings)
     assert found["bounds"]["eldgr"] == found["bounds"]["majority"] == [50.0, 50.0]
     assert found["bounds"]["judge"] == found["bounds_any_deriver"]["eldgr"] == [0.0, 100.0]
     assert found["bounds_any_deriver"]["majority"] == [50.0, 50.0]
@@ -152,7 +153,7 @@ def test_in_arithmetic_judges_leave_a_point_and_derivers_do_not() -> None:
 
 def test_where_no_number_is_within_reach_no_deriver_changes_anything() -> None:
     """The questions of these rows state no quantity."""
-    found = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic")
+    found: Any = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic")
     assert found["bounds_any_deriver"]["eldgr"] == [50.0, 50.0]
     assert found["can_change"]["eldgr"]["deriver"] == 0.0
 

@@ -298,8 +298,8 @@ class HearsAnything(Case):
 class Slipped(Selector):
     """Decides by that rule."""
 
-    def _case(self, *given: Any) -> Case:
-        case = super()._case(*given)
+    def _case(self, *given: Any, **named: Any) -> Case:
+        case = super()._case(*given, **named)
         return HearsAnything(case.question, case.settings)
 
 

@@ -64,10 +64,9 @@ def _comparison() -> Callable[[str, str, bool], bool]:
 
     def apart(one: Any, other: Any) -> bool:
         """Whether exact values differ, however little: `verify` compares numbers in floating point."""
-        if isinstance(one, Tuple | Interval) and type(one) is type(other) and len(one.args) == len(other.args):
-            return any(map(apart, one.args, other.args))
-        exact = isinstance(one, Expr) and isinstance(other, Expr) and not (one.has(Float) or other.has(Float))
-        return exact and one.equals(other) is False
+        if isinstance(one, Expr) and isinstance(other, Expr):
+            return not (one.has(Float) or other.has(Float)) and one.equals(other) is False
+        return isinstance(one, Tuple | Interval) and type(one) is type(other) and any(map(apart, one.args, other.args))
 
     def equal(gold: str, answer: str, both: bool) -> bool:
         if gold.count("'") != answer.count("'"):  # which the parser drops
