@@ -164,7 +164,11 @@ def own_options(command: Command) -> Command:
         return command(*arguments, given=given, **options)
 
     says = "of your own that the run was made with; it is imported."
-    options = [click.option(f"--{name}", metavar="MODULE:NAME", help=f"{what} {says}") for name, what in texts.items()]
+    kinds = {"certificate": Certificate()}
+    options = [
+        click.option(f"--{name}", type=kinds.get(name), metavar="MODULE:NAME", help=f"{what} {says}")
+        for name, what in texts.items()
+    ]
     return with_options(tuple(options))(gathered)
 
 

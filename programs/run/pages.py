@@ -24,11 +24,12 @@ from eldgr_dspy.journal_lines import read_consultation
 from eldgr_dspy.named_judges import Asked, labelled
 from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.reopened_pools import reopened
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.questions import Settings
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.report.changes import changes_in
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS, QuestionsPage, question_content
+from eldgr_dspy.rows import Row
 from eldgr_dspy.system import opened
 
 
@@ -103,9 +104,8 @@ def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequ
     with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
         asked = _asked(run, journal, _places(journal), pool, id)
     with naming_question(pool, id):
-        content = question_content(
-            row, _case(run.question(pool, row), None if run.ungiven else run.settings, asked), shown, asked
-        )
+        settings = None if run.ungiven else run.settings
+        content = question_content(row, _case(run, settings, pool, row, asked), shown, asked)
     fields = ("answer", "votes", "source", "text")
     candidates = [dict(zip(fields, candidate, strict=True)) for candidate in content["candidates"]]
     ungiven = {} if run.ungiven is None else {"ungiven": run.ungiven}
@@ -160,9 +160,8 @@ def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: st
                     (name, id), lines = next(decided, ((None, None), iter(())))
                 asked = _asked(run, journal, places, pool.name, row.id)
                 with naming_question(pool.name, row.id):
-                    yield page.question(
-                        pool.name, row, _case(run.question(pool.name, row), settings, asked), decisions, asked
-                    )
+                    case = _case(run, settings, pool.name, row, asked)
+                    yield page.question(pool.name, row, case, decisions, asked)
     if id is not None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r} of {name!r} out of the order of its pools.")
     yield page.foot(summary["pools"])
@@ -194,10 +193,12 @@ def _asked(
     return consultations
 
 
-def _case(question: Question, settings: Settings | None, asked: Mapping[Asked, Consultation]) -> Case | None:
+def _case(
+    run: RunRead, settings: Settings | None, pool: str, row: Row, asked: Mapping[Asked, Consultation]
+) -> Case | None:
     """Return the case with the certificates that its run got; None without the settings, which need the user's code."""
     if settings is None:
         return None
-    case = Case(question, settings)
+    case = Case(run.question(pool, row), settings)
     certify_again(case, {name: journaled_reply(case.question, entry) for name, entry in asked.items()})
     return case

@@ -17,7 +17,7 @@ from eldgr_dspy.programs.models import is_of_ollama
 from eldgr_dspy.programs.run.redecisions import Redecided
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.questions import Settings
-from eldgr_dspy.refusals import REFUSALS
+from eldgr_dspy.refusals import REFUSALS, OwnRefusals
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, REFUSAL, ROLES, STRICTNESS, Role
 
 FREE = ("lock", "once", "fresh", "replay", "workers", "max_calls", "max_cost", "dry_run", "as_json", "quiet")
@@ -81,9 +81,13 @@ def command_for(made: Made, out: str, pools: list[str], rules: list[str], limit:
     heads: list[dict[str, Any]] = [{"kind": "settings", "name": "rule", "details": made.settings.to_json()}]
     heads += [{"kind": "role", "name": role, "details": details} for role, details in made.stated().items()]
     totals: Any = None
+    refusals = made.settings.refusals
+    given = {"refusals": refusals} if isinstance(refusals, OwnRefusals) else {}
     files: Any = tuple(SimpleNamespace(path=Path(name)) for name in pools)
     found = command_that_asks(
-        RunRead(Path(out), heads, totals), Redecided(tuple(rules), files, limit, {}), frozenset(made.asked)
+        RunRead(Path(out), heads, totals, given=given),
+        Redecided(tuple(rules), files, limit, {}),
+        frozenset(made.asked),
     )
     assert found is not None
     return shlex.split(found)

@@ -91,8 +91,8 @@ def test_the_answer_is_the_one_that_a_candidate_marks_as_final() -> None:
     texts = ["Doha, I think. So the answer is Doha.", "It is \\boxed{Dubai}", "Abu Dhabi"]
     assert pool(texts).answers == ("Doha", "Dubai", "Abu Dhabi")
     assert pool(texts).texts == tuple(texts)
-    chains = ["3 * 12 = 36\n#### 36", "I get 35 or 36.", "no idea"]
-    assert pool(chains, task="arithmetic").answers == ("36", "36", None)
+    chains = ["3 * 12 = 36\n#### 36", "I get 35, no, 36.", "I get 35 or 36.", "no idea"]
+    assert pool(chains, task="arithmetic").answers == ("36", "36", "35 or 36", None)
 
 
 @pytest.mark.parametrize("field", ["reasoning", "rationale", "text"])

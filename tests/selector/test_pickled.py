@@ -57,7 +57,7 @@ def test_a_rule_without_a_name_is_not_taken_for_another_one() -> None:
         pickle.dumps(Selector(rule=last_of_all))
 
 
-@pytest.mark.parametrize("answer", [None, *BUILT_IN, f"{__name__}:Loud", f"{__name__}:LOUD"])
+@pytest.mark.parametrize("answer", [None, *BUILT_IN.values(), f"{__name__}:Loud", f"{__name__}:LOUD"])
 def test_settings_are_equal_after_pickling_whatever_the_answer_type(answer: Any) -> None:
     settings = Settings(answer=answer, certificate="token", refusals=("Pass",))
     again = pickled(settings)

@@ -163,7 +163,7 @@ def test_the_answer_field_names_the_answer_twice() -> None:
         ("homogeneous", "ask", "None, 'repair', 'skip'"),
         ("preference", "local", "'global', 'stratum'"),
         ("refusal", "silent", "'inapplicable', 'no_answer'"),
-        ("derivation", "strict", "'stated', 'chained', 'traced', 'executed', 'bounded'"),
+        ("derivation", "strict", "'stated', 'chained', 'traced', 'executed', 'bounded', 'agreed'"),
         ("on_error", "ignore", "'abstain', 'raise'"),
     ],
 )

@@ -105,7 +105,7 @@ def test_an_answer_type_of_one_s_own_is_found_by_its_name(tmp_path: Path) -> Non
     evaluate(heuristic_selector(answer=kind), Plan([pool], tmp_path / "plain"))
     shard_pools([pool], tmp_path / "shards", 3, kind)
     run_all(tmp_path / "shards", lambda: heuristic_selector(answer=kind))
-    merge(tmp_path / "shards", tmp_path / "merged")
+    merge(tmp_path / "shards", tmp_path / "merged", answer=kind)
     assert results(tmp_path / "merged") == results(tmp_path / "plain")
     assert "must have answers of the type 'choice'" in refused(
         lambda: shard_pools([pool], tmp_path / "other", kind=load_type("choice"))
