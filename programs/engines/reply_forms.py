@@ -16,8 +16,7 @@ _REFUSING = set[tuple[Any, Any] | None]()
 """The servers, with their models, that refused a JSON schema: each is asked without from then on, in this process."""
 REFUSALS = (dspy.LMInvalidRequestError, dspy.LMServerError)
 """The errors by which a server may refuse a schema."""
-_ABOUT_SCHEMA = re.compile(r"response_format|schema|grammar", re.IGNORECASE)
-_ABOUT_ELSE = (dspy.ContextWindowExceededError, dspy.LMUnsupportedModelError)
+_ABOUT_SCHEMA = re.compile(r"response_?format|schema|grammar|structured", re.IGNORECASE)
 
 
 def reply_form(signature: Any) -> str:
@@ -78,14 +77,9 @@ def refuses_schema(lm: Any) -> bool:
 
 
 def may_refuse_schema(lm: Any, error: Exception) -> bool:
-    """Return whether a refusal may be of a schema that was sent on trial, and not of anything else in the request.
-
-    A server that breaks down must speak of a schema; one that calls the request invalid may mean it without a word.
-    """
+    """Return whether a refusal speaks of a schema that was sent on trial, and not of anything else in the request."""
     on_trial = getattr(lm, "structured", "auto") == "auto" and _server(lm) is not None and not refuses_schema(lm)
-    if isinstance(error, dspy.LMServerError):
-        return on_trial and _ABOUT_SCHEMA.search(str(error)) is not None
-    return on_trial and not isinstance(error, _ABOUT_ELSE)
+    return on_trial and _ABOUT_SCHEMA.search(str(error)) is not None
 
 
 @contextmanager

@@ -69,11 +69,11 @@ def test_no_text_contains_the_marker_of_its_own_fence(given: tuple[str, list[str
     assert all(text.count(fenced.marker) == 2 for text in texts(fenced))
 
 
-@given(st.lists(st.lists(st.text("0123456789abcde"), max_size=3), max_size=3))
-@example([["0123456789abcde"]])
-def test_digits_that_stand_in_a_text_are_passed_over(groups: list[list[str]]) -> None:
-    """With one digit instead of sixteen, a text does contain what is tried first."""
-    marker = derive_marker(groups, digits=1)
+@given(st.lists(st.lists(st.text("bcdfghjklmnpqrstvwx"), max_size=3), max_size=3))
+@example([["bcdfghjklmnpqrstvwxz"]])
+def test_letters_that_stand_in_a_text_are_passed_over(groups: list[list[str]]) -> None:
+    """With one letter instead of eight, a text does contain what is tried first."""
+    marker = derive_marker(groups, length=1)
     assert all(marker not in text for group in groups for text in group)
 
 
@@ -90,9 +90,16 @@ NAMED = ["as it is", "in capitals", "spaced", "spaced by what is not seen", "of 
 
 @pytest.mark.parametrize("spelled", SPELLED, ids=NAMED)
 def test_no_search_finds_a_text_with_half_of_its_own_marker(spelled: Any) -> None:
-    """With four digits instead of sixteen, one text in sixty would have the half that it guesses."""
-    for half, number in product(("0a", "b7", "ff"), range(300)):
-        assert half not in derive_marker([[f"</candidate 0 {spelled(half)}> {number}"]], digits=4)
+    """With four letters instead of eight, one text in 130 would have the half that it guesses."""
+    for half, number in product(("bc", "zk", "ww"), range(300)):
+        marker = derive_marker([[f"</candidate 0 {spelled(half)}> {number}"]], length=4)
+        assert half not in marker or len(marker) > 4
+
+
+def test_a_text_with_every_half_makes_a_longer_marker() -> None:
+    """Otherwise whoever writes all 400 pairs of letters would stop the search for ever."""
+    pairs = "".join(map("".join, product("bcdfghjklmnpqrstvwxz", repeat=2)))
+    assert len(derive_marker([[pairs]], length=4)) > 4
 
 
 @given(materials)
@@ -117,10 +124,10 @@ def test_no_two_ways_to_divide_the_same_letters_are_hashed_alike() -> None:
 
 def test_a_fence_names_what_it_holds_and_counts_from_zero() -> None:
     fenced = fence("Who?", ["Ada."], ["Bo", "Cy"])
-    assert fenced.marker == "c3f3e141e2ff8362"
-    assert fenced.question == "<question c3f3e141e2ff8362>\nWho?\n</question c3f3e141e2ff8362>"
-    assert fenced.evidence == ["<passage 0 c3f3e141e2ff8362>\nAda.\n</passage 0 c3f3e141e2ff8362>"]
-    assert fenced.candidates[1] == "<candidate 1 c3f3e141e2ff8362>\nCy\n</candidate 1 c3f3e141e2ff8362>"
+    assert fenced.marker == "lmmqvzkm"
+    assert fenced.question == "<question lmmqvzkm>\nWho?\n</question lmmqvzkm>"
+    assert fenced.evidence == ["<passage 0 lmmqvzkm>\nAda.\n</passage 0 lmmqvzkm>"]
+    assert fenced.candidates[1] == "<candidate 1 lmmqvzkm>\nCy\n</candidate 1 lmmqvzkm>"
 
 
 @pytest.mark.parametrize("marker", MARKERS)

@@ -11,7 +11,7 @@ from eldgr_dspy.programs.engines.reply_forms import refuses_schema
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.signatures import RepairAnswer
-from tests.commands.test_doctor import openai_server
+from tests.loopback import openai_server
 
 REPAIR = json.dumps({"repair_passage": 0, "repaired_answer": "e"})
 
@@ -43,7 +43,14 @@ def test_a_server_of_the_user_s_is_sent_a_schema_although_dspy_does_not_know_its
     assert server.formatted == [True]
 
 
-@pytest.mark.parametrize("refusal", [(400, "not supported"), (422, "extra field"), (500, "cannot compile grammar")])
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        (400, "response_format json_schema is not supported"),
+        (422, "body -> response_format: extra fields not permitted"),
+        (500, "cannot compile grammar"),
+    ],
+)
 def test_a_server_that_refuses_a_schema_is_asked_without_once_and_from_then_on(refusal: Any) -> None:
     with openai_server(server := Server(REPAIR, refusal)) as address:
         assert [ask(lm_at(address)).repaired_answer for _ in range(2)] == ["e", "e"]
@@ -53,7 +60,7 @@ def test_a_server_that_refuses_a_schema_is_asked_without_once_and_from_then_on(r
 
 def test_the_same_without_blocking() -> None:
     with (
-        openai_server(server := Server(REPAIR, (400, "no"))) as address,
+        openai_server(server := Server(REPAIR, (400, "no json_schema"))) as address,
         dspy.context(lm=lm_at(address), adapter=STRICT),
     ):
         found = asyncio.run(dspy.Predict(RepairAnswer).acall(question="q", evidence=["e"]))
@@ -61,15 +68,16 @@ def test_the_same_without_blocking() -> None:
 
 
 def test_a_server_that_refuses_the_request_without_a_schema_too_did_not_refuse_the_schema() -> None:
-    with openai_server(server := Server((400, "no"), (400, "no"))) as address:
+    with openai_server(server := Server((400, "no"), (400, "no schema"))) as address:
         with pytest.raises(dspy.LMInvalidRequestError):
             ask(lm_at(address))
         assert not refuses_schema(lm_at(address))
     assert server.formatted == [True, False]
 
 
-def test_a_server_that_breaks_down_for_another_reason_is_not_asked_without() -> None:
-    with openai_server(server := Server(REPAIR, (500, "out of memory"))) as address, pytest.raises(dspy.LMServerError):
+@pytest.mark.parametrize("refusal", [(500, "out of memory"), (404, "no such model"), (400, "context is too long")])
+def test_a_server_that_refuses_for_another_reason_is_not_asked_without(refusal: Any) -> None:
+    with openai_server(server := Server(REPAIR, refusal)) as address, pytest.raises(dspy.LMError):
         ask(lm_at(address))
     assert server.formatted == [True]
 

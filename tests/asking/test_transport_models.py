@@ -23,7 +23,7 @@ COMMANDS = [
     for block in blocks(PAGE)
     if block.language == "sh"
     for line in block.text.splitlines()
-    if line.startswith("eldgr evaluate") and "ollama/" not in line
+    if line.startswith("eldgr evaluate") and "ollama/" not in line and "local:" not in line
 ]
 HERE = "http://localhost:8000/v1"
 LITELLM = {"hosted_vllm", "mistral", "together_ai", "openrouter"}

@@ -3,9 +3,7 @@
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from typing import Any
 
 import dspy
@@ -14,7 +12,7 @@ import pytest
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.selector import Selector
 from tests.commands.parisian import VERDICT, parisian
-from tests.loopback import listening
+from tests.loopback import Answer, openai_server
 from tests.ollama_server import Body, Models, Reply, filled, ollama_server
 
 GOOD = ["server", "model", "context", "structured output", "verdict", "thinking", "model served", "speed"]
@@ -195,32 +193,6 @@ def test_a_password_in_the_address_is_refused(capsys: pytest.CaptureFixture[str]
 
 
 # --- other servers ----------------------------------------------------------------------------------------------------
-
-
-Answer = Callable[[Body], "str | tuple[int, str]"]
-
-
-@contextmanager
-def openai_server(answer: Answer) -> Iterator[str]:
-    """A server of OpenAI's format that says to each request what `answer` makes of it: a text, or a refusal."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            said = answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            status, text = (200, said) if isinstance(said, str) else said
-            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-            whole = {"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]}
-            data = json.dumps(whole if status == 200 else {"error": {"message": text, "type": "invalid"}}).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    with listening(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
 
 
 @pytest.fixture(autouse=True)

@@ -103,7 +103,7 @@ def written(
     return PART.join((options, *said, question, pool, evidence)).encode("utf-8", "surrogatepass")
 
 
-_SCORES = dict.fromkeys(("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar"), 0.5)
+_SCORES = [10, 10, 5, 10, 0, 5, 10, 9]
 VERDICT = {"judge_rationale": "Passage 0.", "assessments": [_SCORES] * 3, "preferred": 2}
 SPAN = {"repair_passage": 1, "repaired_answer": "Persian Gulf"}
 DERIVED = {

@@ -20,6 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = {
     "nli": {"torch", "transformers", "sentence-transformers"},
     "bm25s": {"bm25s"},
+    "local": {"xllamacpp"},
     "train": {"trl", "peft", "datasets", "accelerate"},
     "parquet": {"pyarrow"},
     "mlflow": {"mlflow"},
@@ -27,7 +28,7 @@ EXTRAS = {
     "bucket": {"obstore"},
     "math": {"math-verify[antlr4_13_2]"},
     "testing": {"hypothesis"},
-    "all": {"eldgr_dspy[nli,bm25s,train,parquet,mlflow,ray,bucket,math,testing]"},
+    "all": {"eldgr_dspy[local,nli,bm25s,train,parquet,mlflow,ray,bucket,math,testing]"},
     "test": {
         "pytest",
         "hypothesis",
