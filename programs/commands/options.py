@@ -164,12 +164,9 @@ def own_options(command: Command) -> Command:
         return command(*arguments, given=given, **options)
 
     says = "of your own that the run was made with; it is imported."
-    kinds = {"certificate": Certificate()}
-    options = [
-        click.option(f"--{name}", type=kinds.get(name), metavar="MODULE:NAME", help=f"{what} {says}")
-        for name, what in texts.items()
-    ]
-    return with_options(tuple(options))(gathered)
+    shown, kinds = {"metavar": "MODULE:NAME"}, {"certificate": Certificate()}
+    named = [click.option(f"--{one}", type=kinds.get(one), help=f"{texts[one]} {says}", **shown) for one in texts]
+    return with_options(tuple(named))(gathered)
 
 
 homogeneous_option = click.option(
