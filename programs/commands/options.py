@@ -164,8 +164,9 @@ def own_options(command: Command) -> Command:
         return command(*arguments, given=given, **options)
 
     says = "of your own that the run was made with; it is imported."
-    shown, kinds = {"metavar": "MODULE:NAME"}, {"certificate": Certificate()}
-    named = [click.option(f"--{one}", type=kinds.get(one), help=f"{texts[one]} {says}", **shown) for one in texts]
+    named, kinds, shown = list[Any](), {"certificate": Certificate()}, "MODULE:NAME"
+    for name, what in texts.items():
+        named.append(click.option(f"--{name}", type=kinds.get(name), metavar=shown, help=f"{what} {says}"))
     return with_options(tuple(named))(gathered)
 
 
