@@ -30,7 +30,7 @@ _Text = TypeVar("_Text", bound=str)
 _OVERRIDING: tuple[Branch, ...] = ("judge", "repair")
 
 _VERSION = re.compile(r"[-:@_.](?:latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{3,8}|v\d+(?:[.:]\d+)*)$")
-_FEWEST_TOKENS, _LONG = 1 / 8, 4_000
+_FEWEST_TOKENS, _LONG = 1 / 8, 1_500
 """Tokens a character that no tokenizer goes below on text, and how long a prompt has to be to be held to that."""
 
 

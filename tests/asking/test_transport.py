@@ -364,7 +364,7 @@ def test_another_model_than_was_asked_is_remarked_on(tmp_path: Path) -> None:  #
 
 
 def test_a_prompt_that_was_cut_in_silence_is_remarked_on(tmp_path: Path) -> None:  # hazard 82
-    few = {"prompt_tokens": 30, "completion_tokens": 9, "total_tokens": 39}
+    few = {"prompt_tokens": 100, "completion_tokens": 9, "total_tokens": 109}
     with serving(lambda asked: Answer(FINAL, changes={"usage": few})) as server:
         summary = evaluate(selector_at(server), plan_of(tmp_path))
     assert summary["remarks"] == [

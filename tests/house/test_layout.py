@@ -41,6 +41,7 @@ EXTRAS = {
         "transformers[serving]",
         "sentence-transformers",
         "bm25s",
+        "xllamacpp",
         "math-verify[antlr4_13_2]",
         "trl",
         "peft",
