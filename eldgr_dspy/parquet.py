@@ -26,6 +26,9 @@ _START = "import sys; sys.path[:] = sys.argv[1:]; from eldgr_dspy.parquet_proces
 _IDLE = list["subprocess.Popen[bytes]"]()
 """Processes that have read a file; starting one takes as long as reading a hundred rows."""
 
+_RUNNING = set["subprocess.Popen[bytes]"]()
+"""All processes, so that none is collected with an iterator that nobody has read to its end, before that ends it."""
+
 
 def read_parquet(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield the records of a file, without what is null in them, each with its place.
@@ -105,16 +108,19 @@ def _idle() -> "subprocess.Popen[bytes] | None":
 
 
 def _started() -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-P", "-c", _START, *map(str, sys.path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},
     )
+    _RUNNING.add(process)
+    return process
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
+    _RUNNING.discard(process)
     if process.stdout is not None and process.stdin is not None:
         process.stdout.close()
         process.kill()
@@ -125,15 +131,16 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 def _forget() -> None:
     """Leave the processes to the program from which this one was forked."""
-    for process in _IDLE:
+    for process in _RUNNING:
         process.returncode = 0  # only the program that started it can wait for it
     _IDLE.clear()
+    _RUNNING.clear()
 
 
 @atexit.register
 def _end_all() -> None:
-    while _IDLE:
-        _end(_IDLE.pop())
+    for process in list(_RUNNING):
+        _end(process)
 
 
 if hasattr(os, "register_at_fork"):

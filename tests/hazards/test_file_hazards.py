@@ -4,6 +4,7 @@ Each attack is the smallest that does its harm. What it would take is counted in
 limit shows the same with less.
 """
 
+import gc
 import gzip
 import json
 import struct
@@ -19,7 +20,7 @@ from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.file_limits import RAISE, VARIABLE
 from eldgr_dspy.journal import Journal
-from eldgr_dspy.parquet import _IDLE
+from eldgr_dspy.parquet import _IDLE, _RUNNING, read_parquet
 from eldgr_dspy.pools import Row, open_pool, write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.pools.predictions import read_predictions
@@ -254,3 +255,18 @@ def test_one_variable_raises_every_limit(tmp_path: Path, monkeypatch: pytest.Mon
         assert refused(lambda: open_pool(path), ArgumentError) == (
             f"{VARIABLE} must be a number above 0; got {stated!r}. Set it to 2, or unset it."
         )
+
+
+def test_a_reader_that_nobody_reads_to_its_end_is_ended(tmp_path: Path) -> None:
+    """An error keeps the frames of who was reading, so that reader and process are collected in one go."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"id": [str(n) for n in range(1_000)]}), tmp_path / "a.parquet")
+    rows = read_parquet(tmp_path / "a.parquet")
+    next(rows)
+    (started,) = _RUNNING - set(_IDLE)
+    cycle: list[Any] = [rows]
+    cycle.append(cycle)
+    del rows, cycle
+    gc.collect()
+    assert started.poll() is not None

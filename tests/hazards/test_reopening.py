@@ -231,7 +231,7 @@ def with_judge(judge: dspy.Module) -> Selector:
 
 @pytest.mark.parametrize("value", [math.inf, math.nan, -math.inf], ids=repr)
 def test_a_number_that_json_has_no_word_for_is_written_as_text(value: float, tmp_path: Path) -> None:
-    judge = Returning(["seen"] * 2)
+    judge: Any = Returning(["seen"] * 2)
     judge.limits = {"seconds": [value]}
     run_twice(with_judge(judge), tmp_path)
     heads = map(json.loads, (tmp_path / "run/journal.jsonl").read_text(encoding="utf-8").splitlines())
