@@ -111,20 +111,21 @@ def _free_memory() -> int | None:
 
 def _started(file: Path, context: int, parallel: int, threads: int) -> tuple[Any, str]:
     try:
-        import xllamacpp
+        import xllamacpp as engine
     except ImportError as error:
         raise ArgumentError(
             f"{file} needs xllamacpp, which is not installed. Run `pip install 'eldgr_dspy[local]'`."
         ) from error
     secret = secrets.token_urlsafe(32)
     remember(secret)
-    params = xllamacpp.CommonParams()
+    llama: Any = engine  # its compiled module has no types
+    params = llama.CommonParams()
     params.model.path, params.offline, params.use_jinja = str(file), True, True
     params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [secret]
     params.n_ctx, params.n_parallel, params.verbosity = context, parallel, 0
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     try:
-        return xllamacpp.Server(params), secret
+        return llama.Server(params), secret
     except RuntimeError as error:
         raise ArgumentError(
             f"llama.cpp cannot load {file}: {error} The file may be damaged, of an unknown architecture, or too large "

@@ -57,7 +57,7 @@ def test_a_lock_holds_prompts_demonstrations_models_settings_and_versions(tmp_pa
     content = read_lock(lock.path).content
     (judge,) = content["roles"]["judge"]["prompts"].values()
     assert judge["demos"] == [{"question": "Which, \ud83d?", "preferred": 1}]
-    assert judge["signature"]["instructions"].startswith("Judge every candidate")
+    assert judge["signature"]["instructions"].startswith("Judge the candidate answers")
     assert [content["roles"][role]["lm"]["model"] for role in ("judge", "deriver", "repairer")] == ["scripted/lm"] * 3
     assert content["roles"]["judge"]["adapter"].endswith("StrictJSONAdapter")
     assert (lock.rules, lock.arguments({})["certificate"]) == (tuple(RULES), "token")

@@ -87,8 +87,7 @@ def test_roles_with_models_come_back_with_the_same_description(given: dict[str, 
 
 
 def assessing(request: Any) -> Any:
-    scores = dict.fromkeys(("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar"), 0.5)
-    return {**VERDICT, "assessments": [scores] * 3} if role_of(request) == "judge" else NO_SPAN
+    return {**VERDICT, "assessments": [[5] * 8] * 3} if role_of(request) == "judge" else NO_SPAN
 
 
 def demonstrated() -> tuple[Selector, Any]:
