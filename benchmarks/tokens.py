@@ -45,10 +45,6 @@ def main() -> None:
     lm = eldgr_dspy.local(model, threads=1, context=512, parallel=1)
     verdict = {"judge_rationale": "The passage on the Qatar peninsula names Doha.", "assessments": [[7] * 8] * 4}
     reply = json.dumps({**verdict, "preferred": 2})
-        '{"judge_rationale": "The passage on the Qatar peninsula names Doha.", "assessments": '
-        + row
-        + ', "preferred": 2}'
-    )
     sys.stdout.write(f"a judge's reply on four candidates: {_tokens(lm, reply)} tokens\n")
     for role, signature in OURS.items():
         with gzip.open(Path(pools) / "first-try" / f"{POOLS[role]}.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -80,9 +76,8 @@ def _prompt(lm: Any, adapter: Any, signature: Any, inputs: dict[str, Any]) -> in
 
 def _tokens(lm: Any, text: str) -> int:
     address, key = lm.kwargs["api_base"].removesuffix("/v1"), lm.kwargs["api_key"]
-    verdict = {"judge_rationale": "The passage on the Qatar peninsula names Doha.", "assessments": [[7] * 8] * 4}
-    reply = json.dumps({**verdict, "preferred": 2})
-    return len(reply.json()["tokens"])
+    answer = httpx.post(f"{address}/tokenize", json={"content": text}, headers={"Authorization": f"Bearer {key}"})
+    return len(answer.json()["tokens"])
 
 
 if __name__ == "__main__":

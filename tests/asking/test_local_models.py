@@ -60,7 +60,7 @@ def test_a_local_model_takes_no_address() -> None:
 
 
 def test_where_the_server_of_this_process_listens_is_no_part_of_what_was_asked() -> None:
-    described = []
+    described = list[Any]()
     for port in (1, 2):
         lm = LocalLM("openai/m", api_base=f"http://127.0.0.1:{port}/v1", api_key="k")
         lm.file = "0123"
