@@ -1,8 +1,8 @@
 """Tokens of each role's prompt beside a plain `dspy.Predict` on the same material: `python -m benchmarks.tokens`.
 
 Reads the first twelve questions of the pools `first-try/` in the folder that ELDGR_POOLS names, with the tokenizer of
-the GGUF file that ELDGR_GGUF names; needs the extra `local`. A plain predictor has DSPy's own adapter and no instructions:
-a judge's fields are rationale and preferred, a repairer's answer, a deriver's those of `DeriveAnswer`.
+the GGUF file that ELDGR_GGUF names; needs the extra `local`. A plain predictor has DSPy's own adapter and no
+instructions: a judge's fields are rationale and preferred, a repairer's answer, a deriver's those of `DeriveAnswer`.
 """
 
 import gzip
