@@ -25,9 +25,9 @@ from eldgr_dspy.signatures.deriver import DerivationStep
 
 QUESTIONS = 12
 PLAIN: dict[str, Any] = {
-    "judge": dspy.Signature("question, evidence: list[str], candidates: list[str] -> rationale, preferred: int"),
-    "repairer": dspy.Signature("question, evidence: list[str] -> answer"),
-    "deriver": dspy.Signature(
+    "judge": dspy.make_signature("question, evidence: list[str], candidates: list[str] -> rationale, preferred: int"),
+    "repairer": dspy.make_signature("question, evidence: list[str] -> answer"),
+    "deriver": dspy.make_signature(
         "question -> derivation_steps: list[DerivationStep], derived_answer, consistency_check",
         custom_types={"DerivationStep": DerivationStep},
     ),
