@@ -18,6 +18,7 @@ from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.statements import is_stratified
 from eldgr_dspy.laws.trials import Outcome, Subject, Trial
 from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.plain_values import UnwritableError, plain
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.testing import consultations, lm_contents, questions, rule_settings
@@ -52,11 +53,21 @@ def options_of(chosen: Settings) -> dict[str, Any]:
     return {name: getattr(chosen, name) for name in Settings.__slots__}
 
 
+def written(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A module's output as the selector takes it: what no journal can hold is an abstention."""
+    try:
+        plain_content: Mapping[str, Any] = plain(content)
+    except UnwritableError:
+        return {"abstained": "unreadable"}
+    return plain_content
+
+
 def by_the_rule(question: Question, chosen: Settings, contents: Mapping[Role, Mapping[str, Any]]) -> Outcome:
     """What the rule alone does on the question as the selector reads it, where the roles return these objects."""
     question = to_question(**inputs_of(question), answer_field="answer")
     replies: dict[Role, Reply] = {
-        role: read_reply(role, content, question.answers, len(question.passages)) for role, content in contents.items()
+        role: read_reply(role, written(content), question.answers, len(question.passages))
+        for role, content in contents.items()
     }
     return Subject(evidence_locked).settle(Trial(question, chosen, replies, gold=question.text))
 

@@ -181,7 +181,7 @@ class Hangs:
         self.over = over
 
     def score(self, reasonings: Any) -> list[StepTable]:
-        self.over.wait(30)
+        self.over.wait(1)  # a loop that ends waits for its threads
         return []
 
 
