@@ -160,7 +160,7 @@ def kept(folder: Path, name: str) -> tuple[list[Row], list[Chain]]:
         passed = [chain.right for chain in chains if chain.passed >= place]
         print(
             f"  {level:8} {len(passed):>5,} pass, {sum(passed):>5,} of them right "
-            f"({100 * sum(passed) / len(passed):.1f} %): {100 * sum(passed) / right:.1f} % of the right ones"
+            f"({100 * sum(passed) / max(1, len(passed)):.1f} %): {100 * sum(passed) / right:.1f} % of the right ones"
         )
     return rows, chains
 

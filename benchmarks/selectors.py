@@ -53,7 +53,7 @@ from eldgr_dspy.tables.baselines import NAMES
 from eldgr_dspy.words import CHANNELS
 
 DEMO = Path(__file__).resolve().parent.parent / "artifacts" / "demo-selectors.jsonl"
-_BLOCK = re.compile(r"<(question|passage|candidate|slice|step)(?: \d+)? [0-9a-f]{16}>\n?(.*?)\n?</", re.DOTALL)
+_BLOCK = re.compile(r"<(question|passage|candidate|slice|step)(?: \d+)? [b-z]{8,}>\n?(.*?)\n?</", re.DOTALL)
 RECORDED = ("gpt4", "chatgpt", "davinci003", "bing")
 FORMULAS = (
     *("best_of_n:orm", "weighted_best_of_n:orm", "best_of_n:prm:min", "best_of_n:prm:last", "best_of_n:prm:product"),

@@ -30,7 +30,7 @@ STANDARD_LIBRARY_ALONE = (
     + [f"eldgr_dspy.{name}" for name in ("laws.trials", "laws.statements", "laws", "laws.shrinking", "plugin")]
 )
 FACE = {"Decision", "Selector", "certificates", "channels", "decide", "ollama", "statistics"}
-FACE |= {"ChannelScorer", "NLIScorer", "Sampled", "load_nli"}
+FACE |= {"ChannelScorer", "NLIScorer", "Sampled", "load_nli", "local"}
 
 LEARNING = {"torch", "transformers", "sentence_transformers", "trl", "peft", "datasets", "accelerate"}
 LATER = {"hypothesis", "pytest", "pyarrow", "mlflow", "ray", "obstore"}
