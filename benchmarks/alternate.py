@@ -4,8 +4,8 @@ Run: python -m benchmarks.alternate OLD [--rounds 7] [--figures decision run thr
 
 OLD is another checkout. Each measurement is a process of its own, which runs this file with the package of a checkout;
 which of the two comes first changes from round to round. Prints the median of each, and the median ratio of new to old
-in the same round. Times are processor times, so a busy machine changes them less than wall times; a ratio within a few
-percent of 1 is no difference. Only public names are used, so that old checkouts can be measured.
+in the same round. Times are processor times, so a busy machine changes them less than wall times; do not read anything
+into a ratio within a few percent of 1. Only public names are used, so that old checkouts can be measured.
 """
 
 import argparse

@@ -47,7 +47,7 @@ def role_timeouts_of(given: object) -> dict[str, float | None]:
     """Return timeouts by role, certificate or `scorer`.
 
     Raises:
-        ArgumentError: A name is not one of these, or a timeout is no number of seconds.
+        ArgumentError: A name is not one of these, or a timeout is not a number of seconds.
     """
     if given is None:
         return {}

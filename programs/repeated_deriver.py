@@ -1,6 +1,7 @@
 """A deriver that is asked several times, so that the level `agreed` can compare its derivations.
 
-Agreement is no proof: samples of one LM share its mistakes. `docs/reference/certificates.md` has what was measured.
+Agreement does not prove an answer: samples of one LM share its mistakes. `docs/reference/certificates.md` has the
+measurements.
 """
 
 import asyncio

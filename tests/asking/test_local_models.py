@@ -1,4 +1,4 @@
-"""A GGUF file is an LM of this process; what is no such file, or cannot run, is refused with a sentence."""
+"""A GGUF file is an LM of this process; a file that is of another kind or cannot run is refused with a sentence."""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Prints the size of the house by room: python -m tests.house.size.
 
-A line is any line of a file. A statement is an `ast.stmt`; a text that stands alone, such as a docstring, is none.
+A line is any line of a file. A statement is an `ast.stmt`; a text that stands alone, such as a docstring, is not.
 """
 
 import ast
