@@ -48,10 +48,9 @@ BENCHMARKS := $(filter-out alternate,$(notdir $(basename $(wildcard benchmarks/[
 bench: $(VENV)/.test
 	set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name; done
 
-# Kills a run at many points, and workers on Ray, and compares what is resumed with an undisturbed run.
+# Kills a run at many points, and compares what is resumed with an undisturbed run.
 crash: $(VENV)/.test
 	$(BIN)/python -m tests.crash
-	$(BIN)/python -m tests.ray_crash
 
 # Looks for ten minutes, or FUZZ_SECONDS, for a text that breaks a law; needs Linux or macOS and a Python that atheris is built for.
 FUZZ_SECONDS ?= 600

@@ -1,14 +1,13 @@
 """What one reading of a pool's rows collects: its content hash, and what a later reading is checked by."""
 
 import hashlib
+from array import array
 from collections.abc import Iterable, Iterator
-from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.keyed_numbers import KeyedNumbers
 from eldgr_dspy.rows import Row
 from eldgr_dspy.words import Task
 
@@ -29,7 +28,7 @@ class Census:
         self.missing = 0
         self._content = hashlib.sha256()
         self._block, self._digests = list[bytes](), bytearray()
-        self._ids = KeyedNumbers()  # by the hash of each id, its row, counted from 0
+        self._ids = array("q")  # the hash of each row's id
 
     def add(self, where: str, row: Row) -> None:
         """Take the next row. Raises `PoolError` if its task differs from that of the rows before."""
@@ -45,7 +44,7 @@ class Census:
         if len(self._block) == BLOCK:
             self._digests += digest_of(self._block)
             self._block.clear()
-        self._ids.add(hash(row.id), len(self._ids))
+        self._ids.append(hash(row.id))
         self.missing += sum(1 for candidate in row.candidates if not (candidate.answer or "").strip())
 
     def __len__(self) -> int:
@@ -67,13 +66,11 @@ class Census:
 
     def twins(self) -> list[tuple[int, int]]:
         """Return the indices of two rows whose ids have the same hash: the first pairs, a thousand of them at most."""
-        twins = list[tuple[int, int]]()
-        for ids, rows in self._ids.parts():
-            order = np.argsort(ids, kind="stable")
-            after = np.flatnonzero(ids[order[1:]] == ids[order[:-1]]) + 1
-            after = after[np.argsort(order[after])][:_MOST_TWINS]
-            twins.extend(zip(rows[order[after - 1]].tolist(), rows[order[after]].tolist(), strict=True))
-        return sorted(twins, key=itemgetter(1))[:_MOST_TWINS]
+        ids = np.frombuffer(self._ids, np.int64)
+        order = np.argsort(ids, kind="stable")
+        after = np.flatnonzero(ids[order[1:]] == ids[order[:-1]]) + 1
+        after = after[np.argsort(order[after])][:_MOST_TWINS]
+        return [*zip(order[after - 1].tolist(), order[after].tolist(), strict=True)]
 
     def refuse_twins(self) -> None:
         """Raise `PoolError` if two ids have the same hash; for two different ids this is practically impossible."""

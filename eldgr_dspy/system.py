@@ -7,7 +7,6 @@ by `opened`, and calls inside `naming`, name theirs.
 import errno
 import io
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import Any
 
 _BUFFER = 256 * 2**10  # a read or a write lets other threads run, and then waits for them
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://.*", re.DOTALL)
 _REMEDIES = {
     errno.EACCES: "Check its permissions and those of its folder",
     errno.EPERM: "Check its permissions and those of its folder",
@@ -97,8 +95,3 @@ def created(path: Path, becomes: Path) -> io.BufferedWriter:
 def appending(path: Path) -> io.BufferedWriter:
     """Open or create a file for appending; its errors name it."""
     return io.BufferedWriter(_File(path, "a", path), _BUFFER)
-
-
-def is_url(place: str | Path) -> bool:
-    """Return whether a place is an address, such as s3://BUCKET/PREFIX, and not a path."""
-    return isinstance(place, str) and _URL.fullmatch(place) is not None

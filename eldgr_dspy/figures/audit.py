@@ -99,10 +99,6 @@ class Audit:
             )
         ] += 1
 
-    def absorb(self, other: "Audit") -> None:
-        """Take what was counted on other questions."""
-        self.marks.update(other.marks)
-
     # -- figures ------------------------------------------------------------------------------------------------------
 
     def count(self, holds: Callable[[Marks], object]) -> int:

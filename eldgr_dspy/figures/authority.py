@@ -120,15 +120,6 @@ class PoolBounds:
             _add(self._widest[name], ends)
         return frozenset(lost)
 
-    def absorb(self, other: "PoolBounds") -> None:
-        """Take what was counted on other questions."""
-        self.n_scored += other.n_scored
-        for mine, others in ((self._silent, other._silent), (self._widest, other._widest)):
-            for name, ends in others.items():
-                mine[name] = [one + more for one, more in zip(mine[name], ends, strict=True)]
-        self._not_covered |= other._not_covered
-        self._withheld |= other._withheld
-
     def withhold(self) -> None:
         """Give no bounds: the certificates of a question are not known."""
         self._withheld = True

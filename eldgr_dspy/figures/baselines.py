@@ -90,10 +90,6 @@ class _Expected:
         self._right[of] += right
         return 100.0 * right / of
 
-    def absorb(self, other: "_Expected") -> None:
-        self._n += other._n
-        self._right.update(other._right)
-
     def percent(self) -> float:
         return float(100 * sum(Fraction(right, of) for of, right in self._right.items()) / self._n)
 
@@ -192,16 +188,6 @@ class Baselines:
             return by_candidate.add(heard.silent), by_class.add(heard.silent)
         voting = sum(votes[key] for key, right in heard.by_class.items() if right)
         return by_candidate.add(voting, sum(votes.values())), by_class.add(sum(heard.by_class.values()), len(votes))
-
-    def absorb(self, other: "Baselines") -> None:
-        """Take what was counted on other questions."""
-        for name, expected in other._expected.items():
-            self._expected[name].absorb(expected)
-        self._f1.update(other._f1)
-        self._sources.absorb(other._sources)
-        self._judges |= {name: self._judges.get(name, False) or heard for name, heard in other._judges.items()}
-        self._chances.update(other._chances)
-        self._withheld |= other._withheld
 
     def withhold(self) -> None:
         """Give no figure that depends on certificates, because those of a question are not known."""

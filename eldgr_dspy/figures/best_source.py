@@ -44,17 +44,6 @@ class BestSource:
                 of = candidates[source]
                 self._right[half][source] += 1 if of == 1 else Fraction(1, of)
 
-    def absorb(self, other: "BestSource") -> None:
-        """Take what was counted on other questions."""
-        names = self._names or other._names
-        if names != (other._names or names):
-            self.fault = self.fault or _OTHER_SOURCES
-        self._names, self.fault = names, other.fault if other.fault == _NO_SOURCE else self.fault or other.fault
-        self._n = [one + more for one, more in zip(self._n, other._n, strict=True)]
-        for mine, others in zip(self._right, other._right, strict=True):
-            for source, right in others.items():
-                mine[source] += right
-
     def figures(self) -> dict[BaselineName, Baseline]:
         """Return the best source of each half, scored on the other, and the best one of all in hindsight."""
         if self.fault:

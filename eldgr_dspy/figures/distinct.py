@@ -1,8 +1,9 @@
 """Count questions by their marks: what a figure depends on. Copies of a question are counted together, as one unit.
 
-A run has many questions and few distinct marks. So a few bytes are kept for each question, and the marks once.
+A run has many questions and few distinct marks. So sixteen bytes are kept for each question, and the marks once.
 """
 
+from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Generic, TypeAlias, TypeVar
@@ -10,7 +11,6 @@ from typing import Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eldgr_dspy.keyed_numbers import KeyedNumbers
 from eldgr_dspy.splitting import folded_question
 
 Marks = TypeVar("Marks", bound=Hashable)
@@ -23,28 +23,19 @@ class Distinct(Generic[Marks]):
     """Questions by their marks, taken one by one. Copies are questions with the same folded text."""
 
     def __init__(self) -> None:
-        self._codes = KeyedNumbers()  # by the hash of each text, the number of its marks
+        self._texts, self._codes = array("q"), array("q")  # of each question: its hash, and the number of its marks
         self._numbers: dict[Marks, int] = {}
 
     def add(self, question: str, marks: Marks) -> None:
         """Take the text of a question and its marks."""
-        self._codes.add(hash(folded_question(question)), self._numbers.setdefault(marks, len(self._numbers)))
-
-    def absorb(self, other: "Distinct[Marks]") -> None:
-        """Take other questions, none of which is a copy of one that is here.
-
-        They may have been taken in another process, where the same text has another hash. So a copy would not be found.
-        """
-        numbers = np.array([self._numbers.setdefault(marks, len(self._numbers)) for marks in other._numbers], np.int64)
-        for texts, codes in other._codes.chunks():
-            self._codes.extend((texts, numbers[codes]))
+        self._texts.append(hash(folded_question(question)))
+        self._codes.append(self._numbers.setdefault(marks, len(self._numbers)))
 
     def units(self) -> Counter[tuple[Marks, ...]]:
         """Return how many units have the same marks: those of one question first, in the order of the questions."""
         counts, known = Counter[tuple[int, ...]](), [*self._numbers]
-        for part in self._codes.parts():
-            for codes, n in _groups(*part):
-                counts[codes] += n
+        for codes, n in _groups(np.array(self._texts, np.int64), np.array(self._codes, np.int64)):
+            counts[codes] += n
         rising = sorted(counts.items(), key=lambda counted: (len(counted[0]), counted[0]))
         return Counter({tuple(known[code] for code in codes): n for codes, n in rising})
 

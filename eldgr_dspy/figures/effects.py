@@ -153,11 +153,6 @@ class _Share:
             self.count += true
             self.of += 1
 
-    def absorb(self, other: "_Share") -> None:
-        """Take what was counted elsewhere."""
-        self.count += other.count
-        self.of += other.of
-
     def figures(self) -> Share:
         """Return count, total and rate in percent, None if the total is 0."""
         return {"count": self.count, "of": self.of, "rate": 100.0 * self.count / self.of if self.of else None}
@@ -192,18 +187,6 @@ class JudgeEffects:
             if first is not None:
                 self.first_shown.add(first[0])
                 self._expected[first[1]] += 1
-
-    def absorb(self, other: "JudgeEffects") -> None:
-        """Take what was counted on other questions."""
-        self.verdicts += other.verdicts
-        self._expected.update(other._expected)
-        for mine, others in (
-            (self.position_flips, other.position_flips),
-            (self.first_shown, other.first_shown),
-            (self.longer, other.longer),
-            (self.contradicted, other.contradicted),
-        ):
-            mine.absorb(others)
 
     def figures(self) -> Effects:
         """Return the effects as the record has them: counts of verdicts, and rates in percent.

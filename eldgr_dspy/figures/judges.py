@@ -32,10 +32,6 @@ class _Count:
         self.count += holds
         self.of += 1
 
-    def absorb(self, other: "_Count") -> None:
-        self.count += other.count
-        self.of += other.of
-
     def figures(self) -> Measured | None:
         """The share in percent with its exact interval of 95 %; None if there is nothing to count."""
         if not self.of:
@@ -86,21 +82,6 @@ class _Judge:
                     verdict.scores,
                     [None if key is None else right(a) for a, key in zip(question.answers, classes, strict=True)],
                 )
-
-    def absorb(self, other: "_Judge") -> None:
-        self.asked += other.asked
-        self.abstained += other.abstained
-        self.failed += other.failed
-        self.calls += other.calls
-        self.tokens = None if self.tokens is None or other.tokens is None else self.tokens + other.tokens
-        self.inapplicable.update(other.inapplicable)
-        self.discriminated.update(other.discriminated)
-        for mine, others in (
-            (self.recovered, other.recovered),
-            (self.tied, other.tied),
-            (self.moved, other.moved),
-        ):
-            mine.absorb(others)
 
     @property
     def lacks(self) -> str | None:
@@ -159,11 +140,6 @@ class Judges:
                 judge.take(case, entry, reply, right)
             if recoverable and right is not None:
                 judge.recovered.add(right(case.stated(reply) if isinstance(reply, Verdict) else None))
-
-    def absorb(self, other: "Judges") -> None:
-        """Take what was counted of the same judges on other questions."""
-        for name, judge in self._judges.items():
-            judge.absorb(other._judges[name])
 
     def lacking(self) -> dict[str, str]:
         """Return the judges to which the pool does not apply, with the reason: their rules have no result."""

@@ -42,11 +42,6 @@ class _Sum:
     known: int = 0
     unknown: int = 0
 
-    def absorb(self, other: "_Sum") -> None:
-        self.total += other.total
-        self.known += other.known
-        self.unknown += other.unknown
-
     def add(self, amount: float | None) -> None:
         if amount is None:
             self.unknown += 1
@@ -103,19 +98,6 @@ class JournalTotals:
         self._elsewhere = 0
         for consultation in consultations:
             self._take(consultation, decided)
-
-    def absorb(self, other: "JournalTotals") -> None:
-        """Take the totals of other lines."""
-        self.models.update(other.models)
-        self.reasons.update(other.reasons)
-        self.through.update(other.through)
-        self.unreadable.update(other.unreadable)
-        self._outcomes.update(other._outcomes)
-        self._cached.update(other._cached)
-        self._shortened.update(other._shortened)
-        self._elsewhere += other._elsewhere
-        for name, amount in other._amounts.items():
-            self._amounts[name].absorb(amount)
 
     def _take(self, consultation: Consultation, decided: Questions | None) -> None:
         self._outcomes[consultation.label, "recorded" if consultation.recorded else consultation.outcome] += 1

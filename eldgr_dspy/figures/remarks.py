@@ -60,21 +60,6 @@ class Remarks:
         """Take a question once its answers are scored: then it is known which of them could not be compared in time."""
         self._late += case.type.comparisons is not None and bool(case.type.comparisons.late)
 
-    def absorb(self, other: "Remarks") -> None:
-        """Take what was counted on other questions."""
-        self._n += other._n
-        self._late += other._late
-        self._unanswered += other._unanswered
-        self._bare += other._bare
-        self._asked.update(other._asked)
-        self._called.update(other._called)
-        self._implausible.update(other._implausible)
-        self._unusable.update(other._unusable)
-        self._fault = min(filter(None, (self._fault, other._fault)), default="")
-        for role, kinds in other._kinds.items():
-            self._kinds[role].update(kinds)
-        self._example = min(filter(None, (self._example, other._example)), default="")
-
     def sentences(self) -> list[str]:
         """Return the remarks, a sentence or two each; empty if there is nothing to remark."""
         return [

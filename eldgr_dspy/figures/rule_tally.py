@@ -37,18 +37,3 @@ class RuleTally:
     def lacking(self) -> dict[Consulted, int]:
         """Return on how many questions each role was never asked where the rule needs it."""
         return {role: self.missing[role] for role in CONSULTED if self.missing[role]}
-
-    def absorb(self, other: "RuleTally") -> None:
-        """Take what was counted on other questions."""
-        self.answered += other.answered
-        self.certified += other.certified
-        for mine, others in (
-            (self.calls, other.calls),
-            (self.asked, other.asked),
-            (self.missing, other.missing),
-            (self.tokens, other.tokens),
-        ):
-            mine.update(others)
-        self.uncounted |= other.uncounted
-        for role, seconds in other.seconds.items():
-            self.seconds[role] += seconds

@@ -165,26 +165,6 @@ class Tally:
         scored, official = scores_of(outcome.decision.answer)
         return Marked(scored, None if official == scored else official, trusted, answered)
 
-    def absorb(self, other: "Tally") -> None:
-        """Take the figures of other questions of the pool, by the same rules: copies of a question must be together."""
-        self.n += other.n
-        self.failed += other.failed
-        self.ties += other.ties
-        self.without_answer += other.without_answer
-        self.conflicts += other.conflicts
-        self.most = max(self.most, other.most)
-        self.fewest = min((n for n in (self.fewest, other.fewest) if n is not None), default=None)
-        self._sways.update(other._sways)
-        self._marks.absorb(other._marks)
-        self._remarks.absorb(other._remarks)
-        self._bounds.absorb(other._bounds)
-        self._judges.absorb(other._judges)
-        self._baselines.absorb(other._baselines)
-        for name, audit in self.audits.items():
-            audit.absorb(other.audits[name])
-        for name, tally in self._rules.items():
-            tally.absorb(other._rules[name])
-
     # -- figures ------------------------------------------------------------------------------------------------------
 
     def summary(self, facts: Mapping[str, JudgeFacts] | None = None) -> PoolFigures:

@@ -103,24 +103,15 @@ class QuestionsPage:
             decisions: The lines of `decisions.jsonl` about it. consultations: what roles were asked about it; those
                 that no decision took into account are passed over.
         """
-        if self._is_full:
-            return self.take("")
+        if self._left_out or self._written >= self._largest:
+            self._left_out += 1
+            return ""
         text = (
             f"{as_data(_head(pool, row, decisions))}\n{as_data(question_content(row, case, decisions, consultations))}"
         )
-        return self.take(f'<script type="application/json" class="question">{text}</script>\n')
-
-    def take(self, question: str) -> str:
-        """Return a question that another page has made, as this page holds it; nothing if the page is full."""
-        if self._is_full:
-            self._left_out += 1
-            return ""
+        question = f'<script type="application/json" class="question">{text}</script>\n'
         self._written += len(question)
         return question
-
-    @property
-    def _is_full(self) -> bool:
-        return self._left_out > 0 or self._written >= self._largest
 
     def _parts(self, about: Mapping[str, Any]) -> list[str]:
         """The page before its questions, and behind them."""

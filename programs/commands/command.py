@@ -26,13 +26,12 @@ from eldgr_dspy.programs.commands.pool import pool
 from eldgr_dspy.programs.commands.report import report
 from eldgr_dspy.programs.commands.reproduce import reproduce
 from eldgr_dspy.programs.commands.seeds import seeds
-from eldgr_dspy.programs.commands.shards import merge
 from eldgr_dspy.programs.commands.show import show
 from eldgr_dspy.redaction import remember_environment
 from eldgr_dspy.system import refusal
 
 _GROUPS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
-    ("Evaluate", (evaluate, merge, bound, plan, freeze)),
+    ("Evaluate", (evaluate, bound, plan, freeze)),
     ("Finished runs", (report, show, compare, seeds, ablation, decide, export, reproduce)),
     ("Pools and models", (collect, pool, calibrate, doctor, inspect)),
 )

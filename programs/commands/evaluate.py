@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,8 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
-from eldgr_dspy.programs.commands.engine import Engine, engine_options, prepared, run_pools, run_shards
 from eldgr_dspy.programs.commands.judge_options import recorded_for_option, replay_option
+from eldgr_dspy.programs.commands.judges import named_judges
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     Command,
@@ -25,7 +24,6 @@ from eldgr_dspy.programs.commands.options import (
     with_options,
 )
 from eldgr_dspy.programs.commands.output import Form, decisions_option, form_options, pages_option
-from eldgr_dspy.programs.commands.shards import Place, are_shards, evaluate_shards, say_done
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.system import refusal
 
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
 
 _PASSED = ("max_failures", "max_abstentions", "timeout", "max_calls", "max_cost", "once", "decisions", "pages")
 """Options that a plan takes as they are given."""
+
+_HEURISTIC_WORKERS, _LM_WORKERS = 1, 8
 
 
 class Grouped(click.Command):
@@ -63,7 +63,6 @@ class Grouped(click.Command):
             "The run",
             (
                 "out",
-                "shard",
                 "limit",
                 "workers",
                 "replay",
@@ -75,7 +74,6 @@ class Grouped(click.Command):
                 "pages",
             ),
         ),
-        ("A cluster", ("engine", "address", "processes")),
         ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),
     )
 
@@ -117,12 +115,14 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 
 
 @click.command(cls=Grouped, context_settings={"show_default": True})
-@click.argument("pools", nargs=-1, required=True, type=Place())
+@click.argument("pools", nargs=-1, required=True, type=click.Path(path_type=Path))
 @model_options
 @rule_options
-@click.option("--out", type=Place(file_okay=False), metavar="DIRECTORY", help="Run directory.  [default: runs/NAME]")
 @click.option(
-    "--shard", type=click.IntRange(min=0), metavar="N", help="Run one shard of the directory POOLS.  [default: all]"
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help="Run directory.  [default: runs/NAME]",
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Questions to take from each pool.  [default: all]")
 @click.option(
@@ -137,7 +137,6 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 @click.option("--once", is_flag=True, help="Refuse a pool already used under this lock.")
 @decisions_option
 @pages_option
-@engine_options
 @limit_options("role on one question")
 @click.option(
     "--max-abstentions",
@@ -154,7 +153,6 @@ def evaluate(
     /,
     pools: tuple[str | Path, ...],
     out: str | Path | None,
-    shard: int | None,
     models: Models,
     rules: str,
     limit: int | None,
@@ -163,7 +161,6 @@ def evaluate(
     recorded_for: str | None,
     fresh: bool,
     lock: Path | None,
-    engine: Engine,
     dry_run: bool,
     all_tables: bool,
     form: Form,
@@ -172,11 +169,10 @@ def evaluate(
 ) -> None:
     """Evaluate rules on pools.
 
-    POOLS are .jsonl, .jsonl.gz or .parquet files, or one directory of eldgr pool shard. All rules see the same replies
-    of the judge and the other roles. Without a model the heuristic roles are used: a floor that needs no LM. Results
-    are in the run directory: journal.jsonl, decisions.jsonl, summary.json, record.json, report.html and questions.html.
-    Beyond 20,000 questions the last one is written only with --pages. To resume a stopped run, give the same command
-    again, without --fresh.
+    POOLS are .jsonl, .jsonl.gz or .parquet files. All rules see the same replies of the judge and the other roles.
+    Without a model the heuristic roles are used: a floor that needs no LM. Results are in the run directory:
+    journal.jsonl, decisions.jsonl, summary.json, record.json, report.html and questions.html. Beyond 20,000 questions
+    the last one is written only with --pages. To resume a stopped run, give the same command again, without --fresh.
 
     Ctrl-C or SIGTERM waits for the calls under way and keeps their replies. A second one abandons them.
 
@@ -184,6 +180,7 @@ def evaluate(
     """
     from eldgr_dspy.programs.commands.console import progress_bar
     from eldgr_dspy.programs.run.evaluation import evaluate as run_over
+    from eldgr_dspy.programs.run.plan import Plan, out_of
 
     session = context.ensure_object(Session)
     passed = {name: options[name] for name in _PASSED}
@@ -196,36 +193,31 @@ def evaluate(
         rules, settings = _as_frozen(context, lock, rules, settings)
     if not models.judges:  # with --judges, a recording of another judge may have its name wrong
         models = replace(models, judges=dict.fromkeys(filter(None, replay)))
-    given = {
-        "pools": pools,
-        "out": out,
-        "rules": names_in(rules),
-        "limit": limit,
-        "workers": workers,
-        "recorded_for": recorded_for,
-        "fresh": fresh,
-        "lock": lock,
+    selector = models.selector(settings)
+    asks = any((*models.named.values(), *models.judges.values())) or selector.certifier is not None
+    plan = Plan(
+        pools,
+        out,
+        names_in(rules),
+        limit,
+        workers or (_LM_WORKERS if asks else _HEURISTIC_WORKERS),
+        named_judges(models, settings, replay),
+        replay,
+        recorded_for,
+        fresh=fresh,
+        lock=lock,
         **passed,
-    }
-    silent = quiet or form == "json"
-    engine.require(pools, shard, limited=limit is not None, fresh=fresh)
-    shards = are_shards(pools, shard, dry_run=dry_run)
-    if engine.engine is not None and not dry_run:
-        run = partial(run_shards, session, engine, partial(prepared, models, settings), replay, quiet=silent)
-        if shards:
-            run(given)
-            return None if silent else say_done(pools[0])
-        summary, plan = run_pools(run, given, settings)
-        return _tell(context, summary, plan, form, quiet=quiet, all_tables=all_tables)
-    with prepared(models, settings, replay, given) as (selector, plan):
-        if shards:
-            return evaluate_shards(session, shard, selector, plan, quiet=silent)
+    )
+    with models.asking(selector):
         if dry_run:
             return _forecast(selector, plan, form)
-        bar = progress_bar(session.begin, quiet=silent)
+        bar = progress_bar(session.begin, quiet=quiet or form == "json")
         with _servers_said(models.api_base, quiet=quiet), bar as watcher:
             summary = run_over(selector, plan, watcher)
-    _tell(context, summary, plan, form, quiet=quiet, all_tables=all_tables)
+    if form == "json" or not quiet:
+        _print(context, summary, out_of(plan), form, all_tables=all_tables)
+    if not (form == "json" or quiet):
+        _say_where(summary, out_of(plan), plan, all_tables=all_tables)
 
 
 def _forecast(selector: Any, plan: Any, form: Form) -> None:
@@ -237,18 +229,6 @@ def _forecast(selector: Any, plan: Any, form: Form) -> None:
     most = forecast(selector, plan)
     if unprinted := print_tables(most, [forecast_table(most)], form):
         raise unprinted
-
-
-def _tell(
-    context: click.Context, summary: "Summary", plan: "Plan", form: Form, *, quiet: bool, all_tables: bool
-) -> None:
-    """Print the results of a run, and where they are."""
-    from eldgr_dspy.programs.run.plan import out_of
-
-    if form == "json" or not quiet:
-        _print(context, summary, out_of(plan), form, all_tables=all_tables)
-    if not (form == "json" or quiet):
-        _say_where(summary, out_of(plan), plan, all_tables=all_tables)
 
 
 def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *, all_tables: bool) -> None:

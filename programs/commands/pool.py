@@ -1,4 +1,4 @@
-"""`eldgr pool`: build a pool from predictions, check pools, split one in two or in shards, make preference pairs."""
+"""`eldgr pool`: build a pool from predictions, check pools, split one in two, make preference pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +13,6 @@ from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import AnswerName, Renamed, answer_option
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 from eldgr_dspy.programs.commands.pairs import pairs
-from eldgr_dspy.programs.commands.shards import shard
 from eldgr_dspy.system import refusal
 from eldgr_dspy.words import Task
 
@@ -41,7 +40,7 @@ def _columns(context: click.Context, option: click.Parameter, given: tuple[str, 
 @click.group()
 @click.pass_context
 def pool(context: click.Context, /) -> None:
-    """Build, check, split and shard pools; write preference pairs.
+    """Build, check and split pools; write preference pairs.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
@@ -175,7 +174,6 @@ def split(source: Path, confirm: float, seed: int, out_dev: Path, out_confirm: P
 
 
 pool.add_command(pairs)
-pool.add_command(shard)
 
 
 def _show(pools: "Sequence[Pool]", *, form: Form = "text", out: Path | None = None, notes: Sequence[str] = ()) -> None:

@@ -22,7 +22,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.showing import shown
 
 if TYPE_CHECKING:
-    from eldgr_dspy.programs.run.plan import Part, Plan
+    from eldgr_dspy.programs.run.plan import Plan
 
 
 class SeenBeforeWarning(UserWarning):
@@ -30,7 +30,7 @@ class SeenBeforeWarning(UserWarning):
 
 
 class _Shown(NamedTuple):
-    """A pool that a run shows to its lock: a shard shows the pool that it is a part of."""
+    """A pool that a run shows to its lock."""
 
     name: str
     sha256: str
@@ -49,16 +49,13 @@ class Confirmation:
         *,
         limit: int | None,
         once: bool,
-        part: "Part | None" = None,
     ) -> None:
         self.lock = lock
         self._once, self._ledger = once, Ledger(lock.ledger, lock.sha256)
-        self._out, self._run = (out, secrets.token_hex(8)) if part is None else (part.out, part.run)
-        self._pools = (
-            [_Shown(pool.name, pool.sha256, min(pool.n, limit or pool.n), questions_of(pool)) for pool in pools]
-            if part is None
-            else [_Shown(part.name, part.sha256, part.rows, part.asked)]
-        )
+        self._out, self._run = out, secrets.token_hex(8)
+        self._pools = [
+            _Shown(pool.name, pool.sha256, min(pool.n, limit or pool.n), questions_of(pool)) for pool in pools
+        ]
 
     def require_first(self) -> None:
         """Refuse, if asked to, a run that is not opened yet and has a pool that was seen before.
@@ -160,7 +157,7 @@ def confirmation_of(plan: "Plan", out: Path, pools: Sequence[Pool], selector: Se
         )
     lock = read_lock(Path(plan.lock))
     require_frozen(lock, selector, plan.rules, plan.judges)
-    confirmation = Confirmation(lock, pools, out, limit=plan.limit, once=plan.once, part=plan.part)
+    confirmation = Confirmation(lock, pools, out, limit=plan.limit, once=plan.once)
     if plan.fresh or not (out / "journal.jsonl").exists():
         confirmation.require_first()
     return confirmation

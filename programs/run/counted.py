@@ -1,8 +1,4 @@
-"""The counts of a run's questions: what its figures are made from, and the lines that state its decisions.
-
-Counts of different questions, made in different processes, can be put together. So a merged run counts as a run in one
-piece does.
-"""
+"""The counts of a run's questions: what its figures are made from, and the lines that state its decisions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -47,13 +43,6 @@ class Counted:
             for rule, outcome in outcomes.items()
             if outcome.decision is not None
         ]
-
-    def absorb(self, other: "Counted") -> None:
-        """Take the counts of other questions of the same pools; copies of a question must have been together."""
-        for pool, tally in other._tallies.items():
-            self._tallies[pool].absorb(tally)
-        for name, effects in other._effects.items():
-            self._effects.setdefault(name, JudgeEffects()).absorb(effects)
 
     def _take_effects(self, pool: str, settled: Settled) -> None:
         self._effects.setdefault(pool, JudgeEffects())

@@ -7,7 +7,7 @@ scores, statistics, audit and report are then made from them, and can be made ag
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import dspy
@@ -24,8 +24,7 @@ from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.programs.run.confirmation import confirmation_of, state_lock
 from eldgr_dspy.programs.run.counted import Counted
-from eldgr_dspy.programs.run.failures import allowed_questions
-from eldgr_dspy.programs.run.hooks import Hooks
+from eldgr_dspy.programs.run.failures import FailureBudget, allowed_questions
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.reservations import Reserved
@@ -42,6 +41,7 @@ from eldgr_dspy.programs.run.scheduling import (
     reused_threads,
 )
 from eldgr_dspy.programs.run.signals import Signals, signals_held
+from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.splitting import folded_question
 
@@ -63,12 +63,12 @@ class Watcher:
     on_interrupt: Callable[[], None] = field(default=lambda: None)
 
 
-def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None, hooks: Hooks | None = None) -> Summary:
+def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> Summary:
     """Run a plan with a selector's roles and settings, in threads, and return the summary that it wrote.
 
     Args:
         selector: Its roles are asked, its settings hold for every pool (its own `task` is not used: a pool states its).
-        plan: What to do. watcher: callbacks. hooks: what an engine of several processes replaces.
+        plan: What to do. watcher: callbacks.
 
     Raises:
         PoolError, ArgumentError: before any call, naming file, line and remedy.
@@ -80,10 +80,10 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None, hoo
             when the run checks for signals, and not when they arrive.
     """
     _require_selector(selector)
-    signals, hooks = Signals(), hooks or Hooks()
-    with _opened(selector, plan, watcher or Watcher(), signals, hooks) as run:
+    signals = Signals()
+    with _opened(selector, plan, watcher or Watcher(), signals) as run:
         for pool in run.counting():
-            settle, rows_read = partial(hooks.settle(run.runner), pool.name), rows_of(pool, plan)
+            settle, rows_read = partial(run.runner.settle, pool.name), rows_of(pool, plan)
             with map_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop, signals.look) as rows:
                 for settled in rows:
                     run.add(pool, settled)
@@ -96,7 +96,7 @@ async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = No
     If it is cancelled, it waits for the calls under way; if it is cancelled again, it abandons them.
     """
     _require_selector(selector)
-    with _opened(selector, plan, watcher or Watcher(), Signals(()), Hooks()) as run:  # cancelling is the event loop's
+    with _opened(selector, plan, watcher or Watcher(), Signals(())) as run:  # cancelling is the event loop's
         for pool in run.counting():
             settle, rows_read = partial(run.runner.settle, pool.name), rows_of(pool, plan)
             taking = in_thread if answer_type(pool.task).pooled else at_once  # comparing answers may take long
@@ -116,17 +116,17 @@ def _require_selector(selector: object) -> None:
 
 
 @contextmanager
-def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals, hooks: Hooks) -> Iterator["_Run"]:
+def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) -> Iterator["_Run"]:
     """Read and check everything, then open the run directory and state the settings of the run.
 
     From then on signals are noted; the run checks for them whenever it writes something.
     """
-    pools = pools_of(plan, selector)
+    pools = open_pools(plan.pools, selector.settings.type)
     _require_unseen(selector, plan, pools)
     recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
-    recordings.require_made_for(pools, selector.settings.type, None if plan.part is None else plan.part.sha256)
+    recordings.require_made_for(pools, selector.settings.type)
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
-    budget = hooks.budget(
+    budget = FailureBudget(
         allowed_questions("max_failures", plan.max_failures, total),
         max(16, 2 * plan.workers),
         None if (most := plan.max_abstentions) is None else allowed_questions("max_abstentions", most, total),
@@ -153,8 +153,8 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals, 
         made_with = statements(selector, pools)
         require_same(out, directory.journal.heads, [*made_with, *state.statements()])
         directory.claim(*made_with, paths=paths)
-        reserved = (Reserved if plan.part is None else plan.part.reserved)(directory.journal)
-        spending = hooks.spending(plan.max_calls, plan.max_cost, read_journal(directory.journal.path), reserved)
+        reserved = Reserved(directory.journal)
+        spending = Spending(plan.max_calls, plan.max_cost, read_journal(directory.journal.path), reserved)
         runner = Runner(
             {role: call for role, (call, _) in roles.items()},
             selector.settings,
@@ -177,12 +177,6 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals, 
         yield run
         with signals_held():
             results.close()
-
-
-def pools_of(plan: Plan, selector: Selector) -> list[Pool]:
-    """Open the pools of a plan; a shard has the name of the pool that it is a part of."""
-    pools = open_pools(plan.pools, selector.settings.type)
-    return pools if plan.part is None else [replace(pool, name=plan.part.name) for pool in pools]
 
 
 def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> None:

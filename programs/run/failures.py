@@ -50,12 +50,8 @@ class FailureBudget:
             elif not self.stopped:
                 self.stopped = self._too_many(error)
 
-    def count_failed(self) -> int:
-        """Return how many questions failed, of those that the limit is on."""
-        return len(self.failed)
-
     def _too_many(self, error: Exception) -> str | None:
-        n, last = self.count_failed(), f"; the last: {_ended(error)}"
+        n, last = len(self.failed), f"; the last: {_ended(error)}"
         if n > self.allowed:
             return f"{n} question{'s' * (n > 1)} failed, more than the {self.allowed} that --max-failures allows{last}"
         if self._in_a_row >= self.patience:

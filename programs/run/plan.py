@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from inspect import isfunction
@@ -15,34 +15,11 @@ from eldgr_dspy.decision import DEFAULT_RULES, RULES
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.figures.finished_run import DECISIONS
 from eldgr_dspy.files import safe_name
-from eldgr_dspy.journal import Journal
 from eldgr_dspy.named_judges import for_judges, require_judges
 from eldgr_dspy.pools import Pool, Row, pool_name
 from eldgr_dspy.programs.run.recordings import Replays, recordings_in
-from eldgr_dspy.programs.run.reservations import Reserved
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.rules import rule_named
-from eldgr_dspy.system import is_url
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """States which pool the only file of a plan is a shard of; see `eldgr_dspy.programs.shards`.
-
-    Attributes:
-        name: The pool's name, under which the results are filed. sha256: its content hash. rows: how many it has.
-        asked: The hash of its questions in any order, see `eldgr_dspy.programs.run.ledger`.
-        run: The id that all shards of one run have in the ledger of a lock. out: where that run is.
-        reserved: Makes the reservations of a shard's requests, which hold over all shards.
-    """
-
-    name: str
-    sha256: str
-    rows: int
-    asked: str
-    run: str
-    out: Path
-    reserved: Callable[[Journal], Reserved] = Reserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +44,6 @@ class Plan:
             file of decisions, "jsonl" or "parquet".
         lock: A rule frozen by `eldgr freeze`, which the run is checked against. once: refuse a pool that the lock has
             seen.
-        part: The pool that the only file is a shard of; None for a pool.
     """
 
     pools: Sequence[str | Path]
@@ -88,7 +64,6 @@ class Plan:
     decisions: Literal["jsonl", "parquet"] = "jsonl"
     lock: str | Path | None = None
     once: bool = False
-    part: Part | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.rules, str):
@@ -106,7 +81,7 @@ class Plan:
         if self.recorded_for is not None and not recordings_in(self.replay):
             raise ArgumentError(f"recorded_for={self.recorded_for!r} needs a recording; give replay too.")
         require_format(self.decisions)
-        require_path("out", self.out, "Write the run to a disk, and copy it.")
+        _require_folder(self.out)
         for name, value in (("workers", self.workers), ("limit", self.limit), ("max_calls", self.max_calls)):
             if value is not None or name == "workers":
                 require_count(name, value)
@@ -122,11 +97,11 @@ def require_format(decisions: str) -> None:
         raise ArgumentError(f"decisions must be {formats}; got {decisions!r}. Give one of them.")
 
 
-def require_path(name: str, place: str | Path | None, remedy: str) -> None:
-    """Refuse the address of a bucket, which `pathlib` would make a folder of this machine."""
-    if isinstance(place, str) and is_url(place):
-        shown = brief(redacted_message(place))
-        raise ArgumentError(f"{name} must be a directory on a disk; got {shown}. {remedy}")
+def _require_folder(out: str | Path | None) -> None:
+    """Refuse an address, which `pathlib` would make a folder of this machine."""
+    if isinstance(out, str) and "://" in out:
+        shown = brief(redacted_message(out))
+        raise ArgumentError(f"out must be a directory on a disk; got {shown}. Write to a disk, and copy the run.")
 
 
 def _require_name(rule: object, index: int) -> None:

@@ -84,13 +84,11 @@ class Recordings:
         """Whether `asked` is recorded for `pool`, so that it is not asked."""
         return (pool, asked) in self._governed or ("", asked) in self._governed
 
-    def require_made_for(self, pools: Sequence[Pool], kind: AnswerType | None = None, whole: str | None = None) -> None:
+    def require_made_for(self, pools: Sequence[Pool], kind: AnswerType | None = None) -> None:
         """Refuse pools for which nothing is recorded, as every role would be asked; a changed pool or type.
 
         Args:
             pools: Those of the run. kind: their answer type.
-            whole: The content hash of the pool that the only one of them is a shard of; nothing need be recorded for
-                a shard.
 
         Raises:
             ArgumentError: naming the pools that a recording was made for, or the pool whose questions it lacks.
@@ -111,10 +109,10 @@ class Recordings:
                     "nothing; give a pool that it was recorded for, or no --replay. If the questions are the same, "
                     "say --recorded-for with its pool."
                 )
-            for pool in pools if whole is None else ():
+            for pool in pools:
                 self._require_questions(path, pool)
         for pool in pools:
-            self._require_made_on(pool.name, whole or pool.sha256)
+            self._require_made_on(pool.name, pool.sha256)
 
     def _require_questions(self, path: Path, pool: Pool) -> None:
         """Refuse a recording for this pool that has none of its questions."""

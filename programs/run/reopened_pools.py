@@ -4,7 +4,6 @@ Candidates, evidence and gold answers are in the pools and not in the journal.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +31,7 @@ def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command:
             raise ArgumentError(f"{path}: {run.path} was not made on a pool {name!r}; it was made on {made}.")
     stated = run.stated("pool")
     paths = [given.get(name) or _where(run, name, stated[name], command) for name in names]
-    opened = open_pools(paths, None if run.ungiven else run.settings.type)
-    pools = [replace(pool, name=name) for name, pool in zip(names, opened, strict=True)]  # a shard has another name
+    pools = open_pools(paths, None if run.ungiven else run.settings.type)
     for pool in pools:
         made_on = stated[pool.name]["details"]["sha256"]
         if pool.sha256 != made_on:

@@ -39,12 +39,11 @@ class Reserved:
             self._state(lost=max(0, self.sent - journaled))
         return int(self._last["lost"])
 
-    def extend(self, sent: int, least: int = 0) -> None:
+    def extend(self, sent: int) -> None:
         """Make sure that it is on the disk that `sent` requests may have been sent.
 
         Args:
             sent: How many, those of earlier sessions included.
-            least: With how many the caller can continue; for reservations that hold over several runs.
 
         Raises:
             RunStoppedError: if the disk cannot be written.

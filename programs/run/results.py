@@ -33,7 +33,6 @@ FILES = (*DECISIONS.values(), "record.json", "questions.html", "report.html", "s
 """What a run may write, by name, in the order in which the files are put in place."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
-_MAY_SHOW = b'"rule": "eldgr'  # in a line that `Changes` looks at; in a text, the quotation marks would be escaped
 
 
 def files_of(plan: Plan, n: int) -> list[str]:
@@ -105,25 +104,6 @@ class Results:
             if self._questions is not None:
                 page = self._questions.question(pool.name, settled.row, settled.case, decided, settled.consultations)
                 self._write("questions.html", page)
-
-    def copy(self, decisions: Sequence[bytes], question: str) -> None:
-        """Write a question that was counted elsewhere.
-
-        Args:
-            decisions: Its lines of `decisions.jsonl`. question: its part of `questions.html`.
-        """
-        for line in decisions:
-            self._look()
-            if self._table is not None:
-                decided = json.loads(line)
-                self._changes.add(decided)
-                self._table.add(decided)
-                continue
-            if _MAY_SHOW in line:
-                self._changes.add(json.loads(line))
-            self._files[DECISIONS["jsonl"]].write(line)
-        if self._questions is not None:
-            self._write("questions.html", self._questions.take(question))
 
     def finish(self, heads: Sequence[Mapping[str, Any]], totals: JournalTotals) -> Summary:
         """Write everything that is made from the consultations, and return the summary.

@@ -86,7 +86,7 @@ class Spending:
             if self._max_cost is not None and not self._affordable(self._max_cost):
                 return False
             if self._is_limited and self._sent >= self._reserved.sent:
-                self._reserved.extend(self._sent + self._block(), self._sent + 1)
+                self._reserved.extend(self._sent + self._block())
             self._under_way += 1
             return True
 
@@ -129,12 +129,6 @@ class Spending:
             f"${self._spent():.4f} was spent and the dearest request took ${self._dearest:.4f}, so one more may exceed "
             f"the ${limit:g} that --max-cost allows; give a higher limit to resume."
         )
-
-    def lose(self, n: int) -> None:
-        """Count admitted requests whose replies nobody will take; each may have cost as much as the dearest."""
-        with self._lock:
-            self._under_way -= n
-            self._lost += n
 
     def withdraw(self) -> None:
         """Take back a request that was admitted and not sent."""

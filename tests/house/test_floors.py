@@ -33,7 +33,7 @@ FACE = {"Decision", "Selector", "certificates", "channels", "decide", "ollama", 
 FACE |= {"ChannelScorer", "NLIScorer", "Sampled", "load_nli", "local"}
 
 LEARNING = {"torch", "transformers", "sentence_transformers", "trl", "peft", "datasets", "accelerate"}
-LATER = {"hypothesis", "pytest", "pyarrow", "mlflow", "ray", "obstore"}
+LATER = {"hypothesis", "pytest", "pyarrow", "mlflow", "ray"}
 ABOVE = {"dspy", "litellm", "click", "rich", "jinja2", *LEARNING, *LATER}
 
 

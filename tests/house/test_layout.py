@@ -25,10 +25,9 @@ EXTRAS = {
     "parquet": {"pyarrow"},
     "mlflow": {"mlflow"},
     "ray": {"ray"},
-    "bucket": {"obstore"},
     "math": {"math-verify[antlr4_13_2]"},
     "testing": {"hypothesis"},
-    "all": {"eldgr_dspy[local,nli,bm25s,train,parquet,mlflow,ray,bucket,math,testing]"},
+    "all": {"eldgr_dspy[local,nli,bm25s,train,parquet,mlflow,ray,math,testing]"},
     "test": {
         "pytest",
         "hypothesis",
@@ -48,8 +47,6 @@ EXTRAS = {
         "datasets",
         "accelerate",
         "ray",
-        "obstore",
-        "moto[server]",
     },
     "dev": {
         "ruff",
