@@ -5,7 +5,7 @@ Run: python -m benchmarks.decisions
 The evidence is about 6 kB in ten passages, with four candidates. The first part makes no LM call. The second has a
 scripted LM that answers at once; from its time, subtract that of a bare `dspy.Predict` with the same signature and
 DSPy's JSON adapter. The third is a decision of each answer type on its demo pool, in which all roles abstain.
-Mathematics is compared in another process, whose time is not counted; `benchmarks.free_text` is about free text. The
+Mathematics is compared in another process, whose time is not counted. The
 first line is the time of reading a sample for its answer.
 """
 

@@ -34,7 +34,7 @@ LONGEST_ANSWER = 2_000
 """Characters; a longer answer is uncertified under `token` and `folded`: with this bound the search is linear."""
 
 Field = Literal["text", "title"]
-Level = Literal["exact", "folded", "entailed"]
+Level = Literal["exact", "folded"]
 _FIELDS: tuple[Field, ...] = ("text", "title")
 _CONFUSABLE = frozenset({"LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE"})
 
@@ -52,10 +52,9 @@ class Witness:
     """Where a certified answer occurs in the original evidence.
 
     `text` is `source[start:end]` where `source` is that `field` of passage number `passage` (from 0), and `sha256` is
-    the hash of that field. `level` is `exact` where the slice is the stripped answer, `folded` where it is another
-    spelling, and `entailed` where it entails the weakest claim of free text. `flags` warn without changing the rule:
-    `short` (one or two characters), `stopword`, `in_question` (the question has it too), `contradicted` (a passage
-    contradicts a claim).
+    the hash of that field. `level` is `exact` where the slice is the stripped answer, and `folded` where it is another
+    spelling. `flags` warn without changing the rule: `short` (one or two characters), `stopword`, `in_question` (the
+    question has it too).
     """
 
     passage: int
@@ -184,16 +183,6 @@ def holds(witness: Witness, passages: Sequence[Passage]) -> bool:
     passage = passages[witness.passage]
     source = passage.text if witness.field == "text" else passage.title
     return _digest(source) == witness.sha256 and source[witness.start : witness.end] == witness.text
-
-
-def witness_of_entailment(
-    passages: Sequence[Passage], index: int, span: tuple[int, int], contradicted: bool
-) -> Witness:
-    """Return the witness that a part of a passage entails a claim: of its text, or of its title if there is no text."""
-    field: Field = "text" if passages[index].text.strip() else "title"
-    source = passages[index].text if field == "text" else passages[index].title
-    flags = ("contradicted",) if contradicted else ()
-    return Witness(index, field, *span, source[slice(*span)], "entailed", flags, _digest(source))
 
 
 def _digest(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The answer types by name: `short` (also `retrieval`), `number` (also `arithmetic`), `choice`, `math`, `free_text`.
+"""The answer types by name: `short` (also `retrieval`), `number` (also `arithmetic`), `choice`, `math`.
 
 Types of your own have names too. A name is looked up and never imported: only `load_type` runs a user's code.
 """
@@ -8,7 +8,6 @@ from typing import Any, get_args
 
 from eldgr_dspy.answer_types.base import AnswerType, StatedType, Way
 from eldgr_dspy.answer_types.choice import Choice
-from eldgr_dspy.answer_types.free_text import FreeText
 from eldgr_dspy.answer_types.math import Math
 from eldgr_dspy.answer_types.number import ANumber
 from eldgr_dspy.answer_types.short import ShortText
@@ -25,11 +24,10 @@ BUILT_IN: Mapping[Task, AnswerType] = {
     "number": NUMBER,
     "choice": Choice(),
     "math": Math(),
-    "free_text": FreeText(),
 }
 """The types of this package under all their names."""
 
-_OWN: dict[Task, AnswerType | None] = {}  # None: a built-in name that two values share
+_OWN: dict[Task, AnswerType] = {}
 _STATED: dict[Task, StatedType] = {}
 
 
@@ -96,12 +94,11 @@ def _made(found: Any, what: str) -> AnswerType:
 
 def _known(kind: AnswerType, loaded_as: Task | None) -> AnswerType:
     """Let a type be known by its name. One that derives from a built-in type gets its own, or it would replace that."""
-    if not kind.name or (kind.name in BUILT_IN and not type(kind).__module__.startswith("eldgr_dspy.")):
+    if not kind.is_own:
+        return kind
+    if not kind.name or kind.name in BUILT_IN:
         object.__setattr__(kind, "name", loaded_as or name_of(kind))  # the type may be a frozen dataclass
-    if loaded_as is not None or kind.name not in BUILT_IN or kind.name not in _OWN:
-        _OWN[kind.name] = kind  # the name means what was loaded last
-    elif (known := _OWN[kind.name]) and not known.loaded_as and known.to_json() != kind.to_json():
-        _OWN[kind.name] = None  # the name alone does not tell which of the two
+    _OWN[kind.name] = kind  # the name means what was loaded last
     return kind
 
 

@@ -11,7 +11,6 @@ from eldgr_dspy.errors import EldgrError, RunStoppedError
 from eldgr_dspy.programs.commands import INTERRUPTED, STOPPED, Session, abandoned
 from eldgr_dspy.programs.commands.ablation import ablation
 from eldgr_dspy.programs.commands.bound import bound
-from eldgr_dspy.programs.commands.calibrate import calibrate
 from eldgr_dspy.programs.commands.collect import collect
 from eldgr_dspy.programs.commands.compare import compare
 from eldgr_dspy.programs.commands.decide import decide
@@ -33,7 +32,7 @@ from eldgr_dspy.system import refusal
 _GROUPS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
     ("Evaluate", (evaluate, bound, plan, freeze)),
     ("Finished runs", (report, show, compare, seeds, ablation, decide, export, reproduce)),
-    ("Pools and models", (collect, pool, calibrate, doctor, inspect)),
+    ("Pools and models", (collect, pool, doctor, inspect)),
 )
 
 

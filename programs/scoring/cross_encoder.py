@@ -40,7 +40,6 @@ class CrossEncoderNLI:
         name: Model, revision, precision, tokens and truncation.
         encoder: The loaded model of sentence-transformers.
         reader: Its tokenizer, with how many tokens it takes at once.
-        tokens: How many tokens of a pair it takes.
         folder: Where it is.
     """
 
@@ -79,7 +78,6 @@ class CrossEncoderNLI:
         _refuse_untrained(str(model), transformer, self.folder)
         self.reader = Reader(self.encoder.tokenizer, _window(self.encoder.tokenizer, transformer.config, max_length))
         self.name = f"{model}@{revision_of(self.folder)} {dtype} {self.reader.window} {TRUNCATION}"
-        self.tokens = self.reader.window
         self._alone = Lock()  # a tokenizer holds its truncation as state, so two threads would clash
         self._settings = {
             "model": str(model),

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from eldgr_dspy.answer_types.entailment.readings import tokens_of_pair
 from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError, settled
@@ -45,11 +44,6 @@ class CachedNLI:
     def name(self) -> str:
         """The name of the reader."""
         return self.nli.name
-
-    @property
-    def tokens(self) -> int:
-        """How many tokens of a pair the reader takes, if it says so."""
-        return tokens_of_pair(self.nli)
 
     def __len__(self) -> int:
         return len(self._known)

@@ -118,13 +118,10 @@ def test_a_run_votes_scores_and_certifies_by_the_type(capsys: pytest.CaptureFixt
 
 
 def test_a_shared_name_means_the_type_that_was_loaded_last() -> None:
-    made = (
-        "from eldgr_dspy.answer_types.free_text import FreeText\none, other = (FreeText(max, t) for t in (0.6, 0.7))\n"
-    )
-    Path("own_types.py").write_text(made)
+    Path("own_types.py").write_text(f"{TYPES}\n\nYears.name = 'shared'\none, other = Years(), Years()\n")
     for name in ("one", "other", "one"):
         loaded = answer_types.load_type(f"own_types:{name}")
-        assert answer_types.answer_type("free_text") is loaded
+        assert answer_types.answer_type("shared") is loaded
         assert loaded.loaded_as == f"own_types:{name}"
 
 

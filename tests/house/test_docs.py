@@ -159,7 +159,7 @@ def _ollama(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture(autouse=True)
 def _nli(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """For the pages that need one, an NLI model in the folder that they name."""
-    if any(page in request.node.name for page in ("inspect-reasoning", "choose-an-nli-model")):
+    if any(page in request.node.name for page in ("inspect-reasoning", "choose-an-nli-model", "your-own-answer-type")):
         (tmp_path / "models").mkdir()
         (tmp_path / "models" / "nli").symlink_to(trained_nli())
 

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 from eldgr_dspy import Selector
 from eldgr_dspy.answer_types import BUILT_IN, load_type
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.answer_types.free_text import FreeText
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Repair
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.authority import pool_authority
-from eldgr_dspy.laws import LAW, LawBroken
+from eldgr_dspy.laws import LawBroken
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
 from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.programs.testing import check_selector
@@ -24,12 +22,10 @@ from eldgr_dspy.rows import validate
 from eldgr_dspy.strategies import consultations
 from eldgr_dspy.tables.bounds import authority_table
 from eldgr_dspy.testing import check_answer_type, check_laws
-from tests.bag_of_words import BagOfWords
 from tests.dates import YEARS, Sums
 from tests.laws.slips_of_types import SLIPS, Contradicted, Directed, Names, Vetoed
 
-WITH_MODELS = {"free_text": FreeText(BagOfWords(), 0.9)}
-KINDS = tuple(WITH_MODELS.get(name, kind) for name, kind in {kind.name: kind for kind in BUILT_IN.values()}.items())
+KINDS = tuple({kind.name: kind for kind in BUILT_IN.values()}.values())
 MAJORITY = Subject(RULES["majority"])
 by_name = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
@@ -68,15 +64,6 @@ def test_a_built_in_type_keeps_the_laws_that_it_does_not_give_up(trial: Trial) -
     outcome = MAJORITY.settle(trial)
     for law in kept(trial.question.type, LAWS_OF_TYPES):
         law.check(outcome)
-
-
-def test_a_repair_in_the_class_of_a_yes_or_no_may_become_certified() -> None:
-    kind = WITH_MODELS["free_text"]
-    trial = Trial(Question("Which?", kind.name, ("No",), kind=kind), more=(Passage("", "No no No"),))
-    before, after = (MAJORITY.settle(one).case.certified("No no") for one in (trial, trial.with_evidence(trial.more)))
-    assert (before, after) == (None, True)
-    repaired = trial.replying("repairer", Repair("No no"))
-    LAW["more_evidence_never_uncertifies"].check(MAJORITY.settle(repaired))
 
 
 @by_name

@@ -13,9 +13,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final, NamedTuple, Self
 
-from eldgr_dspy.answer_types.free_text import FreeText
 from eldgr_dspy.programs.commands import main
-from tests.bag_of_words import BagOfWords
 from tests.house.doc_blocks import ROOT
 
 DIGESTS: Final = Path(__file__).with_name("digests.json")
@@ -31,13 +29,11 @@ SELECTORS: Final = (
     "words=heuristic,orm=best_of_n:orm,prm=weighted_best_of_n:prm:min,borda=borda:self_certainty,cisc=cisc,soft=soft_sc,"
     "bcrl=bcrl_vote,drm=drm"
 )
-WORDS: Final = FreeText(BagOfWords(), 0.9)
 DEMOS: Final[Mapping[str, Sequence[str]]] = {
     "demo-retrieval": (),
     "demo-arithmetic": ("--replay", str(ROOT / "artifacts" / "demo-replay.jsonl")),
     "demo-choice": (),
     "demo-math": ("--replay", str(ROOT / "artifacts" / "demo-math-replay.jsonl")),
-    "demo-free-text": ("--answer", f"{__name__}:WORDS"),
     "demo-selectors": ("--judges", SELECTORS),
 }
 """The demo pools, with the options of `eldgr evaluate` that each is decided with."""

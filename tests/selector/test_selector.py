@@ -3,19 +3,16 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
 
-from eldgr_dspy import answer_types
-from eldgr_dspy.answer_types.free_text import FreeText
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
-from tests.bag_of_words import YesMan
 from tests.dates import LISTED
 from tests.selecting import (
     CONTESTED,
@@ -336,21 +333,6 @@ def test_votes_and_certificates_go_by_a_type_of_your_own() -> None:
     select = Selector(answer="tests.dates:YEARS")
     pred = select(question="When?", candidates=["in 1976", "1976", "1977"], evidence=["It was 1976."])
     assert (pred.answer, pred.certified, pred.consulted) == ("1976", True, [])
-
-
-def test_each_of_two_free_texts_reads_with_its_own_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a row names the type; the name alone tells neither of the two."""
-
-    def never(pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
-        return [(0.0, 0.0, 1.0) if premise == hypothesis else (0.0, 1.0, 0.0) for premise, hypothesis in pairs]
-
-    monkeypatch.setattr(answer_types, "_OWN", {})  # as in a new process
-    first, second = (Selector(answer=FreeText(nli), homogeneous="skip") for nli in (YesMan(), never))
-    row = {"question": "What is it?", "candidates": ["Apples fall."] * 2, "evidence": ["They say that apples fall."]}
-    assert first(**row, task="free_text").certified
-    assert not second(**row, task="free_text").certified
-    with pytest.raises(ArgumentError, match="free_text must have an NLI model; got none"):
-        Selector(answer="free_text")(**row)
 
 
 @pytest.mark.parametrize("option", ["task", "answer"])
