@@ -99,7 +99,7 @@ class Calls:
             later: Who may be called after it, but for scorers.
         """
         try:
-            return self.within(who, lambda asked: ask(asked, inputs), module, later)
+            return self.within(who, lambda asked: ask(asked, inputs, who), module, later)
         except FAILURES as error:
             self._fail(who, error)
             return None
@@ -109,7 +109,7 @@ class Calls:
     ) -> Said | None:
         """Do the same, awaiting it."""
         try:
-            return await self.awithin(who, lambda asked: aask(asked, inputs), module, later)
+            return await self.awithin(who, lambda asked: aask(asked, inputs, who), module, later)
         except FAILURES as error:
             self._fail(who, error)
             return None

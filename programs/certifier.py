@@ -12,7 +12,7 @@ from eldgr_dspy.certifying import certificates_as_json
 from eldgr_dspy.errors import ArgumentError, RunStoppedError
 from eldgr_dspy.own_certificates import OwnCertificate
 from eldgr_dspy.programs.consulting import FAILURES, FlawedReplyError, aask
-from eldgr_dspy.programs.judges.repeated_calls import calls_of
+from eldgr_dspy.programs.one_call import calls_of
 from eldgr_dspy.programs.threads import in_own_loop
 
 _UNUSABLE = (dspy.AdapterParseError, FlawedReplyError, dspy.ContextWindowExceededError)

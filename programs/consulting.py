@@ -52,12 +52,12 @@ _ENDLESS = 16
 """How many characters of white space at the end of a cut reply are endless: more than an indentation has."""
 _UNREAD = {"thinking": "reasoning_content", "tool_call": "tool_calls", "refusal": "refusal"}
 """The fields of a message that hold no reply, by the name of the part of a message in lm15."""
-_OUTPUTS = {
-    frozenset(("question", "evidence", "candidates")): ("judge", ("preferred",)),
-    frozenset(("question", "evidence")): ("repairer", ("repaired_answer",)),
-    frozenset(("question",)): ("deriver", ("derivation_steps", "derived_answer")),
+_OUTPUTS: dict[str | None, tuple[str, ...]] = {
+    "judge": ("preferred",),
+    "repairer": ("repaired_answer",),
+    "deriver": ("derivation_steps", "derived_answer"),
 }
-"""The roles that decide, by what each is told, with the fields that it cannot do without."""
+"""The fields that a reply of a role cannot do without."""
 _NO_PROVIDER = "LLM Provider NOT provided"  # litellm's words for a model of no known provider, which has no status
 
 
@@ -187,8 +187,10 @@ def notice(record: Mapping[str, Any], lm: Any) -> None:
             owner.note(record, lm)
 
 
-def ask(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
-    """Ask a role. Raises one of `FAILURES` if the call did not come through, and whatever the module itself raises.
+def ask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> Said:
+    """Ask a module. Raises one of `FAILURES` if the call did not come through, and whatever the module itself raises.
+
+    If the module plays a `role`, its reply must have one of the role's fields.
 
     How a reply ended is read from DSPy's record of the call. If a caller has switched the records off, a reply that
     was cut counts as one that cannot be parsed, unless its fields are complete.
@@ -204,26 +206,26 @@ def ask(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
             said = last.judged(_said(module, given))
     except _UNSAID as error:
         return last.judged(_abstention(error))
-    _require_outputs(inputs, said)
+    _require_outputs(role, said)
     return said
 
 
-def ask_without_lm(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
+def ask_without_lm(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> Said:
     """Ask a role that has no LM as `ask` does, without the settings by which an LM's replies are read."""
     said = _said(module, module(**inputs))
-    _require_outputs(inputs, said)
+    _require_outputs(role, said)
     return said
 
 
-async def aask(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
-    """Ask a role as `ask` does, without blocking."""
+async def aask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> Said:
+    """Ask a module as `ask` does, without blocking."""
     last = _Last()
     try:
         with _reading(last):
             said = last.judged(_said(module, await awaitable(module)(**inputs)))
     except _UNSAID as error:
         return last.judged(_abstention(error))
-    _require_outputs(inputs, said)
+    _require_outputs(role, said)
     return said
 
 
@@ -306,7 +308,7 @@ def _said(module: dspy.Module, returned: Any) -> Said:
     return Said(content)
 
 
-def _require_outputs(inputs: Mapping[str, object], said: Said) -> None:
+def _require_outputs(role: str | None, said: Said) -> None:
     """Refuse fields if none is the role's: its module uses other names.
 
     DSPy makes a reply without any field from a response without an answer, so that is an abstention.
@@ -314,7 +316,7 @@ def _require_outputs(inputs: Mapping[str, object], said: Said) -> None:
     Raises:
         ArgumentError: naming the role, the field that it lacks and those that it has.
     """
-    role, outputs = _OUTPUTS.get(frozenset(inputs) - {"ballot"}, ("", ()))
+    outputs = _OUTPUTS.get(role, ())
     if outputs and said.content and said.content.keys().isdisjoint((*outputs, "abstained")):
         names = ", ".join(map(repr, said.content))
         raise ArgumentError(

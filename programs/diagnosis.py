@@ -175,8 +175,8 @@ def _answers(lm: dspy.LM, seconds: float) -> Iterator[Finding]:
     judge = Judge()
     judge.set_lm(lm)
     try:
-        _, waited = _timed(lambda: ask(judge, _ASKED))
-        said, took = _timed(lambda: ask(judge, _ASKED))
+        _, waited = _timed(lambda: ask(judge, _ASKED, "judge"))
+        said, took = _timed(lambda: ask(judge, _ASKED, "judge"))
         wanted = STRICT.reply_format(lm, JudgeCandidates)  # afterwards: a server may have refused a schema
     except FAILURES as error:
         yield Finding("call", False, f"{_told(error, seconds).removesuffix('.')}.")

@@ -14,8 +14,8 @@ from eldgr_dspy.consultations import Derivation
 from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import Said, aask, ask
-from eldgr_dspy.programs.judges.repeated_calls import calls_of
 from eldgr_dspy.programs.lms import holds_lm
+from eldgr_dspy.programs.one_call import calls_of
 from eldgr_dspy.programs.roles import Deriver
 from eldgr_dspy.programs.rollouts import rollout
 from eldgr_dspy.replies import MOST_OTHERS, read_reply
@@ -68,11 +68,11 @@ class RepeatedDeriver(dspy.Module):
 
     def _sample(self, question: str, number: int) -> Said:
         with self._rollout(number) as (deriver, _):
-            return ask(deriver, {"question": question})
+            return ask(deriver, {"question": question}, "deriver")
 
     async def _asample(self, question: str, number: int) -> Said:
         with self._rollout(number) as (deriver, _):
-            return await aask(deriver, {"question": question})
+            return await aask(deriver, {"question": question}, "deriver")
 
     def _rollout(self, number: int) -> Any:
         return rollout(self.deriver, number, self.n, self.temperature, bound=holds_lm(self.deriver))

@@ -58,5 +58,5 @@ def tuned_in_turn(
 
 
 def _mean(judge: dspy.Module, examples: Sequence[dspy.Example], metric: Metric) -> float:
-    said = (dspy.Prediction(**ask(judge, dict(example.inputs())).content) for example in examples)
+    said = (dspy.Prediction(**ask(judge, dict(example.inputs()), "judge").content) for example in examples)
     return math.fsum(float(metric(example, one)) for example, one in zip(examples, said, strict=True)) / len(examples)

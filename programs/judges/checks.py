@@ -13,9 +13,9 @@ import dspy
 from eldgr_dspy.errors import brief
 from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.fencing import fence, restore
-from eldgr_dspy.programs.judges.one_call import OneCall
-from eldgr_dspy.programs.judges.repeated_calls import aask_all, answers_of, ask_all, require_read
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, require_read
 from eldgr_dspy.programs.judges.ties import highest
+from eldgr_dspy.programs.one_call import OneCall, Request
 from eldgr_dspy.signatures import CheckCandidate, PlanChecks
 
 _MOST = 20
@@ -24,28 +24,26 @@ _MOST = 20
 class Navigator(OneCall):
     """Plans checks from the question alone, with one LM call: `checks`."""
 
-    def __init__(self) -> None:
-        super().__init__(PlanChecks)
+    signature = PlanChecks
 
-    def fenced(self, **material: Any) -> dict[str, Any]:
+    def show(self, *, question: str) -> dict[str, Any]:
         """Return the question."""
-        return {"question": fence(material["question"]).question}
+        return {"question": fence(question).question}
 
 
 class Interactor(OneCall):
     """Applies the checks to one candidate, with one LM call: `passed`, `consistent`, `check_rationale`."""
 
-    def __init__(self) -> None:
-        super().__init__(CheckCandidate)
+    signature = CheckCandidate
 
-    def fenced(self, **material: Any) -> dict[str, Any]:
+    def show(self, *, question: str, evidence: Sequence[str], checks: Sequence[str], candidate: str) -> dict[str, Any]:
         """Return the question, the evidence, the checks and the candidate."""
-        fenced = fence(material["question"], material["evidence"], [material["candidate"]], check=material["checks"])
+        fenced = fence(question, evidence, [candidate], check=checks)
         shown = {"question": fenced.question, "evidence": fenced.evidence, "checks": fenced.others["check"]}
         return {**shown, "candidate": fenced.candidates[0]}
 
 
-class PlanThenCheck(dspy.Module):
+class PlanThenCheck(RepeatedCalls):
     """Prefers the candidate that passes the largest share of planned checks and agrees with itself.
 
         selector.judge = PlanThenCheck()
@@ -71,32 +69,17 @@ class PlanThenCheck(dspy.Module):
         """What the judge needs, as tables show it."""
         return {"gold_in_training": False, "logprobs": False, "positioned": True}
 
-    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Plan, then ask about each distinct candidate, one after the other.
-
-        Returns:
-            `preferred`, `assessments` and `judge_rationale`, or `abstained` with the reason; and `checks`, and
-            `orders`, which is empty because no two candidates are shown together.
-
-        Raises:
-            dspy.AdapterParseError: A reply cannot be read.
-            dspy.LMError: A request failed.
-        """
+    def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
+        """Plan, then ask about each distinct candidate; the verdict has the `checks` as well."""
         if not candidates:
             return _abstained("there is no candidate to judge")
-        checks = _planned(self.navigator(question=question))
+        plan = yield [Request(self.navigator, {"question": question})]
+        require_read(plan)
+        checks = _planned(plan[0].content)
         if isinstance(checks, str):
             return _abstained(checks)
-        return _verdict(checks, ask_all(self.interactor, _inputs(question, evidence, checks, candidates)), candidates)
-
-    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`, for all distinct candidates at once."""
-        if not candidates:
-            return _abstained("there is no candidate to judge")
-        checks = _planned(await self.navigator.acall(question=question))
-        if isinstance(checks, str):
-            return _abstained(checks)
-        said = await aask_all(self.interactor, _inputs(question, evidence, checks, candidates))
+        about = {"question": question, "evidence": evidence, "checks": checks}
+        said = yield [Request(self.interactor, {**about, "candidate": one}) for one in dict.fromkeys(candidates)]
         return _verdict(checks, said, candidates)
 
     def most_calls(self, candidates: Sequence[str]) -> int:
@@ -108,7 +91,7 @@ def _abstained(reason: str) -> dspy.Prediction:
     return dspy.Prediction(abstained=reason, orders=[])
 
 
-def _planned(plan: Mapping[str, Any] | dspy.Prediction) -> list[str] | str:
+def _planned(plan: Mapping[str, Any]) -> list[str] | str:
     """Return the checks, without blank ones, or why they cannot be used."""
     if "abstained" in plan:
         return brief(plan["abstained"])
@@ -117,13 +100,6 @@ def _planned(plan: Mapping[str, Any] | dspy.Prediction) -> list[str] | str:
         return "no plan: checks are not a list of texts"
     kept = [restore(check) for check in checks if check.strip()]
     return kept if 0 < len(kept) <= _MOST else f"no plan: {len(kept)} checks, not 1 to {_MOST}"
-
-
-def _inputs(
-    question: str, evidence: Sequence[str], checks: Sequence[str], candidates: Sequence[str]
-) -> list[dict[str, object]]:
-    about = {"question": question, "evidence": evidence, "checks": checks}
-    return [{**about, "candidate": candidate} for candidate in dict.fromkeys(candidates)]
 
 
 def _verdict(checks: Sequence[str], said: Sequence[Said], candidates: Sequence[str]) -> dspy.Prediction:

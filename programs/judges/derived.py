@@ -3,49 +3,36 @@
 It sees neither candidates nor evidence, so no candidate can sway it. It abstains if no candidate matches.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import dspy
 
 from eldgr_dspy.answers import class_key
 from eldgr_dspy.certificates import Passage, certify
-from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.fencing import fence
 from eldgr_dspy.programs.judges.repeated_calls import answers_of
+from eldgr_dspy.programs.one_call import OneCall
 from eldgr_dspy.signatures import AnswerQuestion
 from eldgr_dspy.words import TASKS
 
 
-class DerivedJudge(dspy.Module):
+class DerivedJudge(OneCall):
     """Answers the question, then prefers the candidate that this answer contains: the longest, then the earliest.
 
     A candidate's answer is contained if it occurs as an answer must occur in evidence (as whole words, folded), or if
     both answers are of one class.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.predict = dspy.Predict(AnswerQuestion)
+    signature = AnswerQuestion
 
-    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Ask once, without the evidence; returns `preferred` and `judge_rationale`, or `abstained` with the reason.
+    def show(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dict[str, Any]:
+        """Return the question alone."""
+        return {"question": fence(question).question}
 
-        Raises:
-            dspy.AdapterParseError: The reply cannot be read.
-            dspy.LMError: The request failed.
-        """
-        with strict_parsing():
-            return _matched(self.predict(question=fence(question).question).own_answer, candidates)
-
-    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`, without blocking."""
-        with strict_parsing():
-            prediction = await self.predict.acall(question=fence(question).question)
-            return _matched(prediction.own_answer, candidates)
-
-    def most_calls(self, candidates: Sequence[str]) -> int:
-        """Return 1: one call for any candidates."""
-        return 1
+    def read(self, reply: dspy.Prediction, inputs: Mapping[str, Any]) -> dspy.Prediction:
+        """Return `preferred` and `judge_rationale`, or `abstained` with the reason."""
+        return _matched(reply.own_answer, inputs["candidates"])
 
 
 def _matched(own: str, candidates: Sequence[str]) -> dspy.Prediction:

@@ -6,7 +6,7 @@ square. Who meets whom is drawn from the texts, so the pool's order does not mat
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -17,9 +17,9 @@ from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.effects import Showing, showings
 from eldgr_dspy.programs.consulting import Said
-from eldgr_dspy.programs.engines.strict import strict_parsing
-from eldgr_dspy.programs.fencing import fence
-from eldgr_dspy.programs.judges.repeated_calls import aask_all, answers_of, ask_all, calls_of, classes_of
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, classes_of
+from eldgr_dspy.programs.one_call import Request, calls_of
+from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import CompareCandidates
 
@@ -27,46 +27,23 @@ Pair = tuple[int, int]
 """Two pool indices, in the order in which the candidates are shown."""
 
 
-class Comparer(dspy.Module):
+class Comparer(Judge):
     """Compares two candidates with one LM call; a judge of a pool of two, without scores."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.predict = dspy.Predict(CompareCandidates)
+    signature = CompareCandidates
 
-    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Ask once; returns `preferred`, 0 or 1, and `judge_rationale`.
+    def show(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dict[str, Any]:
+        """Return the question, the evidence and the candidates; raise an ArgumentError unless there are two."""
+        if len(candidates) != 2:
+            raise ArgumentError(f"candidates must be two for a Comparer; got {len(candidates)}. Use PairwiseJudge.")
+        return super().show(question=question, evidence=evidence, candidates=candidates)
 
-        Raises:
-            ArgumentError: There are not two candidates.
-            dspy.AdapterParseError: The reply cannot be read.
-            dspy.LMError: The request failed.
-        """
-        with strict_parsing():
-            return _compared(self.predict(**_fenced(question, evidence, candidates)))
-
-    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`, without blocking."""
-        with strict_parsing():
-            return _compared(await self.predict.acall(**_fenced(question, evidence, candidates)))
-
-    def most_calls(self, candidates: Sequence[str]) -> int:
-        """Return 1: one call for any candidates."""
-        return 1
+    def read(self, reply: dspy.Prediction, inputs: Mapping[str, Any]) -> dspy.Prediction:
+        """Return `preferred`, 0 or 1, and `judge_rationale`."""
+        return dspy.Prediction(preferred=reply.better, judge_rationale=reply.comparison_rationale)
 
 
-def _fenced(question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dict[str, Any]:
-    if len(candidates) != 2:
-        raise ArgumentError(f"candidates must be two for a Comparer; got {len(candidates)}. Use PairwiseJudge.")
-    fenced = fence(question, evidence, candidates)
-    return {"question": fenced.question, "evidence": fenced.evidence, "candidates": fenced.candidates}
-
-
-def _compared(prediction: dspy.Prediction) -> dspy.Prediction:
-    return dspy.Prediction(preferred=prediction.better, judge_rationale=prediction.comparison_rationale)
-
-
-class PairwiseJudge(dspy.Module):
+class PairwiseJudge(RepeatedCalls):
     """Prefers the answer that wins a knockout of comparisons, two candidates a call.
 
         selector.judge = PairwiseJudge()
@@ -84,26 +61,14 @@ class PairwiseJudge(dspy.Module):
         super().__init__()
         self.judge: dspy.Module = Comparer() if judge is None else judge
 
-    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Hold the knockout, one comparison after the other.
+    def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
+        """Hold the knockout; `orders` has one object a showing.
 
-        Returns:
-            `preferred` and `judge_rationale`, or `abstained` with the reason; and `orders`, one object a showing, with
-            `order`, the pool indices of the two, `preferred` and `rationale`, or `abstained`.
-
-        Raises:
-            dspy.LMError: A request failed.
+        Its keys are `order`, the pool indices of the two, `preferred`, and `rationale` or `abstained`.
         """
         knockout = _Knockout(question, evidence, candidates)
         while inputs := knockout.inputs():
-            knockout.record(ask_all(self.judge, inputs))
-        return knockout.outcome()
-
-    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`, with the comparisons of a round at once."""
-        knockout = _Knockout(question, evidence, candidates)
-        while inputs := knockout.inputs():
-            knockout.record(await aask_all(self.judge, inputs))
+            knockout.record((yield [Request(self.judge, fields, "judge") for fields in inputs]))
         return knockout.outcome()
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:

@@ -14,16 +14,17 @@ import dspy
 from eldgr_dspy.ballots import INAPPLICABLE, Ballot
 from eldgr_dspy.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.consulting import Said, ask
-from eldgr_dspy.programs.judges.repeated_calls import aask_each, answers_of, calls_of, classes_of, listed
+from eldgr_dspy.programs.consulting import Said
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, classes_of, listed
 from eldgr_dspy.programs.judges.ties import highest
+from eldgr_dspy.programs.one_call import Request, calls_of
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.replies import read_reply
 
 Combine = Literal["majority", "mean"]
 
 
-class Panel(dspy.Module):
+class Panel(RepeatedCalls):
     """Asks several judges, and combines their verdicts.
 
         selector.judge = Panel([Judge(), PairwiseJudge(), PointwiseJudge()])
@@ -75,28 +76,12 @@ class Panel(dspy.Module):
         names = dict.fromkeys(name for of in known for name in of)
         return {name: any(of.get(name) for of in known) for name in names}
 
-    def forward(
-        self, *, question: str, evidence: Sequence[str], candidates: Sequence[str], ballot: Ballot | None = None
-    ) -> dspy.Prediction:
-        """Ask each judge, one after the other.
-
-        Returns:
-            `preferred`, `judge_rationale` and, for `mean`, `assessments`; or `abstained` with the reason. Also
-            `members`, an object a judge with `preferred` or `abstained`; and `orders`, which is empty.
-
-        Raises:
-            dspy.LMError: A request failed.
-        """
+    def rounds(
+        self, question: str, evidence: Sequence[str], candidates: Sequence[str], ballot: Ballot | None = None
+    ) -> Rounds:
+        """Ask each judge; the verdict has `members`, an object a judge with `preferred` or `abstained`."""
         inputs = {"question": question, "evidence": evidence, "candidates": candidates}
-        said = [ask(judge, told) for judge, told in self._told(inputs, ballot)]
-        return self._settled(said, candidates, len(evidence))
-
-    async def aforward(
-        self, *, question: str, evidence: Sequence[str], candidates: Sequence[str], ballot: Ballot | None = None
-    ) -> dspy.Prediction:
-        """Do the same as `forward`, with all judges at once."""
-        inputs = {"question": question, "evidence": evidence, "candidates": candidates}
-        said = await aask_each(self._told(inputs, ballot))
+        said = yield self._requests(inputs, ballot)
         return self._settled(said, candidates, len(evidence))
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
@@ -105,10 +90,10 @@ class Panel(dspy.Module):
         known = [calls for calls in each if calls is not None]
         return sum(known) if len(known) == len(each) else None
 
-    def _told(self, inputs: Mapping[str, Any], ballot: Ballot | None) -> list[tuple[dspy.Module, dict[str, Any]]]:
+    def _requests(self, inputs: Mapping[str, Any], ballot: Ballot | None) -> list[Request]:
         """Return whom to ask, each with its inputs; a member that counts ballots gets the ballot."""
         return [
-            (judge, {**inputs, **({"ballot": ballot} if getattr(judge, "takes_ballot", False) else {})})
+            Request(judge, {**inputs, **({"ballot": ballot} if getattr(judge, "takes_ballot", False) else {})}, "judge")
             for judge in self._asked(inputs["candidates"])
         ]
 

@@ -10,53 +10,32 @@ import dspy
 
 from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.programs.consulting import Said
-from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.fencing import fence
-from eldgr_dspy.programs.judges.repeated_calls import aask_all, answers_of, ask_all, calls_of, require_read
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, require_read
 from eldgr_dspy.programs.judges.ties import highest
+from eldgr_dspy.programs.one_call import OneCall, Request, calls_of
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import AssessCandidate, Scores, read_scores
 
 
-class Assessor(dspy.Module):
+class Assessor(OneCall):
     """Scores one candidate with one LM call: `assessment`, `candidate_rationale`."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.predict = dspy.Predict(AssessCandidate)
+    signature = AssessCandidate
 
-    def forward(self, *, question: str, evidence: Sequence[str], candidate: str) -> dspy.Prediction:
-        """Ask once.
+    def show(self, *, question: str, evidence: Sequence[str], candidate: str) -> dict[str, Any]:
+        """Return the question, the evidence and the candidate."""
+        fenced = fence(question, evidence, [candidate])
+        return {"question": fenced.question, "evidence": fenced.evidence, "candidate": fenced.candidates[0]}
 
-        Raises:
-            dspy.AdapterParseError: The reply cannot be read.
-            dspy.LMError: The request failed.
-        """
-        with strict_parsing():
-            return _assessed(self.predict(**_fenced(question, evidence, candidate)))
-
-    async def aforward(self, *, question: str, evidence: Sequence[str], candidate: str) -> dspy.Prediction:
-        """Do the same as `forward`, without blocking."""
-        with strict_parsing():
-            return _assessed(await self.predict.acall(**_fenced(question, evidence, candidate)))
-
-    def most_calls(self, candidates: Sequence[str]) -> int:
-        """Return 1: one call for any candidates."""
-        return 1
+    def read(self, reply: dspy.Prediction, inputs: Mapping[str, Any]) -> dspy.Prediction:
+        """Return the scores of the assessment by aspect."""
+        assessment: Any = reply.assessment
+        scores = assessment.root if isinstance(assessment, Scores) else assessment
+        return dspy.Prediction(assessment=read_scores(scores), candidate_rationale=reply.candidate_rationale)
 
 
-def _fenced(question: str, evidence: Sequence[str], candidate: str) -> dict[str, Any]:
-    fenced = fence(question, evidence, [candidate])
-    return {"question": fenced.question, "evidence": fenced.evidence, "candidate": fenced.candidates[0]}
-
-
-def _assessed(prediction: dspy.Prediction) -> dspy.Prediction:
-    assessment: Any = prediction.assessment
-    scores = assessment.root if isinstance(assessment, Scores) else assessment
-    return dspy.Prediction(assessment=read_scores(scores), candidate_rationale=prediction.candidate_rationale)
-
-
-class PointwiseJudge(dspy.Module):
+class PointwiseJudge(RepeatedCalls):
     """Prefers the candidate with the highest scalar, each scored by itself.
 
         selector.judge = PointwiseJudge()
@@ -74,25 +53,11 @@ class PointwiseJudge(dspy.Module):
         super().__init__()
         self.assessor: dspy.Module = Assessor() if assessor is None else assessor
 
-    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Ask for each distinct candidate, one after the other.
-
-        Returns:
-            `preferred`, `assessments` and `judge_rationale`, or `abstained` with the reason; and `orders`, which is
-            empty because no two candidates are shown together.
-
-        Raises:
-            dspy.AdapterParseError: A reply cannot be read.
-            dspy.LMError: A request failed.
-        """
+    def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
+        """Ask for each distinct candidate."""
         distinct = list(dict.fromkeys(candidates))
-        said = ask_all(self.assessor, [_inputs(question, evidence, candidate) for candidate in distinct])
-        return _verdict(dict(zip(distinct, said, strict=True)), candidates)
-
-    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`, for all distinct candidates at once."""
-        distinct = list(dict.fromkeys(candidates))
-        said = await aask_all(self.assessor, [_inputs(question, evidence, candidate) for candidate in distinct])
+        about = {"question": question, "evidence": evidence}
+        said = yield [Request(self.assessor, {**about, "candidate": candidate}) for candidate in distinct]
         return _verdict(dict(zip(distinct, said, strict=True)), candidates)
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
@@ -100,10 +65,6 @@ class PointwiseJudge(dspy.Module):
         each = [calls_of(self.assessor, [candidate]) for candidate in dict.fromkeys(candidates)]
         known = [calls for calls in each if calls is not None]
         return sum(known) if len(known) == len(each) else None
-
-
-def _inputs(question: str, evidence: Sequence[str], candidate: str) -> dict[str, object]:
-    return {"question": question, "evidence": evidence, "candidate": candidate}
 
 
 def _verdict(said: Mapping[str, Said], candidates: Sequence[str]) -> dspy.Prediction:

@@ -1,63 +1,49 @@
-"""Ask one judge several questions: one after the other in a thread, a bounded number at once in an event loop.
+"""The base of judges that ask other modules several times, and what they make of candidates as they are shown."""
 
-All of them are asked, whatever the earlier replies, so that measurements do not depend on when the outcome was clear,
-and sync and async ask the same.
-"""
-
-import asyncio
-from collections.abc import Mapping, Sequence
-from itertools import starmap
-from typing import Any
+from collections.abc import Generator, Sequence
+from typing import Any, TypeAlias
 
 import dspy
 
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.consultations import split_candidate
-from eldgr_dspy.programs.consulting import Said, UnwritableReplyError, aask, ask
+from eldgr_dspy.decision import adrive, drive
+from eldgr_dspy.programs.consulting import Said, UnwritableReplyError
+from eldgr_dspy.programs.one_call import Request, aask_each, ask_each
 from eldgr_dspy.words import TASKS, Task
 
-_AT_ONCE = 16
+Rounds: TypeAlias = "Generator[Sequence[Request], list[Said], dspy.Prediction]"
+"""Yields the requests of a round, is sent their outcomes, and returns the judge's verdict."""
 
 
-def calls_of(module: dspy.Module, candidates: Sequence[str]) -> int | None:
-    """Return how many LM calls a role takes at most for one question, not counting repeats; None if it does not say.
+class RepeatedCalls(dspy.Module):
+    """A judge that asks other modules in rounds; a subclass says in `rounds` what it asks and what it makes of it."""
 
-    A module says so in a method `most_calls(candidates)`, given the candidates as a judge is shown them (an empty list
-    for another role). It may depend only on how many there are, how long, which texts are equal and which answers vote
-    together.
-    """
-    says: Any = getattr(module, "most_calls", None)
-    if not callable(says):
-        return None
-    calls: Any = says(candidates)
-    return None if calls is None else int(calls)
+    def rounds(self, *arguments: Any, **inputs: Any) -> Rounds:
+        """Yield the requests of each round, given what `forward` is, and return the verdict.
 
+        Returns:
+            `preferred`, `judge_rationale` and perhaps `assessments`, or `abstained` with the reason; and `orders`, what
+            was shown together, empty if no two candidates are.
+        """
+        raise NotImplementedError
 
-def ask_all(module: dspy.Module, inputs: Sequence[Mapping[str, object]]) -> list[Said]:
-    """Return the outcome of each, in order; raises what `eldgr_dspy.programs.consulting.ask` raises."""
-    return [ask(module, fields) for fields in inputs]
+    def forward(
+        self, *, question: str, evidence: Sequence[str], candidates: Sequence[str], **ballot: Any
+    ) -> dspy.Prediction:
+        """Return what `rounds` returns, asking one request after the other.
 
+        Raises:
+            dspy.AdapterParseError: A reply that the judge needs cannot be read.
+            dspy.LMError: A request failed.
+        """
+        return drive(self.rounds(question, evidence, candidates, **ballot), ask_each)
 
-async def aask_all(module: dspy.Module, inputs: Sequence[Mapping[str, object]]) -> list[Said]:
-    """Return the same as `ask_all`; if a call does not come through, the others are awaited before it is raised."""
-    return await aask_each([(module, fields) for fields in inputs])
-
-
-async def aask_each(questions: Sequence[tuple[dspy.Module, Mapping[str, object]]]) -> list[Said]:
-    """Ask each module its question as `aask_all` asks one module several."""
-    free = asyncio.Semaphore(_AT_ONCE)
-
-    async def asked(module: dspy.Module, fields: Mapping[str, object]) -> Said:
-        async with free:
-            return await aask(module, fields)
-
-    outcomes = await asyncio.gather(*starmap(asked, questions), return_exceptions=True)
-    said: list[Said] = []
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
-        said.append(outcome)
-    return said
+    async def aforward(
+        self, *, question: str, evidence: Sequence[str], candidates: Sequence[str], **ballot: Any
+    ) -> dspy.Prediction:
+        """Do the same as `forward`, with the requests of a round at once."""
+        return await adrive(self.rounds(question, evidence, candidates, **ballot), aask_each)
 
 
 def require_read(said: Sequence[Said]) -> None:

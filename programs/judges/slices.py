@@ -17,10 +17,10 @@ from eldgr_dspy.consultations import split_candidate
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.fencing import fence
-from eldgr_dspy.programs.judges.one_call import OneCall
-from eldgr_dspy.programs.judges.repeated_calls import aask_all, answers_of, ask_all, classes_of, require_read
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, classes_of, require_read
 from eldgr_dspy.programs.judges.slicing import slices_of
 from eldgr_dspy.programs.judges.ties import highest
+from eldgr_dspy.programs.one_call import OneCall, Request
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.signatures import JudgeSlice
 
@@ -30,19 +30,16 @@ Combine = Literal["best", "vote"]
 class SliceReader(OneCall):
     """Judges one slice with one LM call: `sound`, `slice_rationale`."""
 
-    def __init__(self) -> None:
-        super().__init__(JudgeSlice)
+    signature = JudgeSlice
 
-    def fenced(self, **material: Any) -> dict[str, Any]:
+    def show(self, *, question: str, evidence: Sequence[str], earlier: str, slice: str) -> dict[str, Any]:
         """Return the question, the evidence, the earlier part and the slice."""
-        fenced = fence(
-            material["question"], material["evidence"], earlier=[material["earlier"]], slice=[material["slice"]]
-        )
+        fenced = fence(question, evidence, earlier=[earlier], slice=[slice])
         texts = {label: shown for label, (shown,) in fenced.others.items()}
         return {"question": fenced.question, "evidence": fenced.evidence, **texts}
 
 
-class SliceJudge(dspy.Module):
+class SliceJudge(RepeatedCalls):
     """Prefers the candidate with the highest share of sound slices, each slice judged by itself.
 
         selector.judge = SliceJudge()
@@ -82,24 +79,11 @@ class SliceJudge(dspy.Module):
         """What the judge needs, as tables show it."""
         return {"gold_in_training": False, "logprobs": False, "positioned": True}
 
-    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Ask about each slice, one after the other.
-
-        Returns:
-            `preferred`, `assessments` and `judge_rationale`, or `abstained` with the reason; and `slices`, how many
-            each candidate has, and `orders`, which is empty because no two candidates are shown together.
-
-        Raises:
-            dspy.AdapterParseError: A reply cannot be read.
-            dspy.LMError: A request failed.
-        """
+    def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
+        """Ask about each slice; `slices` in the verdict says how many each candidate has."""
         slices = self._slices(candidates)
-        return self._settled(ask_all(self.reader, _inputs(question, evidence, slices)), slices, candidates)
-
-    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`, for all slices at once."""
-        slices = self._slices(candidates)
-        return self._settled(await aask_all(self.reader, _inputs(question, evidence, slices)), slices, candidates)
+        said = yield [Request(self.reader, fields) for fields in _inputs(question, evidence, slices)]
+        return self._settled(said, slices, candidates)
 
     def most_calls(self, candidates: Sequence[str]) -> int:
         """Return the number of slices of all distinct texts."""

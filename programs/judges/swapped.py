@@ -15,14 +15,14 @@ from eldgr_dspy.consultations import Reply, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.judges.repeated_calls import (
-    aask_all,
+    RepeatedCalls,
+    Rounds,
     answers_of,
-    ask_all,
-    calls_of,
     classes_of,
     listed,
     require_read,
 )
+from eldgr_dspy.programs.one_call import Request, calls_of
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.replies import read_reply
 
@@ -31,7 +31,7 @@ Order = tuple[int, ...]
 """Pool indices in the order in which the candidates are shown."""
 
 
-class SwapConsistent(dspy.Module):
+class SwapConsistent(RepeatedCalls):
     """Shows a judge the pool in several orders and passes on a preference that is the same in all of them.
 
         selector.judge = SwapConsistent(selector.judge)
@@ -66,26 +66,14 @@ class SwapConsistent(dspy.Module):
         self.orders = orders
         self.on_inconsistent: OnInconsistent = on_inconsistent
 
-    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Ask in each order, one after the other.
+    def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
+        """Ask in each order; the rationale is the first order's, which is the pool's.
 
-        Returns:
-            `preferred`, `assessments` and `judge_rationale` (the first order's, which is the pool's), or `abstained`
-            with the reason; and `orders`, a list of objects with `order`, `preferred`, `scores` and `rationale`, or
-            `abstained`, all by pool index.
-
-        Raises:
-            dspy.AdapterParseError: A reply cannot be read.
-            dspy.LMError: A request failed.
+        `orders` is a list of objects with `order`, `preferred`, `scores` and `rationale`, or `abstained`, all by pool
+        index.
         """
         orders = orders_of(candidates, self.orders)
-        said = ask_all(self.judge, [_inputs(question, evidence, candidates, order) for order in orders])
-        return self._settled(orders, said, candidates, len(evidence))
-
-    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`, in all orders at once."""
-        orders = orders_of(candidates, self.orders)
-        said = await aask_all(self.judge, [_inputs(question, evidence, candidates, order) for order in orders])
+        said = yield [Request(self.judge, _inputs(question, evidence, candidates, one), "judge") for one in orders]
         return self._settled(orders, said, candidates, len(evidence))
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:

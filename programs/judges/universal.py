@@ -4,16 +4,17 @@ Source: Chen et al. 2023, "Universal Self-Consistency for Large Language Model G
 does the counting, so answers need not be comparable as text. As in the paper it is not shown the evidence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import dspy
 
-from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.fencing import fence
+from eldgr_dspy.programs.one_call import OneCall
 from eldgr_dspy.signatures import MostConsistent
 
 
-class UniversalConsistency(dspy.Module):
+class UniversalConsistency(OneCall):
     """Prefers the candidate that the LM finds most consistent with the others, with one LM call and without scores.
 
         selector.judge = UniversalConsistency()
@@ -23,42 +24,13 @@ class UniversalConsistency(dspy.Module):
     pool is an abstention.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.predict = dspy.Predict(MostConsistent)
+    signature = MostConsistent
 
-    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Ask once, without the evidence.
-
-        Returns:
-            `preferred` and `judge_rationale`, or `abstained` with the reason.
-
-        Raises:
-            dspy.AdapterParseError: The reply cannot be read.
-            dspy.LMError: The request failed.
-        """
-        if not candidates:
-            return _nothing()
+    def show(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dict[str, Any]:
+        """Return the question and the candidates, without the evidence."""
         fenced = fence(question, (), candidates)
-        with strict_parsing():
-            return _named(self.predict(question=fenced.question, candidates=fenced.candidates))
+        return {"question": fenced.question, "candidates": fenced.candidates}
 
-    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`, without blocking."""
-        if not candidates:
-            return _nothing()
-        fenced = fence(question, (), candidates)
-        with strict_parsing():
-            return _named(await self.predict.acall(question=fenced.question, candidates=fenced.candidates))
-
-    def most_calls(self, candidates: Sequence[str]) -> int:
-        """Return 1, or 0 if there are no candidates."""
-        return min(1, len(candidates))
-
-
-def _nothing() -> dspy.Prediction:
-    return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
-
-
-def _named(prediction: dspy.Prediction) -> dspy.Prediction:
-    return dspy.Prediction(preferred=prediction.most_consistent, judge_rationale=prediction.consistency_rationale)
+    def read(self, reply: dspy.Prediction, inputs: Mapping[str, Any]) -> dspy.Prediction:
+        """Return `preferred` and `judge_rationale`."""
+        return dspy.Prediction(preferred=reply.most_consistent, judge_rationale=reply.consistency_rationale)

@@ -184,12 +184,14 @@ class RoleQuery(Query):
 
     def _ask(self) -> Said:
         with self._naming():
-            return (ask_without_lm if self.call.heuristic else ask)(self.call.module, self._inputs)
+            return (ask_without_lm if self.call.heuristic else ask)(
+                self.call.module, self._inputs, role_of(self._key[2])
+            )
 
     async def _aask(self) -> Said:
         if knows_async(self.call.module):
             with self._naming():
-                return await aask(self.call.module, self._inputs)
+                return await aask(self.call.module, self._inputs, role_of(self._key[2]))
         said: Said = await super()._aask()
         return said
 

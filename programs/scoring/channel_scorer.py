@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import dspy
-from pydantic import BaseModel
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.formulas import adv, epist, fact, triang
@@ -21,10 +20,9 @@ from eldgr_dspy.channels.table import StepTable, score_steps
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.consulting import Said, ask, awaitable
-from eldgr_dspy.programs.engines.strict import strict_parsing
+from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.inputs import to_passages
-from eldgr_dspy.programs.judges.repeated_calls import aask_all
+from eldgr_dspy.programs.one_call import OneCall, Request, aask_each, ask_each
 from eldgr_dspy.programs.scoring.step_fence import fence_steps
 from eldgr_dspy.programs.scoring.step_replies import read_numbered
 from eldgr_dspy.signatures import (
@@ -49,31 +47,12 @@ _Role = Channel | Literal["all_at_once"]
 _OWN_NAMES: Mapping[Channel, str] = {name: name for name in CHANNELS}
 
 
-class StepRole(dspy.Module):
+class StepRole(OneCall):
     """Scores the steps of a reasoning with one LM call, as its signature asks; the fields are plain JSON values."""
 
-    def __init__(self, signature: Any) -> None:
-        super().__init__()
-        self.predict = dspy.Predict(signature)
-
-    def forward(self, *, question: str, evidence: Sequence[str], steps: Sequence[str]) -> dspy.Prediction:
-        """Ask once.
-
-        Raises:
-            dspy.AdapterParseError: The reply cannot be read.
-            dspy.LMError: The request failed.
-        """
-        with strict_parsing():
-            return _plain(self.predict(**self._fenced(question, evidence, steps)))
-
-    async def aforward(self, *, question: str, evidence: Sequence[str], steps: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`, without blocking."""
-        with strict_parsing():
-            return _plain(await self.predict.acall(**self._fenced(question, evidence, steps)))
-
-    def _fenced(self, question: str, evidence: Sequence[str], steps: Sequence[str]) -> dict[str, Any]:
-        signature: Any = self.predict.signature
-        wanted = signature.input_fields
+    def show(self, *, question: str, evidence: Sequence[str], steps: Sequence[str]) -> dict[str, Any]:
+        """Return the inputs that the signature has."""
+        wanted = self.signature.input_fields
         fenced = fence_steps(question, evidence if "evidence" in wanted else (), steps)
         material = {"question": fenced.question, "evidence": fenced.evidence, "steps": fenced.steps}
         return {name: texts for name, texts in material.items() if name in wanted}
@@ -159,33 +138,15 @@ class ChannelScorer(dspy.Module):
             ArgumentError, dspy.LMError: As `forward`.
         """
         plans = [_plan(reasoning, self.together) for reasoning in reasonings]
-        requests = _distinct(plans)
-        return _tables(plans, requests, [ask(getattr(self, request.role), request.inputs) for request in requests])
+        return _tables(plans, ask_each(self._requests(plans)))
 
     async def ascore(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
         """Do the same as `score`, with a bounded number of calls, of all texts and channels, at once."""
         plans = [_plan(reasoning, self.together) for reasoning in reasonings]
+        return _tables(plans, await aask_each(self._requests(plans)))
 
-        async def asked(role: str, **inputs: Any) -> Any:
-            return await awaitable(getattr(self, role))(**inputs)
-
-        each: Any = asked
-        requests = _distinct(plans)
-        return _tables(
-            plans, requests, await aask_all(each, [{"role": request.role, **request.inputs} for request in requests])
-        )
-
-
-def _plain(prediction: dspy.Prediction) -> dspy.Prediction:
-    """The fields as plain JSON values."""
-    return dspy.Prediction(
-        **{
-            name: [item.model_dump(mode="json") if isinstance(item, BaseModel) else item for item in value]
-            if isinstance(value, list)
-            else value
-            for name, value in prediction.items()
-        }
-    )
+    def _requests(self, plans: "Sequence[_Plan]") -> list[Request]:
+        return [Request(getattr(self, one.role), one.inputs) for one in _distinct(plans)]
 
 
 def _reasoning(text: Any, question: Any, evidence: Any, confidences: Sequence[Score] | None) -> Reasoning:
@@ -305,6 +266,6 @@ def _distinct(plans: Sequence[_Plan]) -> list[_Request]:
     return list(dict.fromkeys(request for plan in plans for request in plan.requests))
 
 
-def _tables(plans: Sequence[_Plan], requests: Sequence[_Request], said: Sequence[Said]) -> list[StepTable]:
-    answered = dict(zip(requests, said, strict=True))
+def _tables(plans: Sequence[_Plan], said: Sequence[Said]) -> list[StepTable]:
+    answered = dict(zip(_distinct(plans), said, strict=True))
     return [plan.table([answered[request] for request in plan.requests]) for plan in plans]

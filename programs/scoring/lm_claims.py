@@ -15,25 +15,22 @@ from eldgr_dspy.channels.counterfactuals import Changed, Kind, checked_counterfa
 from eldgr_dspy.channels.steps import LONGEST, StepInContext, unmeasurable
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.programs.consulting import Said
-from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.fencing import restore
-from eldgr_dspy.programs.judges.repeated_calls import aask_all, ask_all
-from eldgr_dspy.programs.scoring.step_fence import FencedSteps, fence_steps
+from eldgr_dspy.programs.one_call import OneCall, Request, aask_each, ask_each
+from eldgr_dspy.programs.scoring.step_fence import fence_steps
 from eldgr_dspy.programs.scoring.step_replies import abstained, reason_to_abstain
 from eldgr_dspy.signatures import ChangeStep, FindClaims
 
 _Found = TypeVar("_Found")
 
 
-class AskedClaims(dspy.Module):
+class AskedClaims(OneCall):
     """Lists what steps claim, one LM call a step: a `Claims`.
 
     A step that can't be scored is not asked about. If the LM abstains, or its list does not pass, it is undefined.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.predict = dspy.Predict(FindClaims)
+    signature = FindClaims
 
     def find(self, steps: Sequence[StepInContext]) -> list[Claimed]:
         """Return the claims of each step, asking one after the other.
@@ -41,60 +38,49 @@ class AskedClaims(dspy.Module):
         Raises:
             dspy.LMError: A call did not come through; also what else `eldgr_dspy.programs.consulting.ask` raises.
         """
-        return _each(steps, ask_all(self, [_context(step) for step in _asked(steps)]), _claimed)
+        return _each(steps, ask_each([Request(self, _context(step)) for step in _asked(steps)]), _claimed)
 
     async def afind(self, steps: Sequence[StepInContext]) -> list[Claimed]:
         """Do the same as `find`, with a bounded number of calls at once."""
-        return _each(steps, await aask_all(self, [_context(step) for step in _asked(steps)]), _claimed)
+        return _each(steps, await aask_each([Request(self, _context(step)) for step in _asked(steps)]), _claimed)
 
-    def forward(self, *, question: str, earlier: Sequence[str], step: str) -> dspy.Prediction:
-        """Ask about one step, and return `claims` unchanged.
-
-        Raises:
-            dspy.AdapterParseError: The reply cannot be read.
-            dspy.LMError: The request failed.
-        """
+    def show(self, *, question: str, earlier: Sequence[str], step: str) -> dict[str, Any]:
+        """Return the question, the earlier steps and the step."""
         fenced = fence_steps(question, (), [*earlier, step])
-        with strict_parsing():
-            return _plain(self.predict(**_with_earlier(fenced)), fenced)
+        return {"question": fenced.question, "earlier": fenced.steps[:-1], "step": fenced.steps[-1]}
 
-    async def aforward(self, *, question: str, earlier: Sequence[str], step: str) -> dspy.Prediction:
-        """Do the same as `forward`, without blocking."""
-        fenced = fence_steps(question, (), [*earlier, step])
-        with strict_parsing():
-            return _plain(await self.predict.acall(**_with_earlier(fenced)), fenced)
+    def read(self, reply: dspy.Prediction, inputs: Mapping[str, Any]) -> dspy.Prediction:
+        """Return `claims` as they are in the step; an abstention if the LM copied the fence with them."""
+        fenced = fence_steps(inputs["question"], (), [*inputs["earlier"], inputs["step"]])
+        return _restored(super().read(reply, inputs), fenced.marker)
 
 
-class AskedCounterfactuals(dspy.Module):
+class AskedCounterfactuals(OneCall):
     """Changes the meaning of steps, one LM call a step: a `Counterfactuals`.
 
     A step that can't be scored is not asked about. If the LM finds nothing to change, the result is None; if the LM
     abstains, or its change does not pass, it is undefined.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.predict = dspy.Predict(ChangeStep)
+    signature = ChangeStep
 
     def change(self, steps: Sequence[StepInContext]) -> list[Changed]:
         """Return each step with its meaning changed, asking one after the other; raises what `AskedClaims` raises."""
-        return _each(steps, ask_all(self, [_alone(step) for step in _asked(steps)]), _changed)
+        return _each(steps, ask_each([Request(self, _alone(step)) for step in _asked(steps)]), _changed)
 
     async def achange(self, steps: Sequence[StepInContext]) -> list[Changed]:
         """Do the same as `change`, with a bounded number of calls at once."""
-        return _each(steps, await aask_all(self, [_alone(step) for step in _asked(steps)]), _changed)
+        return _each(steps, await aask_each([Request(self, _alone(step)) for step in _asked(steps)]), _changed)
 
-    def forward(self, *, question: str, step: str) -> dspy.Prediction:
-        """Ask about one step, and return `changed_step` and `change_kind` unchanged; raises as `AskedClaims`."""
+    def show(self, *, question: str, step: str) -> dict[str, Any]:
+        """Return the question and the step."""
         fenced = fence_steps(question, (), [step])
-        with strict_parsing():
-            return _plain(self.predict(question=fenced.question, step=fenced.steps[0]), fenced)
+        return {"question": fenced.question, "step": fenced.steps[0]}
 
-    async def aforward(self, *, question: str, step: str) -> dspy.Prediction:
-        """Do the same as `forward`, without blocking."""
-        fenced = fence_steps(question, (), [step])
-        with strict_parsing():
-            return _plain(await self.predict.acall(question=fenced.question, step=fenced.steps[0]), fenced)
+    def read(self, reply: dspy.Prediction, inputs: Mapping[str, Any]) -> dspy.Prediction:
+        """Return `changed_step` and `change_kind`; an abstention if the LM copied the fence with them."""
+        fenced = fence_steps(inputs["question"], (), [inputs["step"]])
+        return _restored(super().read(reply, inputs), fenced.marker)
 
 
 # --- what is asked ----------------------------------------------------------------------------------------------------
@@ -113,22 +99,17 @@ def _context(step: StepInContext) -> dict[str, object]:
     return {**_alone(step), "earlier": [text[:LONGEST] for text in step.earlier]}
 
 
-def _with_earlier(fenced: FencedSteps) -> dict[str, Any]:
-    *earlier, step = fenced.steps
-    return {"question": fenced.question, "earlier": earlier, "step": step}
+def _restored(fields: dspy.Prediction, marker: str) -> dspy.Prediction:
+    """Return the fields, their texts as they are in the step; an abstention if they have the marker of a fence."""
+    restored = {name: _restored_value(value) for name, value in fields.items()}
+    return (
+        dspy.Prediction(abstained="it copied a marker line") if marker in str(restored) else dspy.Prediction(**restored)
+    )
 
 
-def _plain(prediction: dspy.Prediction, fenced: FencedSteps) -> dspy.Prediction:
-    """Return the fields, their texts as they are in the step; an abstention if the LM copied the fence with them."""
-    fields = {name: _restored(value) for name, value in prediction.items()}
-    if fenced.marker in str(fields):
-        return dspy.Prediction(abstained="it copied a marker line")
-    return dspy.Prediction(**fields)
-
-
-def _restored(value: Any) -> Any:
+def _restored_value(value: Any) -> Any:
     if isinstance(value, list):
-        return [_restored(item) for item in value]
+        return [_restored_value(item) for item in value]
     return restore(value) if isinstance(value, str) else value
 
 

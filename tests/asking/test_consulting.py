@@ -32,12 +32,12 @@ INPUTS = {"question": "q", "evidence": ["Doha is the capital."]}
 SLOPPY = f"Sure! {json.dumps(REPAIR)}"
 
 
-def aask_now(module: Any, inputs: Mapping[str, object]) -> Said:
-    return asyncio.run(aask(module, inputs))
+def aask_now(module: Any, inputs: Mapping[str, object], role: str | None = None) -> Said:
+    return asyncio.run(aask(module, inputs, role))
 
 
 each_way = pytest.mark.parametrize("consult", [ask, aask_now], ids=["sync", "async"])
-Consult = Callable[[Any, Mapping[str, object]], Said]
+Consult = Callable[..., Said]
 
 
 class Lasting(IntEnum):
@@ -126,23 +126,22 @@ def test_several_attempts_of_which_none_can_be_read_are_an_abstention(consult: C
 
 
 JUDGED = {**INPUTS, "candidates": ["Doha"]}
-MISNAMED: list[tuple[Mapping[str, Any], dict[str, Any], str]] = [
-    (JUDGED, {"choice": 0},
+MISNAMED: dict[str, tuple[Mapping[str, Any], dict[str, Any], str]] = {
+    "judge": (JUDGED, {"choice": 0},
      "The judge returned no 'preferred'; it has 'choice'. Return preferred, or abstained=REASON"),
-    (INPUTS, {"answer": "Doha", "passage": 0},
+    "repairer": (INPUTS, {"answer": "Doha", "passage": 0},
      "The repairer returned no 'repaired_answer'; it has 'answer', 'passage'."),
-    ({"question": "q"}, {"steps": []}, "The deriver returned no 'derivation_steps'; it has 'steps'."),
-]  # fmt: skip
+    "deriver": ({"question": "q"}, {"steps": []}, "The deriver returned no 'derivation_steps'; it has 'steps'."),
+}  # fmt: skip
 
 
 @each_way
-@pytest.mark.parametrize(("inputs", "returned", "message"), MISNAMED, ids=["judge", "repairer", "deriver"])
-def test_a_module_without_the_field_of_its_role_is_not_an_abstention(
-    consult: Consult, inputs: Mapping[str, object], returned: dict[str, Any], message: str
-) -> None:
+@pytest.mark.parametrize("role", MISNAMED)
+def test_a_module_without_the_field_of_its_role_is_not_an_abstention(consult: Consult, role: str) -> None:
     """A misnamed field is a bug of the module, and would let majority decide on every question without a word."""
+    inputs, returned, message = MISNAMED[role]
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}"):
-        consult(Does(dspy.Prediction(**returned)), inputs)
+        consult(Does(dspy.Prediction(**returned)), inputs, role)
 
 
 @each_way
@@ -151,7 +150,7 @@ def test_a_bad_value_a_word_of_its_own_or_no_field_at_all_is_left_to_be_read(
     consult: Consult, returned: dict[str, Any]
 ) -> None:
     """DSPy makes an empty prediction of a response without an answer."""
-    assert consult(Does(dspy.Prediction(**returned)), JUDGED) == Said(returned)
+    assert consult(Does(dspy.Prediction(**returned)), JUDGED, "judge") == Said(returned)
 
 
 @each_way

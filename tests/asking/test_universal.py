@@ -63,13 +63,6 @@ def test_it_asks_once_and_shows_the_question_and_all_candidates_without_evidence
     assert judge.most_calls(POOL) == 1
 
 
-@each_call
-def test_an_empty_pool_is_an_abstention_without_a_call(call: Any) -> None:
-    judge = UniversalConsistency()
-    assert judged(call(judge), []) == {"abstained": "there is no candidate to judge", "orders": []}
-    assert judge.most_calls([]) == 0
-
-
 @pytest.mark.parametrize(
     ("named", "reason"),
     [

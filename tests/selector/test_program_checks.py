@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, LawBroken
-from eldgr_dspy.programs.rag import RAG
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_program, scripted_lm
 from tests.refusing import refused
@@ -39,6 +38,10 @@ class Program(dspy.Module):
     def selected(self, question: str) -> Any:
         pool = [self.sample(question, number) for number in range(3)]
         return self.select(question=question, candidates=pool, evidence=PASSAGES)
+
+    async def later(self, question: str) -> Any:
+        pool = [await self.answer.acall(question=question, context=PASSAGES) for _ in range(3)]
+        return await self.select.acall(question=question, candidates=pool, evidence=PASSAGES)
 
     def sample(self, question: str, number: int) -> Any:
         return self.answer(question=question, context=PASSAGES, config={"rollout_id": number})
@@ -72,10 +75,10 @@ class Awaited(dspy.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.parts = [RAG(lambda _: PASSAGES, samples=3)]
+        self.parts = [Program()]
 
     async def aforward(self, question: str) -> Any:
-        return await self.parts[0].acall(question=question)
+        return await self.parts[0].later(question)
 
 
 class Completions(Program):
@@ -170,7 +173,6 @@ class Judged(Program):
 
 LAWFUL: dict[str, Callable[[], dspy.Module]] = {
     "plain": Program,
-    "RAG": lambda: RAG(lambda _: PASSAGES, samples=3),
     "tolerant of failures": Tolerant,
     "that returns text": Text,
     "async only": Awaited,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.decision import Choice, Steps
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.metrics import selection_feedback, selection_score
-from eldgr_dspy.programs.rag import RAG
+from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.questions import Question
@@ -154,10 +154,10 @@ def test_a_program_around_a_selector_passes_a_withheld_answer_on() -> None:
         named = request.config.response_format["schema"]["properties"] if request.config.response_format else {}
         return SILENT if "repaired_answer" in named else {"reasoning": "?", "answer": "Dubai"}
 
-    rag = RAG(lambda question: CONTESTED["evidence"], samples=2, selector=Selector(uncertified="abstain"))
+    program = Sampled(dspy.ChainOfThought("context, question -> answer"), 2, Selector(uncertified="abstain"))
     with dspy.context(lm=scripted_lm(said), adapter=dspy.JSONAdapter()):
-        pred = rag(question="Where?")
-    assert (pred.answer, pred.pool, pred.consensus) == (None, ["Dubai", "Dubai"], "Dubai")
+        pred = program(question="Where?", context=CONTESTED["evidence"])
+    assert (pred.answer, pred.votes, pred.consensus) == (None, {"Dubai": 2}, "Dubai")
 
 
 # -- votes ------------------------------------------------------------------------------------------------------------
