@@ -60,8 +60,9 @@ class Settled:
         if not votes or self.rule == "first":
             return bool(votes)
         leader = votes.index(max(votes))
-        others = (votes[rank] + remaining - (rank > leader) for rank in range(len(votes)) if rank != leader)
-        return votes[leader] >= remaining and all(votes[leader] > other for other in others)
+        ahead = votes[leader] - remaining  # of a class that nobody has voted for yet
+        earlier, later = votes[:leader], votes[leader + 1 :]
+        return ahead >= 0 and all(n < ahead for n in earlier) and all(n <= ahead for n in later)
 
     def final(self, case: Case) -> bool:
         """Return whether the rule decides alike on every pool that begins with this one and has this consensus."""
@@ -102,7 +103,7 @@ class Posterior:
 
     def decided(self, votes: Sequence[int], remaining: int) -> bool:
         """Return whether the posterior probability reaches the threshold."""
-        first, second, *_ = [*sorted(votes, reverse=True), 0, 0]
+        first, second, *_ = sorted([*votes, 0, 0], reverse=True)
         return float(lead(first, second)) >= self.threshold
 
     def final(self, case: Case) -> bool:

@@ -6,7 +6,7 @@ A test that is served from a cache reaches no mutant, and would count as one tha
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from eldgr_dspy import certificates, folding, text_keys
+from eldgr_dspy import certificates, folding, refusals, text_keys
 from eldgr_dspy.answer_types import number
 
 settings.register_profile(
@@ -21,7 +21,7 @@ settings.register_profile(
 
 @pytest.fixture(autouse=True)
 def cold_caches() -> None:
-    for module in (certificates, folding, number, text_keys):
+    for module in (certificates, folding, number, refusals, text_keys):
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):
                 value.cache_clear()

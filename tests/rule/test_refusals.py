@@ -16,6 +16,7 @@ from eldgr_dspy.consultations import Abstention, Derivation, Repair, Step, Verdi
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.refusals import REFUSALS, OwnRefusals, Refusing
+from eldgr_dspy.text_keys import AnswerClass
 from tests.deciding import SILENT, decided
 from tests.refusing_function import hedges
 
@@ -25,6 +26,17 @@ class Listing(ShortText):
     """Short text, with a list."""
 
     towns: list[str]
+
+
+class Counting(ShortText):
+    """Short text that tells which answers it read."""
+
+    def __init__(self) -> None:
+        self.reads = list[str]()
+
+    def read(self, answer: str) -> AnswerClass | None:
+        self.reads.append(answer)
+        return super().read(answer)
 
 
 CAPITAL = Question(
@@ -112,7 +124,9 @@ def test_a_phrase_names_every_spelling_of_its_class(answer: str) -> None:
     assert Case(replace(CAPITAL, answers=(answer,))).refuses(answer)
 
 
-@pytest.mark.parametrize("answer", ["I don't know, perhaps Doha", "None of the above", "Na", "Unknown", "", None, "no"])
+@pytest.mark.parametrize(
+    "answer", ["I don't know, perhaps Doha", "None of the above", "Na", "Unknown", "", " ", None, "no"]
+)
 def test_a_phrase_is_a_whole_answer(answer: str | None) -> None:
     assert not Case(replace(CAPITAL, answers=(answer,))).refuses(answer)
 
@@ -138,6 +152,12 @@ def test_a_type_that_cannot_be_hashed_reads_the_phrases_for_each_question() -> N
     assert [Refusing(REFUSALS, (), kind)(answer) for answer in ("none.", "Doha")] == [True, False]
 
 
+def test_the_classes_of_the_phrases_are_read_once_and_no_answer_before_it_is_asked_about() -> None:
+    kind = Counting()
+    assert [Refusing(("None",), ("Doha", "Dubai"), kind)(answer) for answer in ("none.", "Doha")] == [True, False]
+    assert kind.reads == ["None", "none.", "Doha"]
+
+
 def test_what_a_type_of_one_question_says_is_forgotten_with_the_question() -> None:
     case = Case(Question("Which?", "choice", ("A",), options=("Pass", "Doha")), Settings(refusals=("A", "none")))
     assert [case.refuses(answer) for answer in ("pass", "a", "None", "B")] == [True, True, True, False]
@@ -157,9 +177,9 @@ def test_a_function_finds_refusals_inside_answers_and_is_asked_once_a_spelling()
         asked.append(answer)
         return hedges(answer)
 
-    answers = ("Sorry, I don't know", "Sorry, I don't know", "Sorry i don't know.", "Doha", None, "")
+    answers = ("Sorry, I don't know", "Sorry, I don't know", "Sorry i don't know.", "Doha", None, "", " ")
     case = Case(replace(CAPITAL, answers=answers), Settings(refusals=found))  # type: ignore[arg-type]
-    assert [case.refuses(one) for one in answers] == [True, True, True, False, False, False]
+    assert [case.refuses(one) for one in answers] == [True, True, True, False, False, False, False]
     assert decided(case, JUDGED)[0].answer == "Sorry, I don't know"
     assert asked == ["Sorry, I don't know", "Doha"]
 
@@ -169,6 +189,12 @@ def test_a_class_refuses_if_the_function_names_one_of_its_spellings_in_the_pool(
     assert case.refuses("i dont know") and case.refuses("I DONT KNOW")
     assert not Case(replace(CAPITAL, answers=("i dont know",)), case.settings).refuses("I don't know")
     assert Case(replace(CAPITAL, answers=()), case.settings).refuses("I don't know")  # as of a repair
+
+
+def test_a_function_that_is_found_by_name_keeps_the_name_that_was_given() -> None:
+    found = Settings(refusals="os.path:isabs").refusals  # type: ignore[arg-type]
+    assert isinstance(found, OwnRefusals)
+    assert found.name == "os.path:isabs"
 
 
 async def awaited(answer: str) -> bool:
@@ -203,14 +229,21 @@ def test_a_function_that_fails_is_named_and_is_not_a_verdict(function: Callable[
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("None", r"^refusals must be phrases in a tuple, or a function \(answer\) -> True or False; got 'None'"),
+        (
+            "None",
+            r"^refusals must be phrases in a tuple, or a function \(answer\) -> True or False; got 'None'\. For one "
+            r"phrase give a tuple of one; for none, \(\)\.$",
+        ),
         (None, r"^refusals must be phrases in a tuple, or a function \(answer\) -> True or False; got None"),
         (3, "^refusals must be phrases"),
         (["None", ""], r"^refusals\[1\] must be a phrase that is not blank; got ''\. For no refusals give \(\)\.$"),
         ([None], r"^refusals\[0\] must be a phrase that is not blank; got None"),
         (str, r"^refusals must be a function \(answer\) -> True or False; got <class 'str'>\.$"),
         ("no_such:thing", "^refusals='no_such:thing': the module 'no_such' cannot be imported"),
-        ("a phrase: with a colon", "^refusals must name a refusal; got 'a phrase: with a colon'"),
+        (
+            "a phrase: with a colon",
+            "^refusals must name a refusal; got 'a phrase: with a colon'. Write .*, such as my_answers:refuses.$",
+        ),
     ],
 )
 def test_what_is_not_refusals_is_refused(given: Any, message: str) -> None:

@@ -10,9 +10,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.certificates import Certificate, Passage
+from eldgr_dspy.consultations import (
+    Abstention,
+    Certificates,
+    Consultation,
+    Derivation,
+    Outcome,
+    Repair,
+    Reply,
+    Step,
+    Verdict,
+)
 from eldgr_dspy.errors import ReplyError
-from eldgr_dspy.replies import read_reply, require_reply
+from eldgr_dspy.questions import Question
+from eldgr_dspy.replies import heard_from, journaled_reply, read_reply, reply_to, require_reply
 from eldgr_dspy.words import ROLES, Role
 from tests.refusing import refused
 from tests.strategies import FIELDS, json_values, raw_contents
@@ -39,12 +51,10 @@ def reason(role: Role, **content: Any) -> str:
     return found.reason
 
 
-def remark(role: Role, **content: Any) -> str:
-    """The remark on a reply that counts all the same."""
-    found = read(role, **content)
-    assert (isinstance(found, Verdict) and found.scores is None) or (
-        isinstance(found, Repair) and found.passage is None
-    )
+def remark(assessments: Any) -> str:
+    """The remark on a verdict that counts all the same, without these scores."""
+    found = read("judge", preferred=0, assessments=assessments)
+    assert isinstance(found, Verdict) and found.scores is None
     return found.remark
 
 
@@ -97,16 +107,16 @@ def test_a_candidate_whose_answer_shows_nothing_cannot_be_preferred(answer: str)
 @pytest.mark.parametrize("aspect", ["logic", "scalar", "confidence"])
 def test_a_score_is_a_number_from_0_to_1(aspect: str, score: Any) -> None:  # hazards 59, 62 and 66
     assessments = [SCORES, SCORES, SCORES, {**SCORES, aspect: score}]
-    assert remark("judge", preferred=0, assessments=assessments).startswith(f"assessments[3].{aspect} is {score!r:.80}")
+    assert remark(assessments).startswith(f"assessments[3].{aspect} is {score!r:.80}")
 
 
 @pytest.mark.parametrize("assessments", [[SCORES] * 3, [SCORES] * 5, "good", {"scalar": 1}, 7, 0, False, ""])
 def test_assessments_are_a_list_with_one_a_candidate(assessments: Any) -> None:
-    assert remark("judge", preferred=0, assessments=assessments) == "assessments are not a list of 4, one a candidate"
+    assert remark(assessments) == "assessments are not a list of 4, one a candidate"
 
 
 def test_each_assessment_is_an_object() -> None:
-    assert remark("judge", preferred=0, assessments=[SCORES, 0.9, SCORES, SCORES]) == "assessments[1] is not an object"
+    assert remark([SCORES, 0.9, SCORES, SCORES]) == "assessments[1] is not an object"
 
 
 def test_a_rationale_is_text() -> None:
@@ -114,7 +124,8 @@ def test_a_rationale_is_text() -> None:
 
 
 def test_a_repair_is_the_span_without_the_space_around_it() -> None:
-    assert read("repairer", repaired_answer=" Doha\n", repair_passage=1) == Repair("Doha", 1)
+    content = {"repaired_answer": " Doha\n", "repair_passage": 1}
+    assert read("repairer", **content) == require_reply("repairer", content, ANSWERS, 2) == Repair("Doha", 1)
 
 
 @pytest.mark.parametrize("passage", [None, -1])
@@ -126,7 +137,7 @@ def test_a_repair_may_leave_open_where_it_stands(passage: Any) -> None:
 @pytest.mark.parametrize("passage", [2, -2, 0.0, -1.0, True, "0", [0]])
 def test_a_number_that_is_not_a_passage_s_is_remarked_on_and_the_span_counts(passage: Any) -> None:  # hazard 59
     expected = f"repair_passage={passage!r} is not a whole number from 0 to 1"
-    assert remark("repairer", repaired_answer="Doha", repair_passage=passage) == expected
+    assert read("repairer", repaired_answer="Doha", repair_passage=passage) == Repair("Doha", None, expected)
 
 
 @pytest.mark.parametrize("span", ["", " \n"])
@@ -186,6 +197,7 @@ def test_a_role_abstains_by_its_own_word(role: Role) -> None:
     content = {"abstained": "nothing to go by", "preferred": 0, "repaired_answer": "Doha"}
     assert read_reply(role, content, ANSWERS, 2) == Abstention("nothing to go by")
     assert require_reply(role, content, ANSWERS, 2) == Abstention("nothing to go by")
+    assert read(role, abstained=["no idea"]) == Abstention("['no idea']")
 
 
 @pytest.mark.parametrize("value", [10**5000, nested(5000), "x" * 100_000], ids=["digits", "depth", "length"])
@@ -197,12 +209,60 @@ def test_a_reason_is_short_whatever_was_returned(value: Any) -> None:  # hazards
     ):
         assert len(reason("judge", **content)) < 200
     assert len(reason("deriver", **{**DERIVATION, "derivation_steps": [value]})) < 200
-    assert len(remark("judge", preferred=0, assessments=[{"scalar": value}] * 4)) < 200
+    assert len(remark([{"scalar": value}] * 4)) < 200
+
+
+@pytest.mark.parametrize(("value", "kind"), [(10**5000, "int"), (nested(5000), "list")], ids=["digits", "depth"])
+def test_a_value_that_cannot_be_written_down_is_named_by_its_type(value: Any, kind: str) -> None:
+    assert reason("judge", preferred=value).startswith(f"preferred={kind} that is too large to show is not ")
 
 
 def test_what_cannot_be_relied_on_can_be_raised_as_a_sentence() -> None:
     expected = "The judge returned an invalid reply: preferred=7 is not a whole number from 0 to 3."
     assert refused(lambda: require_reply("judge", {"preferred": 7}, ANSWERS, 2), ReplyError) == expected
+
+
+QUESTION = Question("Which?", "retrieval", ANSWERS, passages=(Passage("", "Doha"), Passage("", "Dubai")))
+
+
+@pytest.mark.parametrize(
+    ("role", "content"),
+    [
+        ("judge", {"preferred": 1}),
+        ("judge", {"preferred": 4}),
+        ("repairer", {"repaired_answer": "Doha", "repair_passage": 1}),
+        ("repairer", {"repaired_answer": "Doha", "repair_passage": 2}),
+        ("deriver", DERIVATION),
+    ],
+)
+def test_a_reply_to_a_question_is_read_with_its_answers_and_its_passages(role: Role, content: dict[str, Any]) -> None:
+    expected = read_reply(role, content, ANSWERS, 2)
+    journaled = Consultation("pool", "q", role, "ok", content=content)
+    assert reply_to(QUESTION, role, content) == expected
+    assert heard_from(QUESTION, role, content) == expected
+    assert journaled_reply(QUESTION, journaled) == expected
+
+
+def test_what_a_certificate_says_is_read_as_certificates() -> None:
+    content = {"answers": ["Doha"], "certified": [True], "reasons": ["so"]}
+    expected = Certificates({"Doha": Certificate(True, "so")})
+    assert heard_from(QUESTION, "certificate", content) == expected
+    assert journaled_reply(QUESTION, Consultation("pool", "q", "certificate", "ok", content=content)) == expected
+
+
+@pytest.mark.parametrize(
+    ("outcome", "why", "expected"),
+    [
+        ("failed", "no server", "failed: no server"),
+        ("abstained", "no JSON", "no JSON"),
+        ("abstained", None, "no reason given"),
+        ("ok", None, "preferred=None is not a whole number from 0 to 3"),
+    ],
+)
+def test_a_journaled_call_without_a_reply_is_an_abstention_that_says_why(
+    outcome: Outcome, why: str | None, expected: str
+) -> None:
+    assert journaled_reply(QUESTION, Consultation("pool", "q", "judge", outcome, why)) == Abstention(expected)
 
 
 def lawful(found: Reply, answers: tuple[str | None, ...], n_passages: int) -> bool:

@@ -88,6 +88,8 @@ def test_where_it_is_settled_no_remaining_sample_changes_the_class_that_ships(
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(0, 6))
+@example([1, 3], 2)  # the earlier class ties
+@example([3, 1], 2)
 def test_votes_are_settled_exactly_where_no_class_can_pass_the_leader(votes: list[int], remaining: int) -> None:
     """Against every way to give all remaining votes to one class, an unseen one included."""
     leader = votes.index(max(votes))
@@ -104,6 +106,7 @@ def test_votes_are_settled_exactly_where_no_class_can_pass_the_leader(votes: lis
         (["Doha", "Dubai"], 4, 1),  # the earlier one wins a tie
         (["Dubai"] * 3, 5, 2),  # enough votes, but no certificate: all that remain
         (["yes"] * 3, 5, 0),
+        (["Dubai", "Doha", "Doha"], 5, 1),  # for the class that leads
         ([None, None], 5, 2),
         (["Doha"] * 5, 5, 0),
     ],
@@ -113,11 +116,49 @@ def test_a_batch_is_the_fewest_samples_after_which_it_may_stop(answers: list[str
     assert next_batch(Settled(), drawn, n) == more
 
 
-def test_a_passage_that_a_candidate_may_repeat_settles_nothing() -> None:
+@pytest.mark.parametrize(
+    ("answer", "passage", "more"),
+    [
+        ("Doha", PASSAGES[0], 0),
+        ("Doha", PASSAGES[1], 2),
+        ("Doha", PASSAGES[2], 2),
+        ("Doha", Passage("", "The answer is Doha.\nIt is hot."), 2),
+        ("Doha", Passage("", "Doha"), 0),  # the answer itself is no reasoning
+        ("Doha", Passage("", "The capital is Doha"), 0),  # its last line is another answer
+        ("Doha", Passage("", "<think>Doha"), 0),  # thinking without an end has no answer
+        ("yes", Passage("", "The answer is yes."), 0),  # no passage certifies it anyway
+    ],
+)
+def test_a_passage_that_a_candidate_may_repeat_settles_nothing(answer: str, passage: Passage, more: int) -> None:
     """A passage that is a candidate's own text no longer certifies its answer."""
-    drawn = [("Doha", "")] * 3
-    for passage, more in ((PASSAGES[0], 0), (PASSAGES[1], 2), (PASSAGES[2], 2)):
-        assert next_batch(Settled(), case_of(drawn, (passage,), "retrieval", Settings()), 5) == more
+    assert next_batch(Settled(), case_of([(answer, "")] * 3, (passage,), "retrieval", Settings()), 5) == more
+
+
+def quoted(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
+    return any(answer in passage.text for passage in evidence)
+
+
+@pytest.mark.parametrize(
+    ("stop", "answers", "certificate", "more"),
+    [
+        (Settled("majority"), ["Dubai"] * 3, "folded", 0),
+        (Settled("majority", withheld=True), ["Dubai"] * 3, "folded", 2),
+        (Settled("majority", withheld=True), ["Doha"] * 3, "folded", 0),
+        (Settled("majority", withheld=True), ["Doha", *["Dubai"] * 3], "folded", 1),
+        (Settled("first"), [], "folded", 1),
+        (Settled("first"), ["Dubai"], "folded", 0),
+        (Settled("first", withheld=True), ["Dubai", "Doha"], "folded", 3),
+        (Settled("first", withheld=True), ["Doha", "Dubai", "Dubai"], "folded", 0),
+        (Settled(fixed=False), ["Doha"] * 3, "folded", 0),
+        (Settled(), ["Doha"] * 3, quoted, 0),
+        (Settled(fixed=False), ["Doha"] * 3, quoted, 2),  # a further passage may take the certificate away
+    ],
+)
+def test_what_settles_it_depends_on_the_rule_and_on_what_may_change(
+    stop: Settled, answers: list[str], certificate: Any, more: int
+) -> None:
+    drawn = case_of([(one, "") for one in answers], PASSAGES[:1], "retrieval", Settings(certificate=certificate))
+    assert next_batch(stop, drawn, 5) == more
 
 
 def test_a_letter_is_settled_as_the_option_that_it_names() -> None:
@@ -134,7 +175,7 @@ def test_a_letter_is_settled_as_the_option_that_it_names() -> None:
 
 def test_a_passage_that_ends_in_json_settles_no_list() -> None:
     """It may be the reasoning and the answer of a later sample, and then certifies nothing."""
-    for value, certified in ((["Doha"], True), (["Doha", None], None)):
+    for value, certified in ((["Doha"], True), ({"city": "Doha"}, True), (["Doha", None], None)):
         answer, passage = Structured(value), Passage("", f"So.\n{json.dumps(value)}")
         now = case_of([(answer, f"It is.\n{answer}")] * 3, (passage,), "retrieval", Settings())
         then = case_of([(answer, passage.text)] * 3, (passage,), "retrieval", Settings())
@@ -160,6 +201,17 @@ def test_the_beta_rule_stops_at_four_votes_to_none() -> None:
     assert (lead(3, 0), lead(4, 0)) == (Fraction(15, 16), Fraction(31, 32))
     drawn = [case_of([("Nice", "")] * votes, (), "retrieval", Settings()) for votes in (0, 3, 4)]
     assert [next_batch(Posterior(), case, 40) for case in drawn] == [4, 1, 0]
+
+
+def test_the_beta_rule_compares_the_two_largest_classes_and_stops_at_the_threshold_itself() -> None:
+    assert [Posterior().decided(votes, 9) for votes in ([1, 7], [7, 1, 1], [1, 1, 7], [7, 7])] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert Posterior(31 / 32).decided([4], 9)
+    assert not Posterior(0.7).decided([], 9)
 
 
 @pytest.mark.parametrize("threshold", [0.5, 1, True, float("nan"), -1])

@@ -1,0 +1,129 @@
+"""What certifies an answer: retrieved text alone, asked once a spelling, and nothing that is not a certificate."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.answer_types.short import ShortText
+from eldgr_dspy.certificates import Certificate, Passage
+from eldgr_dspy.errors import CertificateError
+from eldgr_dspy.evidence import CertifyingEvidence
+from eldgr_dspy.own_certificates import own_certificate
+from eldgr_dspy.questions import Question
+from eldgr_dspy.structured import Structured
+from tests.refusing import refused
+
+CAPITAL, QUOTE = "Doha is the capital.", "It is said: Doha"
+QUESTION = Question(
+    "Which is the capital?",
+    "retrieval",
+    ("Doha", "doha.", None, "Dubai", "Dubai"),
+    (QUOTE, "It is Doha", "None", CAPITAL, "Dubai"),
+    (Passage("", CAPITAL), Passage("", f" {QUOTE}\n"), Passage("It is said: Doha", ""), Passage("", "Dubai")),
+)
+BLANK = Passage("", "")
+
+
+class Says(ShortText):
+    """Short text whose evidence is what it was made with."""
+
+    def __init__(self, evidence: Any) -> None:
+        self.found = evidence
+
+    def evidence(self, passages: Sequence[Passage], policy: Any) -> Any:
+        return self.found
+
+
+class Answering:
+    """Evidence that says one thing of every answer, and counts how often."""
+
+    def __init__(self, certificate: Any) -> None:
+        self.certificate, self.asked = certificate, list[tuple[str | None, str]]()
+
+    def certify(self, answer: str | None, question: str = "") -> Any:
+        self.asked.append((answer, question))
+        return self.certificate
+
+
+def evidence_of(question: Question, by: Any = "folded", kind: ShortText | None = None) -> CertifyingEvidence:
+    kind = kind or ShortText()
+    return CertifyingEvidence(question, kind, kind.grouping(question.answers), by)
+
+
+def test_a_passage_that_only_repeats_a_candidate_is_no_evidence_for_its_class_alone() -> None:
+    """Not so where the text is the answer itself, or where the candidate does not vote."""
+    found = evidence_of(QUESTION)
+    whole = QUESTION.passages
+    assert found.own_texts == {"doha": {1, 2}, "dubai": {0}}
+    assert found.passages_for("doha") == (whole[0], BLANK, BLANK, whole[3])
+    assert found.passages_for("dubai") == (BLANK, *whole[1:])
+    assert found.passages_for("oslo") == found.passages_for(None) == whole
+
+
+def test_a_passage_is_repeated_with_its_title_or_without_it() -> None:
+    titled = replace(
+        QUESTION,
+        passages=(Passage("Qatar", CAPITAL), Passage("It is", "Doha")),
+        texts=("", "It is\nDoha", "", CAPITAL, ""),
+    )
+    assert evidence_of(titled).own_texts == {"doha": {1}, "dubai": {0}}
+
+
+def test_a_blank_passage_repeats_a_candidate_without_a_text() -> None:
+    assert evidence_of(replace(QUESTION, passages=(BLANK,), texts=("",) * 5)).own_texts == {"doha": {0}, "dubai": {0}}
+    assert evidence_of(replace(QUESTION, texts=())).own_texts == {}
+
+
+def test_a_spelling_is_certified_once_and_a_list_apart_from_the_text_that_spells_it() -> None:
+    answering = Answering(Certificate(True, "so"))
+    found = evidence_of(QUESTION, kind=Says(answering))
+    listed = Structured(["Doha"])
+    for answer in ("Oslo", "Oslo", listed, str(listed), "Oslo"):
+        assert found.certify(answer, "oslo") == Certificate(True, "so")
+    assert answering.asked == [(answer, QUESTION.text) for answer in ("Oslo", listed, str(listed))]
+
+
+@pytest.mark.parametrize("said", [True, Certificate("yes", "so"), Certificate(True, "so", "here")])  # type: ignore[arg-type]
+def test_what_is_not_a_certificate_certifies_nothing(said: Any) -> None:
+    found = evidence_of(QUESTION, kind=Says(Answering(said)))
+    assert refused(lambda: found.certify("x" * 99, None), CertificateError) == (
+        f"certify({'x' * 99!r:.60}) of what retrieval.evidence(passages, policy) returns must be a Certificate of "
+        f"True, False or None, with a reason; got {said!r:.60}."
+    )
+
+
+@pytest.mark.parametrize("evidence", [None, 7, ["a passage"] * 20])
+def test_what_cannot_certify_is_no_evidence(evidence: Any) -> None:
+    assert refused(lambda: evidence_of(QUESTION, kind=Says(evidence)), CertificateError) == (
+        "retrieval.evidence(passages, policy) must return an object with certify(answer, question); "
+        f"got {evidence!r:.60}."
+    )
+
+
+def certifies_all(answer: str, evidence: Any) -> bool:
+    return bool(evidence)
+
+
+async def consulted(answer: str, evidence: Any) -> bool:
+    return bool(evidence)
+
+
+def test_a_function_of_ones_own_certifies_in_place_of_the_type() -> None:
+    answering = Answering(None)
+    found = evidence_of(QUESTION, own_certificate(certifies_all), Says(answering))
+    assert (found.is_consulted, found.certify("Oslo", "oslo").certified, answering.asked) == (False, True, [])
+    assert not evidence_of(QUESTION).is_consulted
+
+
+def test_a_consulted_certificate_holds_for_the_class_and_must_have_been_asked() -> None:
+    found = evidence_of(QUESTION, own_certificate(consulted))
+    found.supply("doha", Certificate(True, "so"))
+    assert found.is_consulted
+    assert found.certify("DOHA", "doha") == Certificate(True, "so")
+    assert found.certify(" ", None) == Certificate(False, "empty answer")
+    assert refused(lambda: found.certify("x" * 99, "x"), CertificateError) == (
+        f"The certificate {__name__}:consulted must be asked about {'x' * 99!r:.60} before a rule is: drive the rule "
+        "that `eldgr_dspy.certifying.certifying` returns."
+    )
