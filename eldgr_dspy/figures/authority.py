@@ -1,4 +1,4 @@
-"""The authority bound of a whole pool: the lowest and highest accuracy of every rule, and what roles can change.
+"""The authority bound of a whole pool: the lowest and highest accuracy of every rule, its price, and what roles change.
 
 It needs only the pool: no LM, no recording and no run. Without gold answers, accuracy is unknown, but not the number of
 questions on which a judge or a repairer can change what ships. Percentages are numbers from 0 to 100; an undefined
@@ -6,16 +6,18 @@ value is None, never 0. Source: ours.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
-from typing import NotRequired
+from typing import NamedTuple, NotRequired
+
+import numpy as np
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import naming_question
-from eldgr_dspy.decision import DEFAULT_RULES
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.consultations import Reply
+from eldgr_dspy.decision import DEFAULT_RULES, drive
+from eldgr_dspy.errors import ArgumentError, NotAskedError
 from eldgr_dspy.figures.bounds import (
     answers_over_derivers,
     answers_over_judges,
@@ -28,15 +30,139 @@ from eldgr_dspy.figures.bounds import (
     interval,
     sways,
 )
-from eldgr_dspy.figures.distinct import Distinct, Units
-from eldgr_dspy.figures.measured import Measured, Replies
-from eldgr_dspy.figures.price import prices_of
-from eldgr_dspy.figures.results.summary import Priced
-from eldgr_dspy.named_judges import unlabelled
-from eldgr_dspy.questions import Settings
+from eldgr_dspy.figures.distinct import Column, Units, text_key
+from eldgr_dspy.figures.results.summary import Price, Priced
+from eldgr_dspy.named_judges import labelled, unlabelled
+from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rows import Row
 from eldgr_dspy.rules import is_own, require_no_judge
+from eldgr_dspy.statistics import proportion_upper_bound
 from eldgr_dspy.words import ASKING_NOBODY, Role, Task
+
+Replies = Callable[[int, Question, Role], Reply]
+"""A recording: the reply of a role to a question, given the question's place in the pool, from 0.
+
+It may raise `NotAskedError`. A recorded judge may come with replies of the other roles."""
+
+
+class QuestionBounds(NamedTuple):
+    """What the bounds need of a question with a gold answer; rules are without the names of judges.
+
+    Attributes:
+        silent: Whether each rule is right under all judges, and under some; the other roles silent.
+        widest: The same also over all spans of the evidence as repair, or over all derivers.
+        lost: The rules under which majority is right, and some judge or deriver makes what ships wrong.
+        uncovered: The rules whose `widest` is not known.
+    """
+
+    silent: tuple[tuple[bool, bool], ...]
+    widest: tuple[tuple[bool, bool], ...]
+    lost: frozenset[str]
+    uncovered: frozenset[str]
+
+
+def question_bounds(
+    rules: Iterable[str], case: Case, gold: Sequence[str], judged: Mapping[str, Sequence[str | None]] | None = None
+) -> QuestionBounds:
+    """Return the bounds of rules on a question.
+
+    Args:
+        rules: Their names, without those of judges.
+        case: The question. gold: its gold answers, at least one.
+        judged: For each rule the answers that it ships over all judges, where they are known already.
+    """
+
+    @cache
+    def correct(answer: str | None) -> bool:
+        return case.type.right(answer, gold)
+
+    @cache
+    def spans() -> list[str]:
+        return extreme_spans(case, gold, correct)
+
+    derives = case.type.way == "derivation"
+    derivations = derivable(case, gold) if derives else []
+    silent, widest, lost, uncovered = list[tuple[bool, bool]](), list[tuple[bool, bool]](), set[str](), set[str]()
+    for name in rules:
+        rule = case.rule(name)
+        ends = ends_of(judged[name] if judged else answers_over_judges(rule, case), correct)
+        silent.append(ends)
+        if derives and name not in ASKING_NOBODY:
+            ends = ends_of(answers_over_derivers(rule, case, derivations), correct)
+        if correct(case.consensus) and not ends[0]:
+            lost.add(name)
+        if is_own(name):
+            if asked_of_any(rule, case, derivations) - {"judge", *(["deriver"] if derives else [])}:
+                uncovered.add(name)
+        elif name not in ASKING_NOBODY and case.type.enumerates_spans and asks(rule, case, "repairer"):
+            if case.settings.own:
+                uncovered.add(name)
+            else:
+                ends = interval(rule, case, correct, spans())
+        widest.append(ends)
+    return QuestionBounds(tuple(silent), tuple(widest), frozenset(lost), frozenset(uncovered))
+
+
+def bounds_of(
+    task: Task,
+    rules: Sequence[str],
+    bounds: Mapping[QuestionBounds, int],
+    lost: Units[frozenset[str]],
+    *,
+    without: Collection[str] = (),
+    withheld: bool = False,
+) -> Priced:
+    """Return `bounds`, `bounds_any_span`, `bounds_any_deriver` and `price` as `summary.json` has them.
+
+    Args:
+        task: The pool's. rules: their names, with those of judges; the bounds hold for every judge.
+        bounds: How many questions have which bounds, those of `rules` without the names of judges.
+        lost: The rules under which each is lost. Copies of a question count once, as lost if any of them is.
+        without: Rules that are left out.
+        withheld: Whether the certificates of a question are not known, so that nothing is.
+    """
+    kind, n = answer_type(task), sum(bounds.values())
+    places = {name: place for place, name in enumerate(dict.fromkeys(map(unlabelled, rules)))}
+    uncovered = frozenset[str]().union(*(of.uncovered for of in bounds))
+    rules = [rule for rule in rules if rule not in without]
+
+    def percentages(rule: str, part: Callable[[QuestionBounds], Sequence[tuple[bool, bool]]]) -> list[float] | None:
+        if not n or withheld:
+            return None
+        place = places[unlabelled(rule)]
+        return [100.0 * sum(part(of)[place][end] * times for of, times in bounds.items()) / n for end in (0, 1)]
+
+    widest = {
+        rule: None if unlabelled(rule) in uncovered else percentages(rule, lambda of: of.widest) for rule in rules
+    }
+    figures: Priced = {
+        "task": kind.name,
+        "bounds": {rule: percentages(rule, lambda of: of.silent) for rule in rules},
+        "bounds_any_span": widest if kind.enumerates_spans else dict.fromkeys(rules),
+        "price": {rule: None if withheld else price_of(unlabelled(rule), lost) for rule in rules},
+    }
+    if kind.way == "derivation":
+        figures["bounds_any_deriver"] = widest
+    return figures
+
+
+def price_of(rule: str, lost: Units[frozenset[str]]) -> Price | None:
+    """Return the price of a rule: the most accuracy that any judge can cost against majority on new questions.
+
+    Where a derivation certifies, it is the most that any judge and any deriver can cost together. A question is lost
+    under a rule if majority is right on it and some of them make the rule ship a wrong answer, while the other roles
+    abstain. That depends on the question, its candidates and its evidence, but not on an LM. So an upper bound on the
+    share of lost questions bounds what any LM loses against majority on questions that are drawn alike, even one that
+    was chosen after the pool was seen. Right means exact match, or numeric equality, with ties to the earliest
+    candidate. The price of `majority` is 0, because majority is what the others are compared with. None without a
+    scored question. Source: ours; the bound on the share is that of Clopper and Pearson.
+    """
+    n, count = sum(lost.values()), sum(times for unit, times in lost.items() if any(rule in one for one in unit))
+    at_most = 0.0 if rule == "majority" else 100.0 * proportion_upper_bound(n, count) if n else None
+    return {"lost": count, "of": n, "at_most": at_most} if n and at_most is not None else None
+
+
+# -- a pool without a run ---------------------------------------------------------------------------------------------
 
 
 class Authority(Priced):
@@ -46,7 +172,8 @@ class Authority(Priced):
         can_change: For each rule and role the percentage of questions on which it can change the class of answers that
             ships, see `bounds.sways`; None without questions. For the repairer also None if a user's own rule asks
             another role than the judge, or if a rule asks the repairer under a user's own certificate.
-        measured: The accuracy of each rule under each recorded judge, see `figures.measured`.
+        measured: The accuracy in percent of each rule under each recorded judge, as `eldgr[gpt4]`. A rule that asks
+            nobody has one accuracy, under its own name. None where the recording lacks a reply that the rule needs.
         gives_up: The laws that the answer type gives up, if it gives up any.
     """
 
@@ -55,115 +182,6 @@ class Authority(Priced):
     can_change: dict[str, dict[Role, float | None]]
     measured: dict[str, float | None]
     gives_up: NotRequired[list[str]]
-
-
-class PoolBounds:
-    """The bounds of the rules on one pool, taken question by question."""
-
-    def __init__(self, task: Task, rules: Iterable[str]) -> None:
-        self._task = task
-        self.n_scored = 0
-        self._names = [*rules]  # with judges' names; the bounds hold for every judge, so they are kept without
-        self._silent: dict[str, list[int]] = {unlabelled(name): [0, 0] for name in self._names}
-        self._widest: dict[str, list[int]] = {name: [0, 0] for name in self._silent}
-        self._not_covered: set[str] = set()
-        self._withheld = False
-
-    @property
-    def _type(self) -> AnswerType:  # a user's type need not survive being pickled
-        return answer_type(self._task)
-
-    @property
-    def _derives(self) -> bool:
-        return self._type.way == "derivation"
-
-    def add(
-        self, case: Case, gold: Sequence[str], judged: Mapping[str, Sequence[str | None]] | None = None
-    ) -> frozenset[str]:
-        """Take one question with its gold answers, at least one. Return the rules under which it is lost.
-
-        It is lost if majority is right and some judge or deriver makes the rule ship a wrong answer, see
-        `figures.price`.
-
-        Args:
-            case: The question. gold: its gold answers.
-            judged: For each rule the answers that it ships over all judges, where they are known already.
-        """
-
-        @cache
-        def correct(answer: str | None) -> bool:
-            return case.type.right(answer, gold)
-
-        @cache
-        def spans() -> list[str]:
-            return extreme_spans(case, gold, correct)
-
-        derivations = derivable(case, gold) if self._derives else []
-        self.n_scored += 1
-        lost = set[str]()
-        for name in self._silent:
-            rule = case.rule(name)
-            ends = ends_of(judged[name] if judged else answers_over_judges(rule, case), correct)
-            _add(self._silent[name], ends)
-            if self._derives and name not in ASKING_NOBODY:
-                ends = ends_of(answers_over_derivers(rule, case, derivations), correct)
-            if correct(case.consensus) and not ends[0]:
-                lost.add(name)
-            if is_own(name):
-                if asked_of_any(rule, case, derivations) - {"judge", *(["deriver"] if self._derives else [])}:
-                    self._not_covered.add(name)
-            elif name not in ASKING_NOBODY and self._type.enumerates_spans and asks(rule, case, "repairer"):
-                if case.settings.own:
-                    self._not_covered.add(name)
-                else:
-                    ends = interval(rule, case, correct, spans())
-            _add(self._widest[name], ends)
-        return frozenset(lost)
-
-    def withhold(self) -> None:
-        """Give no bounds: the certificates of a question are not known."""
-        self._withheld = True
-
-    def figures(self, lost: Units[frozenset[str]], without: Collection[str] = ()) -> Priced:
-        """Return `bounds`, `bounds_any_span` and `bounds_any_deriver` as `summary.json` has them.
-
-        The first are over all judges with the other roles silent, the others also over all spans as repair, or over all
-        derivers (`bounds.derivable`). Each names for every rule the ends of its accuracy in percent of the questions
-        with a gold answer, None without one. The last is there only if a derivation certifies. The second is None for a
-        type that enumerates no spans. It is None also for a user's own rule that asks more than a judge, because the
-        spans to try depend on what the rule ships. Under a user's own certificate it is None for a rule that asks the
-        repairer, because that certificate may certify an answer that is not a span of the evidence. With them comes
-        `price`, see `figures.price`.
-
-        Args:
-            lost: What `add` returned, for each distinct question.
-            without: Rules that are left out.
-        """
-        names = [name for name in self._names if name not in without]
-        prices = prices_of(self._silent, lost, withheld=self._withheld)
-        covered = self._widest.keys() - self._not_covered
-
-        widest = {
-            name: self._percentages(self._widest[rule]) if (rule := unlabelled(name)) in covered else None
-            for name in names
-        }
-        figures: Priced = {
-            "task": self._type.name,
-            "bounds": {name: self._percentages(self._silent[unlabelled(name)]) for name in names},
-            "bounds_any_span": widest if self._type.enumerates_spans else dict.fromkeys(names),
-            "price": {name: prices[unlabelled(name)] for name in names},
-        }
-        if self._derives:
-            figures["bounds_any_deriver"] = widest
-        return figures
-
-    def _percentages(self, ends: Sequence[int]) -> list[float] | None:
-        return [100.0 * end / self.n_scored for end in ends] if self.n_scored and not self._withheld else None
-
-
-def _add(sums: list[int], ends: tuple[bool, bool]) -> None:
-    for index, right in enumerate(ends):
-        sums[index] += right
 
 
 def pool_authority(
@@ -181,7 +199,7 @@ def pool_authority(
         settings: Of the rule; `certificate`, `derivation` and `homogeneous` matter here.
         rules: Their names, as `eldgr_dspy.rules` takes them.
         pool: Its name, for messages.
-        judges: Recorded judges by name, as `figures.measured` takes them.
+        judges: Recorded judges by name.
 
     Raises:
         ArgumentError: A rule names a judge, or the settings have a certificate that must be asked. CertificateError: it
@@ -196,45 +214,68 @@ def pool_authority(
             f"certificate={own.name!r} must be asked about each answer, and a bound asks nobody. Give it to eldgr "
             "evaluate, whose report has the bounds under the certificates that it gave."
         )
-    bounds, measured = PoolBounds(task, rules), Measured(rules, judges or {})
-    lost = Distinct[frozenset[str]]()
-    counts, n = Counter[tuple[str, Role]](), 0
-    asking_others: set[str] = set()
     swaying: tuple[Role, ...] = ("judge", kind.repairer)
-    others = () if own else swaying[1:]
-    for row in rows:
-        case = Case(row.to_question(), settings)
-        n += 1
+    texts, bounds = list[int](), Column[QuestionBounds]()
+    changed, unknown, n = Counter[tuple[str, Role]](), set[str](), 0
+    pairs = [(rule, judge) for rule in rules for judge in judges or {}]
+    measured = Column[tuple[tuple[bool | None, bool], ...]]()
+    for place, row in enumerate(rows):
+        case, n = Case(row.to_question(), settings), place + 1
         with naming_question(pool, row.id):
             judged = {name: answers_over_judges(case.rule(name), case) for name in rules}
-            counts.update((name, "judge") for name in rules if differ(case, judged[name]))
+            changed.update((name, "judge") for name in rules if differ(case, judged[name]))
             if row.gold:
-                lost.add(case.question.text, bounds.add(case, row.gold, judged))
-                measured.add(n - 1, case, partial(case.type.right, gold=row.gold))
+                texts.append(text_key(case.question.text))
+                bounds.append(question_bounds(dict.fromkeys(rules), case, row.gold, judged))
+                right = partial(case.type.right, gold=row.gold)
+                measured.append(tuple(_heard(case, rule, (judges or {})[judge], place, right) for rule, judge in pairs))
             for name in rules:
                 rule = case.rule(name)
-                counts.update((name, role) for role in others if sways(rule, case, role))
+                changed.update((name, role) for role in swaying[1:] if not own and sways(rule, case, role))
                 beyond = is_own(name) and "repairer" in swaying and asked_of_any(rule, case) - {"judge"}
                 if beyond or (own and asks(rule, case, "repairer")):
-                    asking_others.add(name)
+                    unknown.add(name)
 
     def share(name: str, role: Role) -> float | None:
-        known = n and (role == "judge" or name not in asking_others)
-        return 100.0 * counts[name, role] / n if known else None
+        return 100.0 * changed[name, role] / n if n and (role == "judge" or name not in unknown) else None
 
-    figures = bounds.figures(lost.units())
+    lost = bounds.map(lambda of: of.lost).units(np.array(texts, np.int64))
+    found = bounds_of(task, [*dict.fromkeys(rules)], bounds.counts(), lost)
     authority: Authority = {
         "n": n,
-        "n_scored": bounds.n_scored,
-        "task": figures["task"],
-        "bounds": figures["bounds"],
-        "bounds_any_span": figures["bounds_any_span"],
-        "price": figures["price"],
+        "n_scored": len(bounds),
+        **found,
         "can_change": {name: {role: share(name, role) for role in swaying} for name in rules},
-        "measured": measured.figures(),
+        "measured": _measured(pairs, measured.counts()),
     }
-    if "bounds_any_deriver" in figures:
-        authority["bounds_any_deriver"] = figures["bounds_any_deriver"]
     if kind.gives_up:
         authority["gives_up"] = [*kind.gives_up]
     return authority
+
+
+def _heard(
+    case: Case, rule: str, judge: Replies, place: int, right: Callable[[str | None], bool]
+) -> tuple[bool | None, bool]:
+    """Whether a rule is right under a recorded judge, None if it lacks a reply; and whether the rule asked anybody."""
+    asked = list[Role]()
+
+    def reply(role: Role) -> Reply:
+        asked.append(role)
+        return judge(place, case.question, role)
+
+    try:
+        return right(drive(case.rule(rule)(case), reply).answer), bool(asked)
+    except NotAskedError:
+        return None, True
+
+
+def _measured(
+    pairs: Sequence[tuple[str, str]], counts: Mapping[tuple[tuple[bool | None, bool], ...], int]
+) -> dict[str, float | None]:
+    n, found = sum(counts.values()), dict[str, float | None]()
+    asking = {rule for of in counts for (rule, _), (_, asked) in zip(pairs, of, strict=True) if asked}
+    for at, (rule, judge) in enumerate(pairs):
+        known = n and not any(of[at][0] is None for of in counts)
+        right = sum(bool(of[at][0]) * times for of, times in counts.items())
+        found[labelled(rule, judge or None if rule in asking else None)] = 100.0 * right / n if known else None
+    return found

@@ -1,7 +1,8 @@
 """The baselines that a judge must beat, and whether it does.
 
 A baseline asks no LM. Those that draw at random are exact expectations, for which a rule is run once on each class of
-answers that a judge may prefer. Numbers are in percent; an undefined value is None, with the reason. Source: ours.
+answers that a judge may prefer. Sums are exact, so figures do not depend on the order of the questions. Numbers are in
+percent; an undefined value is None, with the reason. Source: ours.
 """
 
 from collections import Counter, defaultdict
@@ -11,25 +12,21 @@ from functools import cache, partial
 from typing import Literal, NamedTuple, get_args
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answers import score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Certificates, Consultation, Reply, Verdict
 from eldgr_dspy.decision import Rule, certified_majority, drive, evidence_locked, scalar_judge
-from eldgr_dspy.figures.best_source import BestSource, scored, undefined
 from eldgr_dspy.figures.distinct import Units
-from eldgr_dspy.figures.results.baselines import (
-    Baseline,
-    BaselineFigures,
-    BaselineName,
-    JudgeUse,
-    Lead,
-)
+from eldgr_dspy.figures.results.baselines import Baseline, BaselineFigures, BaselineName, JudgeUse, Lead
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.named_judges import labelled
 from eldgr_dspy.replies import journaled_reply
+from eldgr_dspy.splitting import is_confirmation
 from eldgr_dspy.statistics import Contrast, contrast_of_units
 from eldgr_dspy.words import Role, Task
+
+HALVES = 0x6861_6C76
+"""The seed of the two halves for the best source; nobody splits a pool by it, so a part of a pool has both."""
 
 Place = Literal["alone", "locked"]
 _PLACES: tuple[Place, ...] = get_args(Place)
@@ -38,10 +35,11 @@ _RANDOM: Mapping[Place, tuple[BaselineName, BaselineName]] = {
     "alone": ("random_candidate", "random_class"),
     "locked": ("random_candidate_locked", "random_class_locked"),
 }
+_TIES: BaselineName = "majority_uniform_ties"
+_DRAWN: tuple[BaselineName, ...] = ("first", "majority", _TIES, "certified", *_RANDOM["alone"], *_RANDOM["locked"])
+"""The baselines that are an expectation over draws."""
 _CERTIFIED: tuple[BaselineName, ...] = ("certified", *_RANDOM["locked"])
 """The baselines for which certificates must be known."""
-_COMPARED: tuple[BaselineName, ...] = (*_CERTIFIED, *_RANDOM["alone"])
-"""The baselines that judges are compared with."""
 
 _UNKNOWN: JudgeUse = {
     "em": None,
@@ -60,41 +58,84 @@ _NEVER_ASKED = "in arithmetic the locked rule never asks a judge"
 
 
 class Chances(NamedTuple):
-    """What the figures need of a question, apart from its sources.
+    """What the baselines need of a question with a gold answer.
 
     Attributes:
-        expected: The probability of a right answer in percent under each baseline of `_COMPARED`.
-        unheard: For each place, whether a judge is right there that was not asked; -1 if that depends on its reply.
-        heard: For each judge that replied, by its name, whether it is right in each place.
+        draws: For each baseline of `_DRAWN` how many of how many equally probable draws are right.
+        tied_f1: The mean F1 of the answers with most votes.
+        half: Which half of the questions it is in; equal questions are in one half.
+        sources: Each source with how many of how many of its candidates are right; None if a candidate has none.
+        unasked: For each place, whether a judge is right there that was not asked; -1 if that depends on its reply.
+        judges: For each judge that replied, by its name, whether it is right in each place.
     """
 
-    expected: tuple[float, ...]
-    unheard: tuple[int, ...]
-    heard: tuple[tuple[str, tuple[int, ...]], ...]
+    draws: tuple[tuple[int, int], ...]
+    tied_f1: float
+    half: bool
+    sources: tuple[tuple[str, int, int], ...] | None
+    unasked: tuple[int, ...]
+    judges: tuple[tuple[str, tuple[int, ...]], ...]
 
-    def right(self, judge: str, place: int) -> int:
-        """Return whether a judge is right in a place, 0 or 1; -1 where that is not known."""
-        return dict(self.heard).get(judge, self.unheard)[place]
-
-
-class _Expected:
-    """The probability of a right answer, on average over the questions: exact."""
-
-    def __init__(self) -> None:
-        self._right: Counter[int] = Counter()
-        self._n = 0
-
-    def add(self, right: int, of: int = 1) -> float:
-        """Take a question on which `right` of `of` equally probable draws are right, and return that in percent."""
-        self._n += 1
-        self._right[of] += right
+    def expected(self, baseline: BaselineName) -> float:
+        """Return the probability of a right answer under a baseline, in percent."""
+        right, of = self.draws[_DRAWN.index(baseline)]
         return 100.0 * right / of
 
-    def percent(self) -> float:
-        return float(100 * sum(Fraction(right, of) for of, right in self._right.items()) / self._n)
+    def right(self, judge: str, place: Place) -> int:
+        """Return whether a judge is right in a place, 0 or 1; -1 where that is not known."""
+        return dict(self.judges).get(judge, self.unasked)[_PLACES.index(place)]
 
 
-class _Heard:
+def chances_of(case: Case, gold: Sequence[str], sources: Sequence[str | None], replies: Mapping[str, Reply]) -> Chances:
+    """Return what the baselines need of a question with a gold answer.
+
+    Args:
+        case: The question. gold: its gold answers.
+        sources: Where each candidate comes from, None if unknown.
+        replies: What each judge said, by its name; without a judge that was not asked.
+    """
+
+    @cache
+    def correct(answer: str | None) -> bool:
+        return case.type.right(answer, gold)
+
+    standings, votes = case.standings, case.vote.counts
+    tied = [answer for answer, of in standings if of == standings[0][1]]
+    at = {place: _Outcomes(rule, case, correct) for place, rule in _AUTHORITY.items()}
+    draws: list[tuple[int, int]] = [
+        (correct(case.first), 1),
+        (correct(case.consensus), 1),
+        (sum(map(correct, tied)), len(tied) or 1),
+        (_Outcomes(certified_majority, case, correct).silent, 1),
+    ]
+    for place in _PLACES:
+        if of := at[place].by_class:
+            draws.append((sum(votes[key] for key, right in of.items() if right), sum(votes.values())))
+            draws.append((sum(of.values()), len(votes)))
+        else:
+            draws += [(at[place].silent, 1)] * 2
+    f1 = (
+        sum(score(answer, gold, case.type).f1 or 0.0 for answer in tied) / (len(tied) or 1) if case.type.has_f1 else 0.0
+    )
+    return Chances(
+        tuple((int(right), of) for right, of in draws),
+        f1,
+        is_confirmation(case.question.text, share=0.5, seed=HALVES),
+        _sources(sources, [*map(correct, case.question.answers)]),
+        tuple(_NOT_ASKED if at[place].by_class else int(at[place].silent) for place in _PLACES),
+        tuple((name, tuple(int(at[place].right(reply)) for place in _PLACES)) for name, reply in replies.items()),
+    )
+
+
+def _sources(sources: Sequence[str | None], right: Sequence[bool]) -> tuple[tuple[str, int, int], ...] | None:
+    """Each source, how many of its candidates are right, and how many it has; None if a candidate has no source."""
+    if not sources or None in sources:
+        return None
+    counts = Counter(source for source, holds in zip(sources, right, strict=True) if holds)
+    return tuple((source, counts[source], of) for source, of in sorted(Counter(filter(None, sources)).items()))
+
+
+class _Outcomes:
     """Whether a rule is right on a question, depending on what a judge says; the other roles abstain.
 
     Attributes:
@@ -125,152 +166,127 @@ class _Heard:
         return judge if role == "judge" else _SILENT
 
 
-class Baselines:
-    """The baselines of one pool, taken question by question."""
-
-    def __init__(self, task: Task, judges: Iterable[str] = ()) -> None:
-        """Take the answer type of the pool, and the judges in the order of the figures; others come last."""
-        self._task = task
-        self._expected: dict[BaselineName, _Expected] = defaultdict(_Expected)
-        self._f1 = Counter[float]()
-        self._sources = BestSource()
-        self._judges = dict.fromkeys(judges, False)  # whether it has replied
-        self._chances = Counter[Chances]()
-        self._withheld = False
-
-    @property
-    def _type(self) -> AnswerType:  # a user's type need not survive being pickled
-        return answer_type(self._task)
-
-    def add(
-        self, case: Case, gold: Sequence[str], sources: Sequence[str | None], replies: Mapping[str, Reply]
-    ) -> Chances | None:
-        """Take one question; without a gold answer it does not count. Return what the figures need of it.
-
-        Args:
-            sources: Where each candidate comes from, None if unknown.
-            replies: What each judge said, by its name; without a judge that was not asked.
-        """
-        if not gold:
-            return None
-
-        @cache
-        def correct(answer: str | None) -> bool:
-            return case.type.right(answer, gold)
-
-        answers = case.question.answers
-        self._sources.add(case.question.text, sources or [None] * len(answers), [*map(correct, answers)])
-        self._expected["first"].add(correct(case.first))
-        self._expected["majority"].add(correct(case.consensus))
-        certified = self._expected["certified"].add(_Heard(certified_majority, case, correct).silent)
-        self._add_ties(case, gold, correct)
-        heard: dict[Place, _Heard] = {place: _Heard(rule, case, correct) for place, rule in _AUTHORITY.items()}
-        random = {place: self._add_random(place, of, case.vote.counts) for place, of in heard.items()}
-        self._judges |= dict.fromkeys(replies, True)
-        chances = Chances(
-            (certified, *random["locked"], *random["alone"]),
-            tuple(_NOT_ASKED if heard[place].by_class else int(heard[place].silent) for place in _PLACES),
-            tuple((name, tuple(int(heard[at].right(reply)) for at in _PLACES)) for name, reply in replies.items()),
-        )
-        self._chances[chances] += 1
-        return chances
-
-    def _add_ties(self, case: Case, gold: Sequence[str], correct: Callable[[str | None], bool]) -> None:
-        standings = case.standings
-        tied = [answer for answer, votes in standings if votes == standings[0][1]]
-        self._expected["majority_uniform_ties"].add(sum(map(correct, tied)), len(tied) or 1)
-        if case.type.has_f1:
-            self._f1[sum(score(answer, gold, case.type).f1 or 0.0 for answer in tied) / (len(tied) or 1)] += 1
-
-    def _add_random(self, place: Place, heard: "_Heard", votes: Mapping[str, int]) -> tuple[float, float]:
-        by_candidate, by_class = (self._expected[name] for name in _RANDOM[place])
-        if not heard.by_class:
-            return by_candidate.add(heard.silent), by_class.add(heard.silent)
-        voting = sum(votes[key] for key, right in heard.by_class.items() if right)
-        return by_candidate.add(voting, sum(votes.values())), by_class.add(sum(heard.by_class.values()), len(votes))
-
-    def withhold(self) -> None:
-        """Give no figure that depends on certificates, because those of a question are not known."""
-        self._withheld = True
-
-    def figures(self, units: Units[Chances] | None = None, lacking: Mapping[str, str] | None = None) -> BaselineFigures:
-        """Return the section of `summary.json`.
-
-        Args:
-            units: What `add` returned, for each distinct question; by default each question counts by itself.
-            lacking: The judges to which the pool does not apply, as `judge[NAME]`, each with the reason.
-        """
-        unknown: dict[str, JudgeUse] = {name: {**_UNKNOWN, "reason": why} for name, why in (lacking or {}).items()}
-        names: tuple[BaselineName, ...] = get_args(BaselineName)
-        sources = self._sources.figures() if self._n else {}
-        alone = units or {(chances,): n for chances, n in self._chances.items()}
-        return {
-            "scores": {name: sources.get(name) or self._score(name) for name in names},
-            "judges": {
-                name: {
-                    "alone": unknown.get(name) or self._use("alone", name, alone),
-                    "locked": unknown.get(name) or self._use("locked", name, alone),
-                }
-                for name, heard in self._judges.items()
-                if heard
-            },
-        }
-
-    @property
-    def _n(self) -> int:
-        return self._chances.total()
-
-    def _score(self, name: BaselineName) -> Baseline:
-        if not self._n:
-            return undefined(_UNSCORED)
-        if self._withheld and name in _CERTIFIED:
-            return undefined(_UNCERTIFIED)
-        if self._type.way == "derivation" and name in _RANDOM["locked"]:
-            return undefined(_NEVER_ASKED)
-        graded = name == "majority_uniform_ties" and self._type.has_f1
-        f1 = 100.0 * float(sum(Fraction(f1) * n for f1, n in self._f1.items())) / self._n if graded else None
-        return {**scored(self._expected[name].percent()), "f1": f1}
-
-    def _use(self, place: Place, judge: str, units: Units[Chances]) -> JudgeUse:
-        at = _PLACES.index(place)
-        outcomes = Counter[int]()
-        for chances, n in self._chances.items():
-            outcomes[chances.right(judge, at)] += n
-        if reason := self._unknown(place, outcomes[_NOT_ASKED]):
-            return {**_UNKNOWN, "reason": reason}
-        random = max(_RANDOM[place], key=lambda name: self._expected[name].percent())
-        leads = [_lead(_over(units, judge, at, _COMPARED.index(other))) for other in ("certified", random)]
-        return {
-            "em": 100.0 * outcomes[1] / self._n,
-            "over_certified": leads[0],
-            "over_random": leads[1],
-            "random": random,
-            "useful": all(lead["ci"][0] > 0 and not lead["notes"] for lead in leads),
-            "reason": None,
-        }
-
-    def _unknown(self, place: Place, missing: int) -> str | None:
-        """Return why it is not known whether a judge is useful; None if it is known."""
-        if self._type.way == "derivation" and place == "locked":
-            return _NEVER_ASKED
-        if self._withheld:
-            return _UNCERTIFIED
-        return f"it was not asked on {questions(missing)} where its reply counts" if missing else None
-
-
-def _over(units: Units[Chances], judge: str, place: int, baseline: int) -> Contrast:
-    """A judge in a place against a baseline."""
-    pairs = Counter[tuple[tuple[float, float], ...]]()
-    for unit, n in units.items():
-        pairs[tuple((100.0 * of.right(judge, place), of.expected[baseline]) for of in unit)] += n
-    return contrast_of_units(pairs)
-
-
 def judges_heard(case: Case, consultations: Iterable[Consultation]) -> dict[str, Reply]:
     """Return what each judge said on a question, by its name; empty if none was asked."""
     asked = {labelled(entry.role, entry.judge): entry for entry in consultations if entry.role == "judge"}
     heard = {name: journaled_reply(case.question, entry) for name, entry in asked.items()}
     return {name: reply for name, reply in heard.items() if not isinstance(reply, Certificates)}
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+
+def baselines_of(
+    task: Task,
+    units: Units[Chances],
+    judges: Iterable[str] = (),
+    *,
+    withheld: bool = False,
+    lacking: Mapping[str, str] | None = None,
+) -> BaselineFigures:
+    """Return the section of `summary.json`.
+
+    Args:
+        task: The pool's. units: its questions with a gold answer.
+        judges: Their names in the order of the figures; others that replied come last, and those that did not are out.
+        withheld: Whether the certificates of a question are not known.
+        lacking: The judges to which the pool does not apply, as `judge[NAME]`, each with the reason.
+    """
+    counts, derives = Counter[Chances](), answer_type(task).way == "derivation"
+    for unit, n in units.items():
+        for chances in unit:
+            counts[chances] += n
+
+    def score_of(name: BaselineName) -> Baseline:
+        if not counts:
+            return _undefined(_UNSCORED)
+        if name in ("best_source", "best_source_in_hindsight"):
+            return _best_source(counts, crossed=name == "best_source")
+        if withheld and name in _CERTIFIED:
+            return _undefined(_UNCERTIFIED)
+        if derives and name in _RANDOM["locked"]:
+            return _undefined(_NEVER_ASKED)
+        graded = name == _TIES and answer_type(task).has_f1
+        f1 = sum(Fraction(chances.tied_f1) * n for chances, n in counts.items())
+        return {
+            "em": _expected(counts, name),
+            "f1": _percent(f1, counts) if graded else None,
+            "sources": [],
+            "reason": None,
+        }
+
+    def use_of(place: Place, judge: str) -> JudgeUse:
+        missing = sum(n for chances, n in counts.items() if chances.right(judge, place) == _NOT_ASKED)
+        never = _NEVER_ASKED if derives and place == "locked" else None
+        unasked = f"it was not asked on {questions(missing)} where its reply counts" if missing else None
+        reason = (lacking or {}).get(judge) or never or (_UNCERTIFIED if withheld else unasked)
+        return {**_UNKNOWN, "reason": reason} if reason else _use(place, judge, units, counts)
+
+    names: tuple[BaselineName, ...] = get_args(BaselineName)
+    replied = dict.fromkeys(name for chances in counts for name, _ in chances.judges)
+    listed = [*(name for name in dict.fromkeys(judges) if name in replied), *replied]
+    return {
+        "scores": {name: score_of(name) for name in names},
+        "judges": {
+            judge: {"alone": use_of("alone", judge), "locked": use_of("locked", judge)}
+            for judge in dict.fromkeys(listed)
+        },
+    }
+
+
+def _expected(counts: Mapping[Chances, int], name: BaselineName) -> float:
+    at = _DRAWN.index(name)
+    right = sum(Fraction(*chances.draws[at]) * n for chances, n in counts.items())
+    return float(100 * right / Fraction(sum(counts.values())))
+
+
+def _percent(total: Fraction | int, counts: Mapping[Chances, int]) -> float:
+    return 100.0 * float(total) / sum(counts.values())
+
+
+def _best_source(counts: Mapping[Chances, int], *, crossed: bool) -> Baseline:
+    """The best source of each half, scored on the other; or the best one of all in hindsight."""
+    if any(chances.sources is None for chances in counts):
+        return _undefined("some candidate has no source")
+    if len({tuple(name for name, *_ in chances.sources or ()) for chances in counts}) > 1:
+        return _undefined("some question has other sources than the first one")
+    first, second = (defaultdict[str, Fraction](Fraction) for _ in range(2))
+    for chances, n in counts.items():
+        for name, right, of in chances.sources or ():
+            (second if chances.half else first)[name] += n * Fraction(right, of)
+    names = [name for name, *_ in next(iter(counts)).sources or ()]
+    both = {name: first[name] + second[name] for name in names}
+    best = [max(names, key=of.__getitem__) for of in (first, second, both)]
+    if crossed and len({chances.half for chances in counts}) < 2:
+        return _undefined("all questions are in one half")
+    total = second[best[0]] + first[best[1]] if crossed else both[best[2]]
+    em = float(100 * total / Fraction(sum(counts.values())))
+    return {"em": em, "f1": None, "sources": best[:2] if crossed else best[2:], "reason": None}
+
+
+def _undefined(reason: str) -> Baseline:
+    return {"em": None, "f1": None, "sources": [], "reason": reason}
+
+
+def _use(place: Place, judge: str, units: Units[Chances], counts: Mapping[Chances, int]) -> JudgeUse:
+    random = max(_RANDOM[place], key=lambda name: _expected(counts, name))
+    leads = [_lead(_over(units, judge, place, other)) for other in ("certified", random)]
+    return {
+        "em": _percent(sum(chances.right(judge, place) * n for chances, n in counts.items()), counts),
+        "over_certified": leads[0],
+        "over_random": leads[1],
+        "random": random,
+        "useful": all(lead["ci"][0] > 0 and not lead["notes"] for lead in leads),
+        "reason": None,
+    }
+
+
+def _over(units: Units[Chances], judge: str, place: Place, baseline: BaselineName) -> Contrast:
+    """A judge in a place against a baseline."""
+    pairs = Counter[tuple[tuple[float, float], ...]]()
+    for unit, n in units.items():
+        pairs[tuple((100.0 * of.right(judge, place), of.expected(baseline)) for of in unit)] += n
+    return contrast_of_units(pairs)
 
 
 def _lead(over: Contrast) -> Lead:

@@ -1,56 +1,101 @@
-"""Count questions by their marks: what a figure depends on. Copies of a question are counted together, as one unit.
+"""Columns of a table of questions in memory: four bytes a question, and each different value once.
 
-A run has many questions and few distinct marks. So sixteen bytes are kept for each question, and the marks once.
+A run has many questions and few different values of each kind. Copies of a question, those with the same folded text,
+are one unit where independence matters.
 """
 
 from array import array
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
-from typing import Generic, TypeAlias, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eldgr_dspy.splitting import folded_question
 
-Marks = TypeVar("Marks", bound=Hashable)
+Value = TypeVar("Value", bound=Hashable)
+_Other = TypeVar("_Other", bound=Hashable)
+_Of = TypeVar("_Of")
 
-Units: TypeAlias = Mapping[tuple[Marks, ...], int]
-"""How many units there are of each kind. A unit is the marks of a question, or of all copies of one."""
-
-
-class Distinct(Generic[Marks]):
-    """Questions by their marks, taken one by one. Copies are questions with the same folded text."""
-
-    def __init__(self) -> None:
-        self._texts, self._codes = array("q"), array("q")  # of each question: its hash, and the number of its marks
-        self._numbers: dict[Marks, int] = {}
-
-    def add(self, question: str, marks: Marks) -> None:
-        """Take the text of a question and its marks."""
-        self._texts.append(hash(folded_question(question)))
-        self._codes.append(self._numbers.setdefault(marks, len(self._numbers)))
-
-    def units(self) -> Counter[tuple[Marks, ...]]:
-        """Return how many units have the same marks: those of one question first, in the order of the questions."""
-        counts, known = Counter[tuple[int, ...]](), [*self._numbers]
-        for codes, n in _groups(np.array(self._texts, np.int64), np.array(self._codes, np.int64)):
-            counts[codes] += n
-        rising = sorted(counts.items(), key=lambda counted: (len(counted[0]), counted[0]))
-        return Counter({tuple(known[code] for code in codes): n for codes, n in rising})
+Units: TypeAlias = Mapping[tuple[Value, ...], int]
+"""How many units there are of each kind. A unit is the value of a question, or those of all copies of one."""
 
 
-def by_question(units: Units[Marks]) -> Counter[Marks]:
-    """Return how many questions have the same marks."""
-    counts = Counter[Marks]()
-    for unit, n in units.items():
-        for marks in unit:
-            counts[marks] += n
-    return counts
+class Column(Generic[Value]):
+    """A column, one value a question; values must be hashable."""
+
+    def __init__(self, values: Iterable[Value] = ()) -> None:
+        self._numbers: dict[Value, int] = {}
+        self._codes = array("i")  # of each question, the number of its value
+        for value in values:
+            self.append(value)
+
+    def append(self, value: Value) -> None:
+        """Add the value of the next question."""
+        self._codes.append(self._numbers.setdefault(value, len(self._numbers)))
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __iter__(self) -> Iterator[Value]:
+        """Yield the different values, in the order in which they were first added."""
+        return iter(self._numbers)
+
+    def codes(self) -> NDArray[np.int32]:
+        """Return the number of each question's value, shape (n,)."""
+        return np.array(self._codes, np.int32)
+
+    def each(self, of: Callable[[Value], _Of]) -> NDArray[Any]:
+        """Return what a function returns for each question, shape (n,); it is called once a different value."""
+        return np.array([*map(of, self._numbers)] or [False])[self.codes()]
+
+    def map(self, of: Callable[[Value], _Other]) -> "Column[_Other]":
+        """Return the column of what a function returns."""
+        numbers: dict[_Other, int] = {}
+        renumbered = [numbers.setdefault(of(value), len(numbers)) for value in self._numbers]
+        return _made(numbers, np.array(renumbered or [0], np.int32)[self.codes()])
+
+    def where(self, mask: NDArray[np.bool_]) -> "Column[Value]":
+        """Return the column of some of the questions."""
+        known, (used, codes) = [*self._numbers], np.unique(self.codes()[mask], return_inverse=True)
+        return _made((known[code] for code in used.tolist()), codes)
+
+    def beside(self, other: "Column[_Other]") -> "Column[tuple[Value, _Other]]":
+        """Return the column of pairs of the values of two columns."""
+        mine, others = [*self._numbers], [*other]
+        both = self.codes().astype(np.int64) * max(1, len(others)) + other.codes()
+        known, codes = np.unique(both, return_inverse=True)
+        pairs = (divmod(code, len(others)) for code in known.tolist())
+        return _made(((mine[one], others[another]) for one, another in pairs), codes)
+
+    def counts(self) -> Counter[Value]:
+        """Return how many questions have each value."""
+        counts = np.bincount(self.codes(), minlength=len(self._numbers)).tolist()
+        return Counter({value: n for value, n in zip(self._numbers, counts, strict=True) if n})
+
+    def units(self, texts: NDArray[np.int64]) -> Counter[tuple[Value, ...]]:
+        """Return how many units have the same values; `texts` has the hash of each question's text, shape (n,)."""
+        known, units = [*self._numbers], Counter[tuple[Value, ...]]()
+        for codes, n in _groups(texts, self.codes()):
+            units[tuple(known[code] for code in codes)] += n
+        return units
 
 
-def _groups(texts: NDArray[np.int64], codes: NDArray[np.int64]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the numbers of the marks of equal texts, rising, and how many texts have these."""
+def _made(values: Iterable[_Other], codes: NDArray[Any]) -> Column[_Other]:
+    column = Column[_Other]()
+    column._numbers = {value: number for number, value in enumerate(values)}
+    column._codes = array("i", codes.astype(np.int32).tobytes())
+    return column
+
+
+def text_key(question: str) -> int:
+    """Return the hash of a question's folded text in this process."""
+    return hash(folded_question(question))
+
+
+def _groups(texts: NDArray[np.int64], codes: NDArray[np.int32]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield the numbers of the values of equal texts, rising, and how many texts have these."""
     order = np.lexsort((codes, texts))
     texts, codes = texts[order], codes[order]
     starts = np.flatnonzero(np.append(True, texts[1:] != texts[:-1])[: texts.size])

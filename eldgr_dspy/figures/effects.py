@@ -6,12 +6,12 @@ several orders (`SwapConsistent`) shows directly that order changed its verdict.
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.figures.results.record import Effects, Share
@@ -140,69 +140,62 @@ def contradicts(showing: Showing, classes: Classes) -> bool | None:
 # -- the effects over a pool ------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Share:
-    """A count out of a total."""
+class EffectMarks(NamedTuple):
+    """What a judge's reply to one question shows of each effect, an entry an observation.
 
-    count: int = 0
-    of: int = 0
+    Attributes:
+        verdicts: How many verdicts it gave. flips: one for each set of candidates that was judged in several orders.
+        first_shown: Whether the class shown first was preferred, with its probability if order does not matter.
+        longer: Whether the preferred candidate is longer. contradicted: whether the rationale names others only.
+    """
 
-    def add(self, true: bool | None) -> None:
-        """Take one observation; None is not counted."""
-        if true is not None:
-            self.count += true
-            self.of += 1
-
-    def figures(self) -> Share:
-        """Return count, total and rate in percent, None if the total is 0."""
-        return {"count": self.count, "of": self.of, "rate": 100.0 * self.count / self.of if self.of else None}
+    verdicts: int
+    flips: tuple[bool, ...]
+    first_shown: tuple[tuple[bool, float], ...]
+    longer: tuple[bool, ...]
+    contradicted: tuple[bool, ...]
 
 
-@dataclass(slots=True)
-class JudgeEffects:
-    """The effects on a judge over the questions of a pool, taken one by one."""
+def effect_marks(question: Question, classes: Classes, content: Mapping[str, Any]) -> EffectMarks:
+    """Return what a judge's reply to a question shows; `classes` are those in which the pool's answers vote."""
+    n_passages = len(question.passages)
+    shown = showings(content, question.answers, n_passages)
+    candidates: Any = question.role_inputs("judge")["candidates"]
+    lengths = list(map(len, candidates))
+    # Each candidate may be shown by itself.
+    compared = shown or _verdict(content, question.answers, n_passages)
+    return EffectMarks(
+        sum(showing.preferred is not None for showing in shown),
+        tuple(flips(shown, classes)),
+        tuple(first for showing in shown if (first := first_shown_wins(showing, classes)) is not None),
+        tuple(longer for showing in compared if (longer := longer_wins(showing, classes, lengths)) is not None),
+        tuple(other for showing in shown if (other := contradicts(showing, classes)) is not None),
+    )
 
-    verdicts: int = 0
-    position_flips: _Share = field(default_factory=_Share)
-    first_shown: _Share = field(default_factory=_Share)
-    longer: _Share = field(default_factory=_Share)
-    contradicted: _Share = field(default_factory=_Share)
-    _expected: Counter[float] = field(default_factory=Counter)
 
-    def add(self, question: Question, classes: Classes, content: Mapping[str, Any]) -> None:
-        """Take what the judge returned to one question; `classes` are those in which the pool's answers vote."""
-        n_passages = len(question.passages)
-        shown = showings(content, question.answers, n_passages)
-        candidates: Any = question.role_inputs("judge")["candidates"]
-        lengths = list(map(len, candidates))
-        for flipped in flips(shown, classes):
-            self.position_flips.add(flipped)
-        # Each candidate may be shown by itself.
-        for showing in shown or _verdict(content, question.answers, n_passages):
-            self.longer.add(longer_wins(showing, classes, lengths))
-        for showing in shown:
-            self.verdicts += showing.preferred is not None
-            self.contradicted.add(contradicts(showing, classes))
-            first = first_shown_wins(showing, classes)
-            if first is not None:
-                self.first_shown.add(first[0])
-                self._expected[first[1]] += 1
+def effects_of(marks: Mapping[EffectMarks, int]) -> Effects:
+    """Return the effects on a judge as the record has them, from how many questions have which marks.
 
-    def figures(self) -> Effects:
-        """Return the effects as the record has them: counts of verdicts, and rates in percent.
+    `position_flips` counts sets of candidates that were judged in several orders, the other figures verdicts; a judge
+    that is asked in two orders gives two a question. `expected` is the rate of `first_shown_wins` if order did not
+    matter.
+    """
 
-        `position_flips` counts sets of candidates that were judged in several orders, the other figures verdicts; a
-        judge that is asked in two orders gives two a question. `expected` is the rate of `first_shown_wins` if
-        order did not matter.
-        """
-        of, expected = self.first_shown.of, sum(Fraction(share) * n for share, n in self._expected.items())
-        return {
-            "verdicts": self.verdicts,
-            "position_flips": self.position_flips.figures(),
-            "first_shown_wins": {
-                **self.first_shown.figures(),
-                "expected": 100.0 * float(expected) / of if of else None,
-            },
-            "longer_wins": self.longer.figures(),
-            "rationale_names_another": self.contradicted.figures(),
-        }
+    def share(of: Callable[[EffectMarks], Sequence[bool]]) -> Share:
+        count = sum(sum(of(one)) * n for one, n in marks.items())
+        return share_of(count, sum(len(of(one)) * n for one, n in marks.items()))
+
+    first = share(lambda one: [won for won, _ in one.first_shown])
+    expected = sum(Fraction(chance) * n for one, n in marks.items() for _, chance in one.first_shown)
+    return {
+        "verdicts": sum(one.verdicts * n for one, n in marks.items()),
+        "position_flips": share(lambda one: one.flips),
+        "first_shown_wins": {**first, "expected": 100.0 * float(expected) / first["of"] if first["of"] else None},
+        "longer_wins": share(lambda one: one.longer),
+        "rationale_names_another": share(lambda one: one.contradicted),
+    }
+
+
+def share_of(count: int, of: int) -> Share:
+    """Return a count out of a total, and the rate in percent; None if the total is 0."""
+    return {"count": count, "of": of, "rate": 100.0 * count / of if of else None}

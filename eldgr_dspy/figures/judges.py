@@ -5,183 +5,167 @@ undefined value is None, never 0.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any, NamedTuple, TypedDict
 
 from eldgr_dspy.ballots import INAPPLICABLE
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation, Reply, Verdict
 from eldgr_dspy.figures.effects import flips, showings
-from eldgr_dspy.figures.judge_facts import JudgeFacts
-from eldgr_dspy.figures.results.summary import Flips, JudgeFigures, Measured, PoolFigures
-from eldgr_dspy.named_judges import judge_in, labelled
+from eldgr_dspy.figures.results.summary import Measured
+from eldgr_dspy.named_judges import judge_in
 from eldgr_dspy.statistics import contrast_of_units, proportion_upper_bound
 
 _TAIL = 0.975
+_OURS = "eldgr_dspy.programs."
 
 
-@dataclass(slots=True)
-class _Count:
-    """How often something holds, and out of how many."""
+class JudgeMarks(NamedTuple):
+    """What the figures need of a named judge on a question; its calls and tokens are kept with those of the rules.
 
-    count: int = 0
-    of: int = 0
+    Attributes:
+        outcome: How the consultation ended; empty if the judge was not asked.
+        lacks: Why the question does not apply to it; empty if it does.
+        recovered: Whether it prefers a right answer, where consensus is wrong and a candidate is right; else None.
+        tied: Whether several answers share its highest score; None without scores.
+        moved: For each set of candidates that it saw in several orders, whether another class was preferred.
+        discriminated: How often a right candidate scores above a wrong one, equal scores as half; None without pairs.
+    """
 
-    def add(self, holds: bool) -> None:
-        self.count += holds
-        self.of += 1
-
-    def figures(self) -> Measured | None:
-        """The share in percent with its exact interval of 95 %; None if there is nothing to count."""
-        if not self.of:
-            return None
-        most = proportion_upper_bound(self.of, self.count, level=_TAIL)
-        least = 1.0 - proportion_upper_bound(self.of, self.of - self.count, level=_TAIL)
-        return {"value": 100.0 * self.count / self.of, "ci": [100.0 * least, 100.0 * most], "of": self.of}
-
-
-@dataclass(slots=True)
-class _Judge:
-    """One judge: counts, also of how well it tells a right candidate of a question from a wrong one."""
-
-    asked: int = 0
-    abstained: int = 0
-    failed: int = 0
-    calls: int = 0
-    tokens: int | None = 0
-    inapplicable: Counter[str] = field(default_factory=Counter)
-    recovered: _Count = field(default_factory=_Count)
-    tied: _Count = field(default_factory=_Count)
-    moved: _Count = field(default_factory=_Count)
-    discriminated: Counter[float] = field(default_factory=Counter)
-
-    def take(
-        self, case: Case, entry: Consultation, verdict: Reply | None, right: Callable[[str | None], bool] | None
-    ) -> None:
-        """Take a consultation and its reply; `right` says whether an answer is right, None without a gold answer."""
-        self.asked += 1
-        self.failed += entry.outcome == "failed"
-        self.calls += entry.calls
-        if entry.calls:
-            spent = (entry.prompt_tokens, entry.completion_tokens)
-            self.tokens = None if self.tokens is None or None in spent else self.tokens + sum(filter(None, spent))
-        question, classes = case.question, case.vote.classes
-        for moved in flips(showings(entry.content or {}, question.answers, len(question.passages)), classes):
-            self.moved.add(moved)
-        if not isinstance(verdict, Verdict):
-            self.abstained += entry.outcome != "failed"
-            if (reason := entry.reason or "").startswith(INAPPLICABLE):
-                self.inapplicable[reason.removeprefix(INAPPLICABLE)] += 1
-        elif verdict.scores is not None:
-            scored = [(score, key) for score, key in zip(verdict.scores, classes, strict=True) if key is not None]
-            highest = max(score for score, _ in scored)
-            self.tied.add(len({key for score, key in scored if score == highest}) > 1)
-            if right is not None:
-                self._discriminate(
-                    verdict.scores,
-                    [None if key is None else right(a) for a, key in zip(question.answers, classes, strict=True)],
-                )
-
-    @property
-    def lacks(self) -> str | None:
-        """Why it applies to no question of the pool, the most frequent reason; None if it applies to any."""
-        never = self.asked > 0 and self.inapplicable.total() == self.asked
-        return min(self.inapplicable, key=lambda why: (-self.inapplicable[why], why)) if never else None
-
-    def _discriminate(self, scores: Sequence[float], right: Sequence[bool | None]) -> None:
-        """Take how often a right candidate of the question scores above a wrong one; equal scores count half."""
-        groups = [
-            [score for score, is_right in zip(scores, right, strict=True) if is_right is of] for of in (True, False)
-        ]
-        pairs = [(above > below) + (above == below) / 2 for above in groups[0] for below in groups[1]]
-        if pairs:
-            self.discriminated[sum(pairs) / len(pairs)] += 1
-
-    def discrimination(self) -> Measured | None:
-        """The mean over questions with its bootstrap interval of 95 %."""
-        n = self.discriminated.total()
-        if not n:
-            return None
-        interval = contrast_of_units({((share, 0.0),): times for share, times in self.discriminated.items()}).interval
-        total = sum(Fraction(share) * times for share, times in self.discriminated.items())
-        return {"value": float(total / n), "ci": list(interval), "of": n}
+    outcome: str = ""
+    lacks: str = ""
+    recovered: bool | None = None
+    tied: bool | None = None
+    moved: tuple[bool, ...] = ()
+    discriminated: float | None = None
 
 
-class Judges:
-    """The named judges of a pool, taken question by question; false if there are none."""
+def judge_marks(
+    case: Case, entry: Consultation | None, reply: Reply | None, right: Callable[[str | None], bool] | None
+) -> JudgeMarks:
+    """Return the marks of a judge on a question.
 
-    def __init__(self, rules: Iterable[str]) -> None:
-        named = (judge for rule in rules if (judge := judge_in(rule)) is not None)
-        self._judges: dict[str, _Judge] = {judge: _Judge() for judge in dict.fromkeys(named)}
+    Args:
+        case: The question. entry: its consultation, None if it was not asked. reply: what it said.
+        right: Whether an answer is right; None without a gold answer.
+    """
+    question, classes = case.question, case.vote.classes
+    recoverable = right is not None and not right(case.consensus) and any(map(right, question.answers))
+    verdict = reply if isinstance(reply, Verdict) else None
+    recovered = right(case.stated(verdict) if verdict else None) if recoverable and right is not None else None
+    if entry is None:
+        return JudgeMarks(recovered=recovered)
+    reason = entry.reason or ""
+    moved = tuple(flips(showings(entry.content or {}, question.answers, len(question.passages)), classes))
+    if verdict is None:
+        outcome = "failed" if entry.outcome == "failed" else "abstained"
+        lacks = reason.removeprefix(INAPPLICABLE) if reason.startswith(INAPPLICABLE) else ""
+        return JudgeMarks(outcome, lacks, recovered, None, moved)
+    if verdict.scores is None:
+        return JudgeMarks(entry.outcome, "", recovered, None, moved)
+    scored = [(score, key) for score, key in zip(verdict.scores, classes, strict=True) if key is not None]
+    highest = max(score for score, _ in scored)
+    tied = len({key for score, key in scored if score == highest}) > 1
+    rated = zip(verdict.scores, question.answers, classes, strict=True)
+    judged = [(score, right(answer)) for score, answer, key in rated if key is not None] if right is not None else []
+    above, below = ([score for score, holds in judged if holds is of] for of in (True, False))
+    pairs = [(high > low) + (high == low) / 2 for high in above for low in below]
+    return JudgeMarks(entry.outcome, "", recovered, tied, moved, sum(pairs) / len(pairs) if pairs else None)
 
-    def __len__(self) -> int:
-        return len(self._judges)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._judges)
+# -- figures ----------------------------------------------------------------------------------------------------------
 
-    def add(
-        self,
-        case: Case,
-        entries: Iterable[Consultation],
-        replies: Mapping[str, Reply],
-        right: Callable[[str | None], bool] | None,
-    ) -> None:
-        """Take a question, the consultations that its rules used, and what each judge said, by its label.
 
-        `right` is as in `_Judge.take`.
-        """
-        recoverable = right is not None and not right(case.consensus) and any(map(right, case.question.answers))
-        used = {entry.judge: entry for entry in entries if entry.judge is not None}
-        for name, judge in self._judges.items():
-            entry, reply = used.get(name), replies.get(labelled("judge", name))
-            if entry is not None:
-                judge.take(case, entry, reply, right)
-            if recoverable and right is not None:
-                judge.recovered.add(right(case.stated(reply) if isinstance(reply, Verdict) else None))
+def judge_lacks(marks: Mapping[JudgeMarks, int]) -> str | None:
+    """Return why a judge applies to no question of the pool, the most frequent reason; None if it applies to any."""
+    asked = sum(n for of, n in marks.items() if of.outcome)
+    reasons = Counter[str]()
+    for of, n in marks.items():
+        reasons[of.lacks] += n if of.lacks else 0
+    never = asked > 0 and reasons.total() == asked
+    return min(filter(None, reasons), key=lambda why: (-reasons[why], why)) if never else None
 
-    def lacking(self) -> dict[str, str]:
-        """Return the judges to which the pool does not apply, with the reason: their rules have no result."""
-        return {name: judge.lacks for name, judge in self._judges.items() if judge.lacks is not None}
 
-    def figures(
-        self, pool: PoolFigures, flips_of: Callable[[str, str], Flips | None], facts: Mapping[str, JudgeFacts]
-    ) -> dict[str, JudgeFigures]:
-        """Return the section `judges` of a pool.
+def judge_counts(marks: Mapping[JudgeMarks, int]) -> dict[str, Any]:
+    """Return how a judge judged, as `judges` of a pool has it."""
 
-        Args:
-            pool: Its other figures. flips_of: how many answers of a rule were lost and fixed by another one.
-            facts: What is known of the judges.
-        """
-        return {name: self._figures(name, pool, flips_of, facts.get(name)) for name in self._judges}
+    def measured(of: Callable[[JudgeMarks], Sequence[bool]]) -> Measured | None:
+        count = sum(sum(of(one)) * n for one, n in marks.items())
+        return _share(count, sum(len(of(one)) * n for one, n in marks.items()))
 
-    def _figures(
-        self, name: str, pool: PoolFigures, flips_of: Callable[[str, str], Flips | None], facts: JudgeFacts | None
-    ) -> JudgeFigures:
-        judge, rules = self._judges[name], pool["rules"]
-        alone, locked = labelled("judge", name), labelled("eldgr", name)
-        delta = next((of for of in pool["contrasts"] if (of["rule"], of["against"]) == (locked, alone)), None)
-        worst = {rule: ends[0] for rule, ends in pool["bounds"].items() if ends and judge.lacks is None}
-        return {
-            "alone": rules[alone]["em"] if alone in rules else None,
-            "locked": rules[locked]["em"] if locked in rules else None,
-            "delta": delta and {"delta": delta["delta"], "ci": delta["ci"]},
-            "locked_against_alone": flips_of(alone, locked),
-            "alone_against_majority": flips_of("majority", alone),
-            "worst_alone": worst.get(alone),
-            "worst_locked": worst.get(locked),
-            "asked": judge.asked,
-            "abstained": judge.abstained,
-            "failed": judge.failed,
-            "calls": judge.calls,
-            "tokens": judge.tokens,
-            "recovery": judge.recovered.figures() if alone in rules else None,
-            "discrimination": judge.discrimination(),
-            "score_ties": judge.tied.figures(),
-            "order_effect": judge.moved.figures(),
-            "gold_in_training": facts and facts["gold_in_training"],
-            "logprobs": facts and facts["logprobs"],
-            "positioned": facts and facts["positioned"],
-            "lacks": judge.lacks,
-        }
+    outcomes = Counter[str]()
+    for one, n in marks.items():
+        outcomes[one.outcome] += n
+    return {
+        "abstained": outcomes["abstained"],
+        "failed": outcomes["failed"],
+        "recovery": measured(lambda one: () if one.recovered is None else (one.recovered,)),
+        "discrimination": _discrimination(marks),
+        "score_ties": measured(lambda one: () if one.tied is None else (one.tied,)),
+        "order_effect": measured(lambda one: one.moved),
+    }
+
+
+def _share(count: int, of: int) -> Measured | None:
+    """The share in percent with its exact interval of 95 %; None if there is nothing to count."""
+    if not of:
+        return None
+    most = proportion_upper_bound(of, count, level=_TAIL)
+    least = 1.0 - proportion_upper_bound(of, of - count, level=_TAIL)
+    return {"value": 100.0 * count / of, "ci": [100.0 * least, 100.0 * most], "of": of}
+
+
+def _discrimination(marks: Mapping[JudgeMarks, int]) -> Measured | None:
+    """The mean over questions with its bootstrap interval of 95 %."""
+    shares = Counter[float]()
+    for one, n in marks.items():
+        if one.discriminated is not None:
+            shares[one.discriminated] += n
+    if not shares:
+        return None
+    interval = contrast_of_units({((share, 0.0),): n for share, n in shares.items()}).interval
+    total = sum(Fraction(share) * n for share, n in shares.items())
+    return {"value": float(total / shares.total()), "ci": list(interval), "of": shares.total()}
+
+
+# -- what a run states of its judges ----------------------------------------------------------------------------------
+
+
+class JudgeFacts(TypedDict):
+    """What is known of a judge besides its replies.
+
+    Attributes:
+        gold_in_training: Whether it was made with right answers: trained, or given demonstrations.
+        logprobs: Whether it needs log-probabilities.
+        positioned: Whether it imitates a published system that was not rerun; such a judge is not tested.
+    """
+
+    gold_in_training: bool
+    logprobs: bool
+    positioned: bool
+
+
+def judge_facts(heads: Iterable[Mapping[str, Any]]) -> dict[str, JudgeFacts]:
+    """Return the facts of each named judge that was asked, from the lines of a journal that state its roles.
+
+    A recording states none, nor does a module of a user's own without an attribute `facts`, nor a judge of ours that
+    calls a user's function.
+    """
+    known: dict[str, JudgeFacts] = {}
+    for head in heads:
+        judge = judge_in(str(head["name"])) if head["kind"] == "role" else None
+        facts = None if judge is None else _facts(head["details"])
+        if judge is not None and facts is not None:
+            known[judge] = facts
+    return known
+
+
+def _facts(details: Mapping[str, Any]) -> JudgeFacts | None:
+    stated = details.get("facts")
+    calls_function = any("source" in part for part in details.get("attributes", {}).values())
+    if calls_function if str(details.get("module")).startswith(_OURS) else stated is None:
+        return None
+    gold, logprobs, positioned = (bool((stated or {}).get(name)) for name in JudgeFacts.__annotations__)
+    shown = any(prompt.get("demos") for prompt in details.get("prompts", {}).values())
+    return {"gold_in_training": gold or shown, "logprobs": logprobs, "positioned": positioned}

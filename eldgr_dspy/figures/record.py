@@ -10,44 +10,38 @@ import json
 import re
 from array import array
 from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from eldgr_dspy.consultations import Consultation, Outcome
 from eldgr_dspy.figures.abstention_kinds import error_of, kind_of
-from eldgr_dspy.figures.results.record import Cost, Effects, Fingerprints, OverrideRates, Record, Share
+from eldgr_dspy.figures.effects import share_of
+from eldgr_dspy.figures.results.record import (
+    Cost,
+    Effects,
+    Fingerprints,
+    Model,
+    OverrideRates,
+    Record,
+    Share,
+    Silence,
+)
 from eldgr_dspy.figures.results.summary import Decisions, PoolFigures, RoleSums, Summary
 from eldgr_dspy.named_judges import Asked, asked_in_order
 from eldgr_dspy.words import Branch
 
 _Amount = TypeVar("_Amount", int, float)
 _Text = TypeVar("_Text", bound=str)
+_Key = TypeVar("_Key", bound=Hashable)
 _OVERRIDING: tuple[Branch, ...] = ("judge", "repair")
 
 _VERSION = re.compile(r"[-:@_.](?:latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{3,8}|v\d+(?:[.:]\d+)*)$")
 _FEWEST_TOKENS, _LONG = 1 / 8, 1_500
 """Tokens a character that no tokenizer goes below on text, and how long a prompt has to be to be held to that."""
-
-
-@dataclass(slots=True)
-class _Sum:
-    """An exact sum of amounts, some of which may not be known."""
-
-    total: Fraction | int = 0
-    known: int = 0
-    unknown: int = 0
-
-    def add(self, amount: float | None) -> None:
-        if amount is None:
-            self.unknown += 1
-        else:
-            self.total += amount if isinstance(amount, int) else Fraction(amount)
-            self.known += 1
 
 
 class Questions:
@@ -77,6 +71,21 @@ class Questions:
         return place < len(self._keys) and self._keys[place] == key
 
 
+class _Line(NamedTuple):
+    """What the totals need of a line of a journal; `decided` says whether its question was."""
+
+    label: Asked
+    outcome: str
+    decided: bool
+    settled: bool
+    reason: tuple[Outcome, str, str] | None
+    asked: str | None
+    served: str | None
+    calls: int
+    cached: int
+    shortened: bool
+
+
 class JournalTotals:
     """The totals of a journal's lines: every attempt, whether it succeeded or failed."""
 
@@ -87,69 +96,76 @@ class JournalTotals:
             consultations: All lines of a journal.
             decided: The questions that reasons and unreadable replies are counted of; all for None.
         """
-        self.models: Counter[tuple[Asked, str | None, str | None]] = Counter()
-        self.reasons: Counter[tuple[Asked, Outcome, str, str]] = Counter()
-        self.through: Counter[Asked] = Counter()
-        self.unreadable: Counter[Asked] = Counter()
-        self._outcomes: Counter[tuple[Asked, str]] = Counter()
-        self._amounts: dict[tuple[Asked, str], _Sum] = defaultdict(_Sum)
-        self._cached: Counter[Asked] = Counter()
-        self._shortened: Counter[Asked] = Counter()
-        self._elsewhere = 0
-        for consultation in consultations:
-            self._take(consultation, decided)
-
-    def _take(self, consultation: Consultation, decided: Questions | None) -> None:
-        self._outcomes[consultation.label, "recorded" if consultation.recorded else consultation.outcome] += 1
-        if decided is None or decided.has(consultation.pool, consultation.id):
-            self._take_reading(consultation)
-        else:
-            self._elsewhere += 1
-        if consultation.recorded:
-            return
-        self._cached[consultation.label] += consultation.cached
-        self._shortened[consultation.label] += _was_shortened(consultation)
-        if not consultation.calls:
-            return
-        self.models[consultation.label, consultation.asked, consultation.served] += consultation.calls
-        for name in ("calls", "prompt_tokens", "completion_tokens", "cost"):
-            self._amounts[consultation.label, name].add(getattr(consultation, name))
-
-    def _take_reading(self, consultation: Consultation) -> None:
-        self.through[consultation.label] += consultation.settled
-        if consultation.reason:
-            kind = error_of(consultation.reason) if consultation.outcome == "failed" else kind_of(consultation.reason)
-            self.reasons[consultation.label, consultation.outcome, kind, consultation.reason.split(":")[0][:80]] += 1
-            self.unreadable[consultation.label] += kind == "unreadable"
+        self._lines = Counter[_Line]()
+        self._amounts: dict[tuple[Asked, str], Fraction | int | None] = {}  # None where one is not known
+        for one in consultations:
+            self._lines[_line(one, decided is None or decided.has(one.pool, one.id))] += 1
+            if one.calls and not one.recorded:
+                for name in ("calls", "prompt_tokens", "completion_tokens", "cost"):
+                    amount, before = getattr(one, name), self._amounts.get((one.label, name), 0)
+                    exact = amount if amount is None or isinstance(amount, int) else Fraction(amount)
+                    self._amounts[one.label, name] = None if exact is None or before is None else before + exact
 
     def roles(self) -> dict[Asked, RoleSums]:
         """Return for each role how its consultations ended, calls, tokens and dollars (None where any is unknown)."""
-        asked = {role for role, _ in self._outcomes}
-        return {role: self._role(role) for role in asked_in_order(asked)}
+        return {role: self._role(role) for role in asked_in_order({line.label for line in self._lines})}
 
     def _role(self, role: Asked) -> RoleSums:
+        outcomes = self._count(lambda line: (line.label, line.outcome))
+        cost = self._amounts.get((role, "cost"))
         return {
-            "ok": self._outcomes[role, "ok"],
-            "abstained": self._outcomes[role, "abstained"],
-            "failed": self._outcomes[role, "failed"],
-            "recorded": self._outcomes[role, "recorded"],
-            "calls": self._count(role, "calls") or 0,
-            "cached": self._cached[role],
-            "prompt_tokens": self._count(role, "prompt_tokens"),
-            "completion_tokens": self._count(role, "completion_tokens"),
-            "cost": None if (cost := self._sum(role, "cost")) is None else float(cost),
+            "ok": outcomes[role, "ok"],
+            "abstained": outcomes[role, "abstained"],
+            "failed": outcomes[role, "failed"],
+            "recorded": outcomes[role, "recorded"],
+            "calls": self._whole(role, "calls") or 0,
+            "cached": sum(line.cached * n for line, n in self._lines.items() if line.label == role),
+            "prompt_tokens": self._whole(role, "prompt_tokens"),
+            "completion_tokens": self._whole(role, "completion_tokens"),
+            "cost": None if cost is None else float(cost),
         }
+
+    def _whole(self, role: Asked, name: str) -> int | None:
+        amount = self._amounts.get((role, name))
+        return None if amount is None else int(amount)
+
+    def _count(self, of: Callable[[_Line], _Key]) -> Counter[_Key]:
+        counts = Counter[_Key]()
+        for line, n in self._lines.items():
+            counts[of(line)] += n
+        return counts
 
     def parse_failures(self) -> dict[Asked, Share]:
         """Return for each role how many of its successful replies could not be read, recorded ones included."""
-        return {role: _share(self.unreadable[role], self.through[role]) for role in asked_in_order(self.through)}
+        through = self._count(lambda line: (line.label, line.decided and line.settled))
+        unread = self._count(lambda line: (line.label, line.decided and (line.reason or ("",) * 3)[1] == "unreadable"))
+        roles = asked_in_order({line.label for line in self._lines if line.decided})
+        return {role: share_of(unread[role, True], through[role, True]) for role in roles}
+
+    def models(self) -> list[Model]:
+        """Return the models that were asked and that answered, with their calls."""
+        calls = Counter[tuple[Asked, str | None, str | None]]()
+        for line, n in self._lines.items():
+            if line.calls:
+                calls[line.label, line.asked, line.served] += line.calls * n
+        return [
+            {"role": role, "asked": asked, "served": served, "same": is_same_model(asked, served), "calls": n}
+            for (role, asked, served), n in sorted(calls.items(), key=str)
+        ]
+
+    def silences(self) -> list[Silence]:
+        """Return why roles abstained or failed on the questions that were decided."""
+        reasons = self._count(lambda line: (line.label, *line.reason) if line.reason and line.decided else None)
+        known = sorted((reason, n) for reason, n in reasons.items() if reason is not None)
+        return [
+            {"role": role, "outcome": outcome, "kind": kind, "reason": reason, "consultations": n}
+            for (role, outcome, kind, reason), n in known
+        ]
 
     def cost(self) -> Cost:
         """Return calls, tokens and dollars of all roles together, None where unknown for any call."""
         roles = [
-            self._role(role)
-            for role in asked_in_order({of for of, _ in self._amounts})
-            if (role, "calls") in self._amounts
+            self._role(role) for role in asked_in_order({of for of, _ in self._amounts}) if self._whole(role, "calls")
         ]
         return {
             "calls": sum(role["calls"] for role in roles),
@@ -161,28 +177,33 @@ class JournalTotals:
     def remarks(self) -> list[str]:
         """Return what a reader of the results should know about the models, a sentence each."""
         others = [
-            f"The {role} was asked of {asked}, but {served} answered ({n} call{'' if n == 1 else 's'})."
-            for (role, asked, served), n in sorted(self.models.items(), key=str)
-            if is_same_model(asked, served) is False
+            f"The {of['role']} was asked of {of['asked']}, but {of['served']} answered "
+            f"({of['calls']} call{'' if of['calls'] == 1 else 's'})."
+            for of in self.models()
+            if of["same"] is False
         ]
+        cut = self._count(lambda line: line.label if line.shortened else "")
         shortened = [
             f"The {role}'s server counted far fewer tokens than {n} of its prompts have: it may have cut them."
-            for role, n in sorted(self._shortened.items())
-            if n
+            for role, n in sorted(cut.items())
+            if role
         ]
-        elsewhere = [
-            f"The run directory has seen other questions too: {self._elsewhere} of its consultations are on none of "
+        elsewhere = self._count(lambda line: line.decided)[False]
+        seen = (
+            f"The run directory has seen other questions too: {elsewhere} of its consultations are on none of "
             "these, and are among those whose outcomes, calls, tokens and dollars are added up."
-        ]
-        return others + shortened + elsewhere * bool(self._elsewhere)
+        )
+        return others + shortened + [seen] * bool(elsewhere)
 
-    def _count(self, role: Asked, name: str) -> int | None:
-        total = self._sum(role, name)
-        return None if total is None else int(total)
 
-    def _sum(self, role: Asked, name: str) -> Fraction | int | None:
-        of = self._amounts.get((role, name), _Sum())
-        return of.total if of.known and not of.unknown else None
+def _line(one: Consultation, decided: bool) -> _Line:
+    kind = error_of if one.outcome == "failed" else kind_of
+    reason = (one.outcome, kind(one.reason), one.reason.split(":")[0][:80]) if one.reason else None
+    outcome = "recorded" if one.recorded else one.outcome
+    if one.recorded:
+        return _Line(one.label, outcome, decided, one.settled, reason, None, None, 0, 0, False)
+    models = (one.asked, one.served) if one.calls else (None, None)
+    return _Line(one.label, outcome, decided, one.settled, reason, *models, one.calls, one.cached, _was_shortened(one))
 
 
 def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
@@ -244,19 +265,13 @@ def judges_record(
         "settings": settings,
         "override_rates": {name: _rates(pool) for name, pool in summary["pools"].items()},
         "judge_effects": {**dict.fromkeys(summary["pools"]), **effects} if effects else {},
-        "models": [
-            {"role": role, "asked": asked, "served": served, "same": is_same_model(asked, served), "calls": n}
-            for (role, asked, served), n in sorted(totals.models.items(), key=str)
-        ],
+        "models": totals.models(),
         "fingerprints": {role: _fingerprints(details) for role, details in roles.items()},
         "parse_failures": totals.parse_failures(),
         "cost": totals.cost(),
         "consultations": totals.roles(),
         "remarks": [*totals.remarks(), *_on_addresses(heads), *_on_pools(summary)],
-        "silences": [
-            {"role": role, "outcome": outcome, "kind": kind, "reason": reason, "consultations": n}
-            for (role, outcome, kind, reason), n in sorted(totals.reasons.items())
-        ],
+        "silences": totals.silences(),
         "pools": {name: stated["pool"][name] for name in summary["pools"] if name in stated["pool"]},
         "roles": roles,
         "confirmation": summary["confirmation"],
@@ -285,10 +300,6 @@ def _fingerprints(details: Mapping[str, Any]) -> Fingerprints:
 
 def _digest(part: Any) -> str:
     return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _share(count: int, of: int) -> Share:
-    return {"count": count, "of": of, "rate": 100.0 * count / of if of else None}
 
 
 def _rates(pool: PoolFigures) -> OverrideRates | None:

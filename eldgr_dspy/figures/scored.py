@@ -1,158 +1,59 @@
-"""The questions of a pool with a gold answer, counted by their marks, and the figures that are over them.
+"""The figures of a rule over the questions with a gold answer: scores, contrasts, flips, risk and coverage.
 
 Sums are exact. So figures depend neither on the order of the questions nor on how many are taken together.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import cached_property
-from typing import NamedTuple, TypeVar
 
 from eldgr_dspy.answer_types.base import Score
-from eldgr_dspy.figures.baselines import Chances
 from eldgr_dspy.figures.contrasts import as_figures
-from eldgr_dspy.figures.coverage import Confidence, curve_of, shipped
-from eldgr_dspy.figures.distinct import Units, by_question
-from eldgr_dspy.figures.results.summary import Flips, Paired, Scores, Shipping
-from eldgr_dspy.statistics import Contrast, contrast_of_units
+from eldgr_dspy.figures.decided_rows import DecidedRows, Ruled
+from eldgr_dspy.figures.distinct import Column, Units
+from eldgr_dspy.figures.results.summary import Flips, Paired, Scores, Shipped, Shipping
+from eldgr_dspy.statistics import Contrast, contrast_of_units, proportion_upper_bound
 
-_Of = TypeVar("_Of")
+MOST_POINTS = 100
+"""The most points of a curve; of more distinct confidences some are left out, evenly, but never the last."""
 
-
-class Marked(NamedTuple):
-    """What the figures need of a rule's decision on a question with a gold answer.
-
-    Attributes:
-        score: Of the answer. official: its score by the official script, if that differs; else None.
-        trusted: Whether it ships if uncertified answers abstain. answered: whether an answer ships at all.
-    """
-
-    score: Score
-    official: Score | None
-    trusted: bool
-    answered: bool
+Confidence = tuple[bool, float]
+"""Whether the answer ships under `uncertified="abstain"`, and the share of the candidates that vote for consensus.
+Larger is more confident."""
 
 
-class Marks(NamedTuple):
-    """What the figures need of a question with a gold answer.
-
-    Attributes:
-        rules: What each rule decided; None for a rule that lacks a reply.
-        share: The share of the candidates that vote for consensus.
-        chances: What the baselines need. lost: the rules under which it is lost, see `figures.price`.
-    """
-
-    rules: tuple[Marked | None, ...]
-    share: float
-    chances: Chances
-    lost: frozenset[str]
+def scored_column(rows: DecidedRows, rule: str) -> Column[Ruled]:
+    """Return what a rule, which has decided all questions, decided on those with a gold answer."""
+    return rows.rules[rule].where(rows.scored)
 
 
-class Scored:
-    """The questions of a pool with a gold answer. Rules are given by name, and must have decided all questions."""
+def scores_of(rows: DecidedRows, rule: str) -> Scores:
+    """Return a rule's scores in percent; with F1 if answers are graded."""
+    return _means(scored_column(rows, rule).map(lambda of: of.known).counts(), graded=rows.type.has_f1)
 
-    def __init__(self, rules: Sequence[str], units: Units[Marks]) -> None:
-        """Take the names of the rules, in the order of the marks, and the questions."""
-        self._places = {name: place for place, name in enumerate(rules)}
-        self._units = units
-        self._questions = by_question(units)
-        self.n = self._questions.total()
 
-    @property
-    def n_distinct(self) -> int:
-        """How many different texts the questions have."""
-        return sum(self._units.values())
+def official_of(rows: DecidedRows, rule: str) -> Scores | None:
+    """Return a rule's official scores, of the raw texts; None if each is the same as the score."""
+    column = scored_column(rows, rule)
+    if all(of.official is None for of in column):
+        return None
+    return _means(column.map(lambda of: of.official or of.known).counts(), graded=rows.type.has_f1)
 
-    def each(self, of: Callable[[Marks], _Of]) -> Counter[tuple[_Of, ...]]:
-        """Return the units reduced to a part of their marks."""
-        reduced = Counter[tuple[_Of, ...]]()
-        for unit, n in self._units.items():
-            reduced[tuple(map(of, unit))] += n
-        return reduced
 
-    @cached_property
-    def lost(self) -> Units[frozenset[str]]:
-        """The rules under which each question is lost."""
-        return self.each(lambda marks: marks.lost)
+def _means(counts: Mapping[Score, int], *, graded: bool) -> Scores:
+    n = sum(counts.values())
+    right = sum(times for score, times in counts.items() if score.em)
+    f1 = float(sum(Fraction(score.f1 or 0.0) * times for score, times in counts.items()))
+    return {"em": 100.0 * right / n if n else None, "f1": 100.0 * f1 / n if n and graded else None}
 
-    @cached_property
-    def chances(self) -> Units[Chances]:
-        """What the baselines need of each question."""
-        return self.each(lambda marks: marks.chances)
 
-    def scores(self, rule: str, *, graded: bool) -> Scores:
-        """Return a rule's scores in percent; with F1 if answers are graded."""
-        return self._means([(marked.score, n) for marked, n in self._of(rule).items()], graded)
-
-    def official(self, rule: str, *, graded: bool) -> Scores | None:
-        """Return a rule's official scores, of the raw texts; None if each is the same as the score."""
-        counts = self._of(rule)
-        if all(marked.official is None for marked in counts):
-            return None
-        return self._means([(marked.official or marked.score, n) for marked, n in counts.items()], graded)
-
-    def contrast(self, rule: str, against: str) -> Paired:
-        """Return the contrast of two rules, of F1 too where all answers have one; copies of a question count once."""
-        pairs = self.each(lambda marks: (self._score(marks, rule), self._score(marks, against)))
-        em = _contrast(pairs, lambda score: score.em)
-        graded = all(score.f1 is not None for unit in pairs for pair in unit for score in pair)
-        return as_figures(em, _contrast(pairs, lambda score: score.f1 or 0.0) if graded else None)
-
-    def flips(self, before: str, after: str) -> Flips:
-        """Return how many answers of a rule were lost and fixed by another one; None without a question."""
-        if not self.n:
-            return {"correct_to_incorrect": None, "incorrect_to_correct": None}
-        pairs = Counter[tuple[bool, bool]]()
-        for marks, n in self._questions.items():
-            pairs[self._score(marks, before).em, self._score(marks, after).em] += n
-        return {"correct_to_incorrect": pairs[True, False], "incorrect_to_correct": pairs[False, True]}
-
-    def coverage(self, rule: str) -> list[list[float]]:
-        """Return a rule's curve of risk and coverage."""
-        counts = Counter[tuple[Confidence, bool]]()
-        for marks, n in self._questions.items():
-            marked = self._marked(marks, rule)
-            counts[(marked.trusted, marks.share), marked.score.em] += n
-        return curve_of(counts)
-
-    def shipping(self, rule: str, certified: int, answered: int, of: int) -> Shipping:
-        """Return what a rule ships if uncertified answers abstain, and if they do not.
-
-        Args:
-            rule: Which. certified, answered: on how many of all questions a certified or any answer ships.
-            of: All questions, also those without a gold answer.
-        """
-
-        def ships(wanted: Callable[[Marked], bool]) -> Units[tuple[bool, bool]]:
-            return self.each(lambda marks: (wanted(one := self._marked(marks, rule)), one.score.em))
-
-        return {
-            "abstain": shipped(certified, of, ships(lambda marked: marked.answered and marked.trusted)),
-            "consensus": shipped(answered, of, ships(lambda marked: marked.answered)),
-        }
-
-    def _marked(self, marks: Marks, rule: str) -> Marked:
-        marked = marks.rules[self._places[rule]]
-        assert marked is not None, f"{rule} has not decided all questions"
-        return marked
-
-    def _score(self, marks: Marks, rule: str) -> Score:
-        return self._marked(marks, rule).score
-
-    def _of(self, rule: str) -> Counter[Marked]:
-        counts = Counter[Marked]()
-        for marks, n in self._questions.items():
-            counts[self._marked(marks, rule)] += n
-        return counts
-
-    def _means(self, scores: Sequence[tuple[Score, int]], graded: bool) -> Scores:
-        right = sum(n for score, n in scores if score.em)
-        f1 = float(sum(Fraction(score.f1 or 0.0) * n for score, n in scores))
-        return {"em": self._percentage(right), "f1": self._percentage(f1) if graded else None}
-
-    def _percentage(self, total: float) -> float | None:
-        return 100.0 * total / self.n if self.n else None
+def contrast_of(rows: DecidedRows, rule: str, against: str) -> Paired:
+    """Return the contrast of two rules, of F1 too where all answers have one; copies of a question count once."""
+    one, other = (scored_column(rows, name).map(lambda of: of.known) for name in (rule, against))
+    pairs = one.beside(other).units(rows.texts)
+    em = _contrast(pairs, lambda score: score.em)
+    graded = all(score.f1 is not None for unit in pairs for pair in unit for score in pair)
+    return as_figures(em, _contrast(pairs, lambda score: score.f1 or 0.0) if graded else None)
 
 
 def _contrast(pairs: Units[tuple[Score, Score]], value: Callable[[Score], float]) -> Contrast:
@@ -160,3 +61,91 @@ def _contrast(pairs: Units[tuple[Score, Score]], value: Callable[[Score], float]
     for unit, n in pairs.items():
         units[tuple((100.0 * value(rule), 100.0 * value(against)) for rule, against in unit)] += n
     return contrast_of_units(units)
+
+
+def flips_of(rows: DecidedRows, before: str, after: str) -> Flips:
+    """Return how many answers of a rule were lost and fixed by another one; None without a question."""
+    one, other = (scored_column(rows, name).map(lambda of: of.known.em) for name in (before, after))
+    if not len(one):
+        return {"correct_to_incorrect": None, "incorrect_to_correct": None}
+    pairs = one.beside(other).counts()
+    return {"correct_to_incorrect": pairs[True, False], "incorrect_to_correct": pairs[False, True]}
+
+
+# -- risk and coverage ------------------------------------------------------------------------------------------------
+
+
+def coverage_of(rows: DecidedRows, rule: str) -> list[list[float]]:
+    """Return a rule's curve of risk and coverage."""
+    shares = rows.facts.map(lambda facts: facts.share).where(rows.scored)
+    marks = scored_column(rows, rule).map(lambda of: (of.trusted, of.known.em)).beside(shares)
+    return risk_coverage(marks.map(lambda of: ((of[0][0], of[1]), of[0][1])).counts())
+
+
+def risk_coverage(counts: Mapping[tuple[Confidence, bool], int]) -> list[list[float]]:
+    """Return the curve of a rule: points of coverage and risk, both in percent, from most trusted to all.
+
+    A rule that may abstain answers only the questions on which it is most confident, and is wrong on some of these
+    (selective classification: El-Yaniv & Wiener 2010, "On the foundations of noise-free selective classification"). In
+    the curve no rule abstains: it shows how well certificate and votes predict the errors of one run. It is not a test,
+    and was not used to choose the order. `shipping_of` is one point, fixed beforehand, with a bound.
+
+    Args:
+        counts: How many questions with a gold answer have which confidence in what shipped, right or wrong.
+
+    Returns:
+        One point for each distinct confidence: the share of questions with at least that confidence, and the share of
+        these that are wrong. The last has coverage 100, and as risk 100 minus the accuracy. Empty without questions.
+    """
+    total, covered, wrong = sum(counts.values()), 0, 0
+    points = []
+    for confidence in sorted({confidence for confidence, _ in counts}, reverse=True):
+        missed = counts.get((confidence, False), 0)
+        covered, wrong = covered + counts.get((confidence, True), 0) + missed, wrong + missed
+        points.append([100.0 * covered / total, 100.0 * wrong / covered])
+    every = -(-len(points) // MOST_POINTS)
+    return points[::-1][::every][::-1] if points else []
+
+
+def shipping_of(rows: DecidedRows, rule: str) -> Shipping:
+    """Return what a rule ships if uncertified answers abstain, and if they do not."""
+    column, scored = rows.rules[rule], scored_column(rows, rule)
+
+    def ships(wanted: Callable[[Ruled], bool]) -> Shipped:
+        units = scored.map(lambda of: (wanted(of), of.known.em)).units(rows.texts)
+        return shipped(sum(n for of, n in column.counts().items() if wanted(of)), len(rows), units)
+
+    return {
+        "abstain": ships(lambda of: of.answered and of.trusted),
+        "consensus": ships(lambda of: of.answered),
+    }
+
+
+def shipped(n: int, of: int, units: Units[tuple[bool, bool]]) -> Shipped:
+    """Return on how many questions an answer ships, and how often it is wrong there.
+
+    Args:
+        n: On how many an answer ships. of: how many questions there are.
+        units: Of the questions with a gold answer, whether an answer ships and whether it is right. The bound counts a
+            text once, as wrong if any of its answers that ship is wrong: copies of a question are not independent. It
+            is never below the risk.
+    """
+    counts = Counter[tuple[bool, bool]]()
+    for unit, times in units.items():
+        for one in unit:
+            counts[one] += times
+    wrong = counts[True, False]
+    among = counts[True, True] + wrong
+    distinct, distinct_wrong = (
+        sum(times for unit, times in units.items() if any(one in unit for one in marks))
+        for marks in (((True, True), (True, False)), ((True, False),))
+    )
+    risk = wrong / among if among else None
+    return {
+        "questions": n,
+        "coverage": 100.0 * n / of if of else None,
+        "scored": among,
+        "wrong": None if risk is None else wrong,
+        "risk": None if risk is None else 100.0 * risk,
+        "risk_at_most": None if risk is None else 100.0 * max(risk, proportion_upper_bound(distinct, distinct_wrong)),
+    }

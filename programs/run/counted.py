@@ -1,16 +1,16 @@
-"""The counts of a run's questions: what its figures are made from, and the lines that state its decisions."""
+"""The decided questions of a run: what its figures are made from, and the lines that state its decisions."""
 
 from collections.abc import Mapping, Sequence
 
 from eldgr_dspy.answers import Score
 from eldgr_dspy.certificates import Witness
 from eldgr_dspy.decision import Decision
-from eldgr_dspy.figures.effects import JudgeEffects
-from eldgr_dspy.figures.judge_facts import JudgeFacts
+from eldgr_dspy.figures.decided_rows import DecidedRows
+from eldgr_dspy.figures.judges import JudgeFacts
 from eldgr_dspy.figures.results.decision import Decided, Witnessed
 from eldgr_dspy.figures.results.record import Effects
 from eldgr_dspy.figures.results.summary import PoolFigures
-from eldgr_dspy.figures.summary import Tally
+from eldgr_dspy.figures.summary import pool_effects, pool_figures
 from eldgr_dspy.named_judges import judge_in, labelled
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.runner import Settled
@@ -19,24 +19,23 @@ _AROUND = 80  # characters on either side of a witness
 
 
 class Counted:
-    """The counts of questions of one pool or several, by the same rules."""
+    """The decided questions of one pool or several, by the same rules."""
 
     def __init__(self, rules: Sequence[str]) -> None:
         """Take the names of the rules."""
         self._rules = rules
-        self._tallies: dict[str, Tally] = {}
-        self._effects: dict[str, JudgeEffects] = {}
+        self._rows: dict[str, DecidedRows] = {}
 
     def begin(self, pool: Pool) -> None:
-        """Count a pool, even one without rows."""
-        self._tallies.setdefault(pool.name, Tally(pool.task, self._rules))
+        """Begin a pool, even one without rows."""
+        self._rows.setdefault(pool.name, DecidedRows(pool.task, self._rules))
 
     def add(self, pool: Pool, settled: Settled) -> list[Decided]:
-        """Count a row, and return its decisions."""
-        row, outcomes, tally = settled.row, settled.outcomes(), self._tallies[pool.name]
+        """Add a row, and return its decisions."""
+        row, outcomes = settled.row, settled.outcomes()
         sources = [candidate.source for candidate in row.candidates]
-        scores = tally.add(settled.case, row.gold, outcomes, settled.failed, sources)
-        self._take_effects(pool.name, settled)
+        judged = settled.consultations.values()
+        scores = self._rows[pool.name].add(settled.case, row.gold, outcomes, settled.failed, sources, judged)
         majority = scores.get("majority")
         return [
             _decided(pool.name, row, rule, outcome.decision, scores[rule], majority)
@@ -44,22 +43,15 @@ class Counted:
             if outcome.decision is not None
         ]
 
-    def _take_effects(self, pool: str, settled: Settled) -> None:
-        self._effects.setdefault(pool, JudgeEffects())
-        for judged in settled.consultations.values():
-            if judged.role == "judge" and judged.content is not None:
-                effects = self._effects.setdefault(labelled(pool, judged.judge), JudgeEffects())
-                effects.add(settled.case.question, settled.case.vote.classes, judged.content)
-
     def pools(self, facts: Mapping[str, JudgeFacts]) -> dict[str, PoolFigures]:
         """Return the figures of each pool; `facts` are those of the named judges."""
-        return {name: tally.summary(facts) for name, tally in self._tallies.items()}
+        return {name: pool_figures(rows, facts) for name, rows in self._rows.items()}
 
     def effects(self) -> dict[str, Effects]:
         """Return the judge's biases on each pool that has rows; those of a judge with a name as `POOL[NAME]`."""
         judges = dict.fromkeys([None, *map(judge_in, self._rules)])
-        names = [labelled(pool, judge) for pool in self._tallies for judge in judges]
-        return {name: self._effects[name].figures() for name in names if name in self._effects}
+        found = {name: pool_effects(rows) for name, rows in self._rows.items()}
+        return {labelled(name, judge): of[judge] for name, of in found.items() for judge in judges if judge in of}
 
 
 def _decided(

@@ -12,7 +12,7 @@ from typing import Any
 
 from eldgr_dspy.consultations import Abstention, Key, Reply
 from eldgr_dspy.errors import NotAskedError
-from eldgr_dspy.figures.measured import Replies
+from eldgr_dspy.figures.authority import Replies
 from eldgr_dspy.named_judges import Asked, labelled
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.recordings import Recordings

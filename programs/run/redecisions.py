@@ -13,10 +13,11 @@ from eldgr_dspy.certifying import certifying, naming_question, replies_in
 from eldgr_dspy.consultations import Consultation, Heard, Key
 from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import NotAskedError
+from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
 from eldgr_dspy.figures.finished_run import RunRead
-from eldgr_dspy.figures.judge_facts import judge_facts
+from eldgr_dspy.figures.judges import judge_facts
 from eldgr_dspy.figures.results.summary import PoolFigures
-from eldgr_dspy.figures.summary import Outcome, Tally
+from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.named_judges import Asked, asked_by, for_judges, judge_in
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.reopened_pools import reopened
@@ -90,7 +91,7 @@ def _figures(
     known: dict[Key, Consultation] = {consultation.key: consultation for consultation in run.consultations()}
     everyone, figures = [*run.totals.roles()], {}
     for pool in pools:
-        tally = Tally(pool.task, rules)
+        decided = DecidedRows(pool.task, rules)
         for row in pool.rows(sizes[pool.name]):
             case, used = Case(run.question(pool.name, row), settings), dict[Asked, Consultation]()
             asked: dict[Asked, Consultation] = {
@@ -99,8 +100,8 @@ def _figures(
             with naming_question(pool.name, row.id):
                 outcomes = {rule: _outcome(case, rule, asked, used) for rule in rules}
                 failed = [one for one, consultation in used.items() if consultation.outcome == "failed"]
-                tally.add(case, row.gold, outcomes, failed, [candidate.source for candidate in row.candidates])
-        figures[pool.name] = tally.summary(judge_facts(run.heads))
+                decided.add(case, row.gold, outcomes, failed, [candidate.source for candidate in row.candidates])
+        figures[pool.name] = pool_figures(decided, judge_facts(run.heads))
     return figures
 
 

@@ -14,7 +14,7 @@ from typing import IO, Any
 from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.figures.decision_table import ParquetDecisions
 from eldgr_dspy.figures.finished_run import DECISIONS
-from eldgr_dspy.figures.judge_facts import judge_facts
+from eldgr_dspy.figures.judges import judge_facts
 from eldgr_dspy.figures.record import JournalTotals, judges_record
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import Confirmed, Summary

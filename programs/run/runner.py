@@ -14,7 +14,7 @@ from eldgr_dspy.certifying import certifying, inputs_of, naming_question, replie
 from eldgr_dspy.consultations import Consultation, Heard, Key
 from eldgr_dspy.decision import Choice, Decision
 from eldgr_dspy.errors import ArgumentError, NotAskedError
-from eldgr_dspy.figures.summary import Outcome
+from eldgr_dspy.figures.decided_rows import Outcome
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.named_judges import Asked, asked_by, judge_in, role_of
 from eldgr_dspy.pools import Row

@@ -10,7 +10,7 @@ import pytest
 from eldgr_dspy.ballots import INAPPLICABLE, Ballot, Stated
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.contrasts import contrasts_of
-from eldgr_dspy.figures.judge_facts import JudgeFacts, judge_facts
+from eldgr_dspy.figures.judges import JudgeFacts, judge_facts
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.judges import (

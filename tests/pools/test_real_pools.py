@@ -13,7 +13,8 @@ import pytest
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Reply, Verdict
 from eldgr_dspy.decision import RULES
-from eldgr_dspy.figures.summary import Outcome, Tally
+from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
+from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.roles import Judge
@@ -42,11 +43,11 @@ def judges(case: Case) -> Iterator[Reply]:
 
 def summary_of(folder: Path, name: str, **settings: Any) -> Any:
     pool = rows(folder, name)
-    tally = Tally(pool[0].task, tuple(RULES))
+    found = DecidedRows(pool[0].task, tuple(RULES))
     for row in pool:
         case = Case(row.to_question(), Settings(**settings))
-        tally.add(case, row.gold, {rule: Outcome(decided(case, SILENT, rule)[0]) for rule in RULES}, ())
-    return tally.summary()
+        found.add(case, row.gold, {rule: Outcome(decided(case, SILENT, rule)[0]) for rule in RULES}, ())
+    return pool_figures(found)
 
 
 def em(summary: Any, rule: str) -> float:

@@ -8,7 +8,8 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.decision import DEFAULT_RULES, drive
-from eldgr_dspy.figures.summary import Outcome, Tally
+from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
+from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.words import Role, Task
 
@@ -38,16 +39,16 @@ def outcome(case: Case, rule: str, replies: Replies, failed: Collection[Role] = 
     return Outcome(case.record(choice, said), None, made)
 
 
-def tallied(task: Task, asked: list[Asked], rules: tuple[str, ...] = DEFAULT_RULES) -> Tally:
-    tally = Tally(task, rules)
+def rows_of(task: Task, asked: list[Asked], rules: tuple[str, ...] = DEFAULT_RULES) -> DecidedRows:
+    rows = DecidedRows(task, rules)
     for number, (same, gold, replies, failed) in enumerate(asked):
         case = Case(replace(same.question, text=same.question.text + "?" * number), same.settings)  # each its own text
-        tally.add(case, gold, {rule: outcome(case, rule, replies, failed) for rule in rules}, failed)
-    return tally
+        rows.add(case, gold, {rule: outcome(case, rule, replies, failed) for rule in rules}, failed)
+    return rows
 
 
 def figures(task: Task, asked: list[Asked], rules: tuple[str, ...] = DEFAULT_RULES) -> Any:
-    return tallied(task, asked, rules).summary()
+    return pool_figures(rows_of(task, asked, rules))
 
 
 def retrieval(answers: Sequence[str | None], text: str = "Doha is north of Lusail.", **settings: Any) -> Case:

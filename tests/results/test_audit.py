@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation, Repair, Verdict
-from eldgr_dspy.figures.audit import Consulting, became
-from eldgr_dspy.figures.summary import Outcome, Tally
+from eldgr_dspy.figures.audit import Consulting, audit_laziness, became
+from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
+from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.testing import consultations
@@ -27,7 +28,7 @@ from tests.results.audited import (
     figures,
     outcome,
     retrieval,
-    tallied,
+    rows_of,
 )
 
 # -- by hand ----------------------------------------------------------------------------------------------------------
@@ -171,19 +172,19 @@ def test_what_a_role_would_cost_is_not_known_where_it_was_never_asked() -> None:
 
 
 def test_what_another_rule_asked_of_a_role_says_what_it_costs() -> None:
-    audit = tallied("retrieval", [(retrieval(["Doha", "Doha", "Dubai"]), ["Doha"], {}, ())]).audits["eldgr"]
+    audited = rows_of("retrieval", [(retrieval(["Doha", "Doha", "Dubai"]), ["Doha"], {}, ())]).audits["eldgr"].counts()
     costs: dict[Role, Consulting] = {role: Consulting(4, 6, 1.0) for role in ROLES}
-    assert audit.laziness(costs)["calls_saved"] == 3  # a judge and a repairer, at 1.5 calls each
-    assert audit.laziness(costs)["seconds_saved"] == 0.5
+    assert audit_laziness(audited, costs)["calls_saved"] == 3  # a judge and a repairer, at 1.5 calls each
+    assert audit_laziness(audited, costs)["seconds_saved"] == 0.5
 
 
 def test_tokens_are_unknown_where_a_server_did_not_report_them_and_none_where_no_call_was_made() -> None:
-    case, tally = retrieval(OPEN), Tally("retrieval", ("eldgr",))
+    case, rows = retrieval(OPEN), DecidedRows("retrieval", ("eldgr",))
     said: list[Any] = [EACH | {"completion_tokens": None}, EACH | {"calls": 0, "prompt_tokens": None}]
     roles: tuple[Role, ...] = ("judge", "repairer")
     made = [Consultation("p", "q", role, "ok", content={}, **one) for role, one in zip(roles, said, strict=True)]
-    tally.add(case, ["Doha"], {"eldgr": replace(outcome(case, "eldgr", {}), consultations=made)}, ())
-    assert tally.summary()["rules"]["eldgr"]["tokens"] == {"judge": None, "deriver": 0, "repairer": 0}
+    rows.add(case, ["Doha"], {"eldgr": replace(outcome(case, "eldgr", {}), consultations=made)}, ())
+    assert pool_figures(rows)["rules"]["eldgr"]["tokens"] == {"judge": None, "deriver": 0, "repairer": 0}
 
 
 def test_without_gold_answers_nothing_is_scored_and_what_a_judge_can_change_is_said() -> None:
@@ -201,9 +202,9 @@ def test_without_gold_answers_nothing_is_scored_and_what_a_judge_can_change_is_s
 
 def test_without_a_result_of_eldgr_there_is_no_audit_in_full() -> None:
     assert figures("retrieval", RETRIEVAL, ("majority",))["decided"] is None
-    tally = Tally("retrieval", ("eldgr",))
-    tally.add(retrieval(OPEN), ["Doha"], {"eldgr": Outcome(None, missing="judge")}, ())
-    assert (tally.summary()["audit"], tally.summary()["decided"]) == (None, None)
+    rows = DecidedRows("retrieval", ("eldgr",))
+    rows.add(retrieval(OPEN), ["Doha"], {"eldgr": Outcome(None, missing="judge")}, ())
+    assert (pool_figures(rows)["audit"], pool_figures(rows)["decided"]) == (None, None)
 
 
 @pytest.mark.parametrize(

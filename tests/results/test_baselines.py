@@ -8,6 +8,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,8 +18,8 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Consultation, Reply, Verdict
 from eldgr_dspy.decision import RULES, drive
-from eldgr_dspy.figures.baselines import Baselines
-from eldgr_dspy.figures.best_source import HALVES
+from eldgr_dspy.figures.baselines import HALVES, Chances, baselines_of, chances_of
+from eldgr_dspy.figures.distinct import Column
 from eldgr_dspy.figures.results import SUMMARY
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import open_pool
@@ -40,13 +41,18 @@ def asked(answers: Sequence[str | None], text: str = "Q?") -> Case:
     return Case(Question(text, "retrieval", tuple(answers), (), (Passage("", "Doha is north of Lusail."),)))
 
 
+def figures_of(rows: Sequence[Any], task: Task = "retrieval", **how: Any) -> Any:
+    """The baselines of questions, each a case, its gold answers, the sources, and what judges said."""
+    scored = [row for row in rows if row[1]]
+    chances: Column[Chances] = Column(chances_of(*row) for row in scored)
+    return baselines_of(task, chances.units(np.arange(len(scored))), **how)  # each question by itself
+
+
 def found(cases: Sequence[Any], task: Task = "retrieval", replies: Sequence[Any] = (), **sources: Any) -> Any:
     """The baselines of questions, each a case and its gold answer."""
-    baselines = Baselines(task)
-    for number, (case, gold) in enumerate(cases):
-        said = {"judge": replies[number]} if replies and replies[number] is not None else {}
-        baselines.add(case, [gold], sources.get("sources", ()), said)
-    return baselines.figures()
+    said = [{"judge": replies[at]} if replies and replies[at] is not None else {} for at in range(len(cases))]
+    given = sources.get("sources", ())
+    return figures_of([(case, [gold], given, of) for (case, gold), of in zip(cases, said, strict=True)], task)
 
 
 def scores(cases: Sequence[Any], task: Task = "retrieval", **sources: Any) -> Any:
@@ -88,9 +94,7 @@ def test_a_question_without_votes_is_wrong_under_every_baseline() -> None:
 
 
 def test_without_gold_answers_every_figure_is_null_with_the_reason() -> None:
-    baselines = Baselines("retrieval")
-    baselines.add(asked(DUBAI), [], (), {"judge": Verdict(2)})
-    figures_: Any = baselines.figures()
+    figures_ = figures_of([(asked(DUBAI), [], (), {"judge": Verdict(2)})])
     assert {(of["em"], of["reason"]) for of in figures_["scores"].values()} == {(None, "no question has a gold answer")}
     assert figures_["judges"] == {}
 
@@ -137,10 +141,7 @@ def test_a_source_of_several_candidates_scores_their_mean() -> None:
     ],
 )
 def test_without_the_same_sources_on_every_question_there_is_no_best_one(sources: Any, reason: str) -> None:
-    baselines = Baselines("retrieval")
-    for of in sources:
-        baselines.add(asked(["Doha", "Rome"]), ["Doha"], of, {})
-    said = baselines.figures()["scores"]
+    said = figures_of([(asked(["Doha", "Rome"]), ["Doha"], of, {}) for of in sources])["scores"]
     assert [said[name]["reason"] for name in ("best_source", "best_source_in_hindsight")] == [reason] * 2
     assert said["majority"]["em"] == 100.0
 
@@ -195,18 +196,13 @@ def test_a_judge_that_was_not_asked_where_its_reply_counts_has_no_figure_there()
 
 
 def test_judges_are_compared_side_by_side_under_their_names() -> None:
-    baselines = Baselines("retrieval")
-    baselines.add(asked(DUBAI), ["Doha"], (), {"judge[a]": Verdict(2)})
-    baselines.add(asked(DUBAI), ["Doha"], (), {"judge[a]": SILENT, "judge[b]": Verdict(2)})
-    judges = baselines.figures()["judges"]
+    said: list[dict[str, Reply]] = [{"judge[a]": Verdict(2)}, {"judge[a]": SILENT, "judge[b]": Verdict(2)}]
+    judges = figures_of([(asked(DUBAI), ["Doha"], (), one) for one in said])["judges"]
     assert (judges["judge[a]"]["locked"]["em"], judges["judge[b]"]["locked"]["em"]) == (50.0, None)
 
 
 def test_under_certificates_that_are_not_known_the_locked_figures_are_withheld() -> None:
-    baselines = Baselines("retrieval")
-    baselines.add(asked(DUBAI), ["Doha"], (), {"judge": Verdict(2)})
-    baselines.withhold()
-    of: Any = baselines.figures()
+    of = figures_of([(asked(DUBAI), ["Doha"], (), {"judge": Verdict(2)})], withheld=True)
     unknown = {name for name, score in of["scores"].items() if score["reason"] and "certificates" in score["reason"]}
     assert unknown == {"certified", "random_candidate_locked", "random_class_locked"}
     assert of["judges"]["judge"]["alone"]["reason"] == "the certificates of some question are not known"
@@ -304,11 +300,11 @@ def test_real_judges_that_never_saw_the_candidates_are_not_useful(pools_dir: Pat
     recording = tmp_path / "gpt4.jsonl"
     recording.write_bytes(gzip.decompress((pools_dir / "judges/nq-openqa10.gpt4.jsonl.gz").read_bytes()))
     said = {entry.id: entry for entry in read_journal(recording) if entry.role == "judge"}
-    baselines = Baselines("retrieval")
+    rows = []
     for row in open_pool(pools_dir / "nq-openqa10.jsonl.gz").rows():
         case, sources = Case(row.to_question()), [candidate.source for candidate in row.candidates]
-        baselines.add(case, row.gold, sources, {"judge": reply_to(case.question, said[row.id])})
-    of: Any = baselines.figures()
+        rows.append((case, row.gold, sources, {"judge": reply_to(case.question, said[row.id])}))
+    of = figures_of(rows)
     em = {name: score["em"] for name, score in of["scores"].items()}
     assert em["majority"] == pytest.approx(59.09, abs=0.005)
     assert em["certified"] == pytest.approx(67.6, abs=0.3)

@@ -3,17 +3,20 @@
 What would ship if uncertified answers abstained is one point, with an exact bound.
 """
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.figures.coverage import MOST_POINTS, Confidence, risk_coverage, shipped
-from eldgr_dspy.figures.distinct import Distinct
-from eldgr_dspy.figures.summary import Tally
+from eldgr_dspy.figures.decided_rows import DecidedRows
+from eldgr_dspy.figures.distinct import Column
+from eldgr_dspy.figures.scored import MOST_POINTS, Confidence, risk_coverage, shipped
+from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
@@ -33,11 +36,11 @@ def test_the_certified_come_first_and_among_them_those_with_more_votes() -> None
         ((True, 0.5), False),
         ((False, 1.0), True),
     ]
-    assert risk_coverage(questions) == [[20.0, 100.0], [60.0, pytest.approx(200 / 3)], [100.0, 60.0]]
+    assert risk_coverage(Counter(questions)) == [[20.0, 100.0], [60.0, pytest.approx(200 / 3)], [100.0, 60.0]]
 
 
 def test_without_questions_there_is_no_curve() -> None:
-    assert risk_coverage([]) == []
+    assert risk_coverage({}) == []
 
 
 @given(decided)
@@ -45,13 +48,13 @@ def test_without_questions_there_is_no_curve() -> None:
 def test_a_curve_rises_to_all_questions_and_ends_at_the_error_of_all(
     questions: list[tuple[Confidence, bool]],
 ) -> None:
-    points = risk_coverage(questions)
+    points = risk_coverage(Counter(questions))
     assert len(points) == len({confidence for confidence, _ in questions})
     assert [point[0] for point in points] == sorted({point[0] for point in points})
     if questions:
         right = sum(right for _, right in questions)
         assert points[-1] == [100.0, pytest.approx(100.0 - 100.0 * right / len(questions))]
-    assert points == risk_coverage(questions[::-1])
+    assert points == risk_coverage(Counter(questions[::-1]))
 
 
 @given(decided)
@@ -59,7 +62,7 @@ def test_a_point_is_the_error_of_the_questions_trusted_at_least_so_much(
     questions: list[tuple[Confidence, bool]],
 ) -> None:
     for (coverage, risk), confidence in zip(
-        risk_coverage(questions), sorted({one for one, _ in questions}, reverse=True), strict=True
+        risk_coverage(Counter(questions)), sorted({one for one, _ in questions}, reverse=True), strict=True
     ):
         trusted = [right for one, right in questions if one >= confidence]
         assert coverage == pytest.approx(100 * len(trusted) / len(questions))
@@ -68,7 +71,7 @@ def test_a_point_is_the_error_of_the_questions_trusted_at_least_so_much(
 
 @pytest.mark.parametrize("n", [1, 99, 100, 101, 250, 1_000])
 def test_a_curve_has_at_most_a_hundred_points_and_never_lacks_its_end(n: int) -> None:
-    points = risk_coverage(((True, number / n), number % 4 == 0) for number in range(n))
+    points = risk_coverage(Counter(((True, number / n), number % 4 == 0) for number in range(n)))
     assert min(n, MOST_POINTS // 2) <= len(points) <= min(n, MOST_POINTS)
     assert points[-1][0] == 100.0
 
@@ -126,11 +129,9 @@ ships = st.lists(st.tuples(st.booleans(), st.sampled_from((None, False, True)), 
 @example([(True, False, 0)] * 100 + [(True, True, text) for text in range(1, 101)])
 def test_the_point_is_a_count_question_by_question(questions: list[tuple[bool, bool | None, int]]) -> None:
     """Each question: whether it ships, whether its answer is right or nobody knows, and which text it has."""
-    kept = Distinct[tuple[bool, bool]]()
-    for one, right, text in questions:
-        if right is not None:
-            kept.add(f"Question {text}?", (one, right))
-    found: Any = shipped(sum(one for one, _, _ in questions), len(questions), kept.units())
+    scored = [(one, right, text) for one, right, text in questions if right is not None]
+    units = Column((one, right) for one, right, _ in scored).units(np.array([text for *_, text in scored], np.int64))
+    found: Any = shipped(sum(one for one, _, _ in questions), len(questions), units)
     known = [(right, text) for one, right, text in questions if one and right is not None]
     texts, wrong = {text for _, text in known}, {text for right, text in known if not right}
     assert found["questions"] == sum(one for one, _, _ in questions)
@@ -190,12 +191,12 @@ def test_without_gold_answers_coverage_is_known_and_risk_is_not() -> None:
 
 
 def test_copies_of_a_question_do_not_narrow_the_bound() -> None:
-    tally = Tally("retrieval", ("majority",))
+    rows = DecidedRows("retrieval", ("majority",))
     for case, gold, replies, _ in [RETRIEVAL[0]] * 50 + [RETRIEVAL[1]]:
         named = replace(case.question, text=gold[0])  # the same text for the fifty, another one for the last
         same = type(case)(named, case.settings)
-        tally.add(same, gold, {"majority": outcome(same, "majority", replies)}, ())
-    found = tally.summary()["shipping"]["majority"]["abstain"]
+        rows.add(same, gold, {"majority": outcome(same, "majority", replies)}, ())
+    found = pool_figures(rows)["shipping"]["majority"]["abstain"]
     assert (found["scored"], found["wrong"]) == (51, 1)
     assert found["risk_at_most"] == pytest.approx(100 * proportion_upper_bound(2, 1))
 

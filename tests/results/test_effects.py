@@ -10,9 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.figures.effects import (
-    JudgeEffects,
     Showing,
     contradicts,
+    effect_marks,
+    effects_of,
     first_shown_wins,
     flips,
     longer_wins,
@@ -144,14 +145,12 @@ def test_a_plain_judge_was_shown_the_pool_as_it_stands() -> None:
 def test_whatever_a_recording_holds_is_measured_or_passed_over(entries: Any, content: Any) -> None:
     question = Question("q", "retrieval", ("a", "b"))
     for one in (content, {"orders": entries}):
-        effects = JudgeEffects()
-        effects.add(question, ("a", "b"), one)
-        json.dumps(effects.figures(), allow_nan=False)
+        json.dumps(effects_of({effect_marks(question, ("a", "b"), one): 1}), allow_nan=False)
         assert all(set(shown.order) <= {0, 1} for shown in showings(one, ("a", "b"), 0))
 
 
 def test_where_nothing_was_measured_rates_are_null() -> None:
-    assert JudgeEffects().figures() == {
+    assert effects_of({}) == {
         "verdicts": 0,
         "position_flips": NONE,
         "first_shown_wins": {**NONE, "expected": None},

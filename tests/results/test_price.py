@@ -5,6 +5,7 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +16,8 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.decision import drive
 from eldgr_dspy.figures.allowance import allowed
-from eldgr_dspy.figures.authority import pool_authority
-from eldgr_dspy.figures.distinct import Distinct, Units
-from eldgr_dspy.figures.price import prices_of
+from eldgr_dspy.figures.authority import pool_authority, price_of
+from eldgr_dspy.figures.distinct import Column, Units, text_key
 from eldgr_dspy.figures.results import SUMMARY
 from eldgr_dspy.rows import Row
 from eldgr_dspy.words import Role
@@ -62,23 +62,22 @@ def test_a_question_is_lost_where_some_judge_ships_what_is_wrong_and_majority_is
 @pytest.mark.parametrize(("x", "n", "points"), [(0, 100, 2.95), (13, 2298, 0.90), (5, 400, 2.61)])
 def test_the_reference_values(x: int, n: int, points: float) -> None:
     units: Units[frozenset[str]] = {(frozenset({"eldgr"}),): x, (frozenset(),): n - x}
-    price = prices_of(["eldgr"], units)["eldgr"]
+    price = price_of("eldgr", units)
     assert price
     assert (price["lost"], price["of"], round(price["at_most"], 2)) == (x, n, points)
 
 
 def test_a_text_counts_once_and_is_lost_where_any_of_its_copies_is() -> None:
-    lost_under = Distinct[frozenset[str]]()
-    for question, under in (("Who?", {"judge"}), ("who? ", {"eldgr"}), ("When?", set[str]()), ("WHO?", set[str]())):
-        lost_under.add(question, frozenset(under))
-    found: Any = prices_of(["eldgr", "judge"], lost_under.units())
-    assert [(found[rule]["lost"], found[rule]["of"]) for rule in ("eldgr", "judge")] == [(1, 2), (1, 2)]
+    lost_under = {"Who?": {"judge"}, "who? ": {"eldgr"}, "When?": set[str](), "WHO?": set[str]()}
+    units = Column(map(frozenset, lost_under.values())).units(np.array([*map(text_key, lost_under)]))
+    found: Any = [price_of(rule, units) for rule in ("eldgr", "judge")]
+    assert [(of["lost"], of["of"]) for of in found] == [(1, 2), (1, 2)]
 
 
 def test_without_a_scored_question_there_is_no_price() -> None:
     found = pool_authority(read(row(0, gold=[])), "retrieval", rules=RULES)
     assert found["price"] == dict.fromkeys(RULES)
-    assert prices_of(["eldgr"], {}) == {"eldgr": None}
+    assert price_of("eldgr", {}) is None
     assert allowed(found["price"], 50)["passing"] == []
 
 
@@ -95,7 +94,7 @@ def test_the_price_is_no_lower_than_what_new_questions_cost_as_often_as_promised
     chance, held = random.Random(4), 0
     for _ in range(400):
         drawn: Units[frozenset[str]] = Counter((under[chance.random() < 0.1],) for _ in range(60))
-        price = prices_of(["judge"], drawn)["judge"]
+        price = price_of("judge", drawn)
         held += price is not None and price["at_most"] >= 10.0
     assert held / 400 >= 0.95 - 0.033
 

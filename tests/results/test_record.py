@@ -57,11 +57,11 @@ def test_totals_count_every_attempt_and_are_unknown_where_one_is() -> None:
     amounts = {"prompt_tokens": None, "completion_tokens": None, "cost": 0.75}
     assert totals.roles()["judge"] == {**counted, **amounts}
     assert totals.roles()["deriver"]["calls"] == 0
-    assert dict(totals.models) == {("judge", None, None): 3}
-    assert totals.reasons == {
-        ("judge", "failed", "TimeoutError", "TimeoutError"): 1,
-        ("judge", "abstained", "unreadable", "unparsable"): 1,
-    }
+    assert totals.models() == [{"role": "judge", "asked": None, "served": None, "same": None, "calls": 3}]
+    assert [[*one.values()] for one in totals.silences()] == [
+        ["judge", "abstained", "unreadable", "unparsable", 1],
+        ["judge", "failed", "TimeoutError", "TimeoutError", 1],
+    ]
 
 
 def record_of(pools: Any, said: Any = (), heads: Any = (), effects: Any = None) -> Any:

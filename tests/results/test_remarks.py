@@ -10,7 +10,8 @@ import pytest
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.figures.remarks import Remarks
+from eldgr_dspy.figures.distinct import Column
+from eldgr_dspy.figures.remarks import Lacks, remarks_on, reply_marks
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
@@ -35,10 +36,10 @@ def heard(role: Role) -> Consultation:
 
 
 def remarks(*taken: tuple[Case, list[Consultation]], task: Task = "retrieval") -> list[str]:
-    found = Remarks(task)
-    for one in taken:
-        found.add(*one)
-    return found.sentences()
+    unanswered = sum(not one.vote.n_classes for one, _ in taken)
+    lacks = Lacks(len(taken), unanswered, sum(not one.question.passages for one, _ in taken), 0)
+    replies = Column(reply_marks(*one) for one in taken)
+    return remarks_on(lacks, replies.counts(), by_evidence=task == "retrieval")
 
 
 def test_a_pool_on_which_all_is_well_has_none() -> None:

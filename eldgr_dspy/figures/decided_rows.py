@@ -1,0 +1,307 @@
+"""The decided questions of a pool as one table, from which every figure of the pool is a function.
+
+A question takes four bytes a column, and twenty-four bytes a consultation: a million questions of three roles and eight
+rules about 130 MiB. Its texts are not kept.
+"""
+
+from array import array
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType, Score
+from eldgr_dspy.answers import official_score, score
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certifying import certify_again, is_withheld
+from eldgr_dspy.consultations import Consultation, Reply
+from eldgr_dspy.decision import Decision
+from eldgr_dspy.figures.audit import Marks, became, marks_of
+from eldgr_dspy.figures.authority import QuestionBounds, question_bounds
+from eldgr_dspy.figures.baselines import Chances, chances_of, judges_heard
+from eldgr_dspy.figures.bounds import sways
+from eldgr_dspy.figures.distinct import Column, text_key
+from eldgr_dspy.figures.effects import EffectMarks, effect_marks
+from eldgr_dspy.figures.judges import JudgeMarks, judge_marks
+from eldgr_dspy.figures.remarks import Replied, reply_marks
+from eldgr_dspy.named_judges import Asked, asked_by, judge_in, labelled, role_of, unlabelled
+from eldgr_dspy.words import Consulted, Role, Task, is_role
+
+_WITHOUT_CERTIFICATES = ("first", "majority", "judge")
+"""Rules that use no certificate, so that asking one does not add to their costs."""
+
+_Scores = tuple[Score, Score]
+"""An answer's score, and its score by the official script."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One rule's decision on one question, with the consultations that this rule needed.
+
+    Attributes:
+        decision: None if a role that the rule needs was never asked; `missing` names that role.
+    """
+
+    decision: Decision | None
+    missing: Consulted | None = None
+    consultations: Sequence[Consultation] = ()
+
+
+class Facts(NamedTuple):
+    """What a question is, apart from the rules.
+
+    Attributes:
+        scored: Whether it has a gold answer. failed: whether a call for it failed.
+        candidates: How many it has. unanswered: how many of them have no answer.
+        classes: How many classes of answers vote. tie: whether several have as many votes.
+        share: The share of the candidates that vote for consensus.
+        conflict: Whether the evidence certifies several classes. bare: whether there is no evidence.
+        late: Whether some answers could not be compared in time.
+    """
+
+    scored: bool
+    failed: bool
+    candidates: int
+    unanswered: int
+    classes: int
+    tie: bool
+    share: float
+    conflict: bool
+    bare: bool
+    late: bool
+
+
+class Ruled(NamedTuple):
+    """What a rule decided on a question.
+
+    Attributes:
+        missing: The role that was never asked, so that nothing is decided.
+        score: Of the answer; None without a gold answer. official: by the official script, if that differs.
+        trusted: Whether it ships if uncertified answers abstain. answered: whether an answer ships at all.
+        used: Whom the rule asked.
+    """
+
+    missing: Consulted | None = None
+    score: Score | None = None
+    official: Score | None = None
+    trusted: bool = False
+    answered: bool = False
+    used: tuple[Asked, ...] = ()
+
+    @property
+    def known(self) -> Score:
+        """The score of a question with a gold answer, which the rule has decided."""
+        assert self.score is not None, "the rule has not decided all questions"
+        return self.score
+
+
+@dataclass(slots=True)
+class Spent:
+    """What consultations took, one entry a question that was asked: its place, LM calls, tokens and seconds.
+
+    Tokens are -1 where a server did not report them.
+    """
+
+    places: "array[int]" = field(default_factory=lambda: array("i"))
+    calls: "array[int]" = field(default_factory=lambda: array("i"))
+    tokens: "array[int]" = field(default_factory=lambda: array("q"))
+    seconds: "array[float]" = field(default_factory=lambda: array("d"))
+
+    def append(self, place: int, one: Consultation) -> None:
+        """Add a consultation of the question at a place."""
+        read, written = one.prompt_tokens, one.completion_tokens
+        known = 0 if not one.calls else -1 if read is None or written is None else read + written
+        self.places.append(place)
+        self.calls.append(one.calls)
+        self.tokens.append(known)
+        self.seconds.append(one.seconds or 0.0)
+
+    def sums(self, asked: NDArray[np.bool_] | None = None) -> tuple[int, int, int | None, float]:
+        """Return questions, calls, tokens and seconds; `asked` says of each question whether it counts, all by default.
+
+        Tokens are None where a server did not report them for any.
+        """
+        mine: NDArray[np.bool_] | slice = slice(None) if asked is None else asked[np.array(self.places, np.int32)]
+        tokens = np.array(self.tokens, np.int64)[mine]
+        calls, seconds = np.array(self.calls, np.int64)[mine], np.array(self.seconds)[mine]
+        return tokens.size, int(calls.sum()), int(tokens.sum()) if (tokens >= 0).all() else None, float(seconds.sum())
+
+
+class DecidedRows:
+    """The decided questions of one pool, in the pool's order.
+
+    Attributes:
+        type: The answer type. rules: the names of the rules.
+        facts, rules, audits, judges: What each question is, what each rule decided, the audit of each `eldgr`, and what
+            each named judge did.
+        replies: What the remarks need of its consultations. spent: what they took, by who was asked.
+        chances, bounds: What baselines and bounds need of each question with a gold answer.
+        sways: Of each question without one, the rules and the roles that can change what ships.
+        effects: What each judge's replies show of its biases; None stands for the judge without a name.
+    """
+
+    def __init__(self, task: Task, rules: Sequence[str]) -> None:
+        self.task = answer_type(task).name
+        self.facts = Column[Facts]()
+        self.rules = {name: Column[Ruled]() for name in rules}
+        self.audits = {name: Column[Marks]() for name in rules if unlabelled(name) == "eldgr"}
+        named = dict.fromkeys(judge for rule in rules if (judge := judge_in(rule)) is not None)
+        self.judges = {judge: Column[JudgeMarks]() for judge in named}
+        self.replies = Column[Replied]()
+        self.spent: dict[Asked, Spent] = {}
+        self.chances, self.bounds = Column[Chances](), Column[QuestionBounds]()
+        self.sways = Column[frozenset[tuple[str, Role]]]()
+        self.effects: dict[str | None, Column[EffectMarks]] = {}
+        self._texts = array("q")  # of each question with a gold answer
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    @property
+    def type(self) -> AnswerType:
+        """The answer type."""
+        return answer_type(self.task)
+
+    @property
+    def swaying(self) -> tuple[Role, ...]:
+        """The roles whose part in what ships is known without gold answers."""
+        return ("judge", "deriver") if self.type.way == "derivation" else ("judge",)
+
+    def add(
+        self,
+        case: Case,
+        gold: Sequence[str],
+        outcomes: Mapping[str, Outcome],
+        failed: Collection[Asked],
+        sources: Sequence[str | None] = (),
+        judged: Iterable[Consultation] = (),
+    ) -> dict[str, Score | None]:
+        """Add a question. Return each rule's score, None without a gold answer or a decision.
+
+        Args:
+            case: The question. gold: its gold answers. outcomes: what each rule decided.
+            failed: Who had a call for this question that failed; the question decided as if they had abstained, stays
+                in n and is not counted among abstentions.
+            sources: Where each candidate comes from, None where unknown.
+            judged: The consultations whose biases are measured.
+        """
+        if any(outcome.missing == "certificate" for outcome in outcomes.values()):
+            certify_again(case, {})
+
+        @cache
+        def scores_of(answer: str | None) -> _Scores:
+            return score(answer, gold, case.type), official_score(answer, gold, case.type)
+
+        used = [asked for outcome in outcomes.values() for asked in outcome.consultations]
+        heard, scored = judges_heard(case, used), scores_of if gold else None
+        ruled = {name: _ruled(name, case, outcomes.get(name), scored) for name in self.rules}
+        for name, column in self.rules.items():
+            column.append(ruled[name])
+        self._add_possible(case, gold, sources, heard)
+        right = (lambda answer: scores_of(answer)[0].em) if gold else None
+        for name, audit in self.audits.items():
+            eldgr = outcomes.get(name)
+            if eldgr and eldgr.decision:
+                audit.append(_audited(case, name, eldgr.decision, failed, right))
+        self._add_consultations(case, used, heard, judged, right)
+        self.facts.append(_facts(case, scored=bool(gold), failed=bool(failed)))
+        return {name: ruled[name].score for name in outcomes}
+
+    def _add_possible(
+        self, case: Case, gold: Sequence[str], sources: Sequence[str | None], heard: Mapping[str, Reply]
+    ) -> None:
+        """Add what a question allows other judges and derivers."""
+        if gold:
+            self._texts.append(text_key(case.question.text))
+            self.chances.append(chances_of(case, gold, sources, heard))
+            self.bounds.append(question_bounds(dict.fromkeys(map(unlabelled, self.rules)), case, gold))
+        else:  # here the value of a judge's preference is unknown, but not whether it can matter
+            pairs = ((name, role) for name in self.rules for role in self.swaying)
+            self.sways.append(frozenset(pair for pair in pairs if sways(case.rule(pair[0]), case, pair[1])))
+
+    def _add_consultations(
+        self,
+        case: Case,
+        used: Sequence[Consultation],
+        heard: Mapping[str, Reply],
+        judged: Iterable[Consultation],
+        right: Callable[[str | None], bool] | None,
+    ) -> None:
+        for label, one in {one.label: one for one in used}.items():
+            self.spent.setdefault(label, Spent()).append(len(self), one)
+        self.replies.append(reply_marks(case, used))
+        entries = {one.judge: one for one in used if one.judge is not None}
+        for name, judge in self.judges.items():
+            judge.append(judge_marks(case, entries.get(name), heard.get(labelled("judge", name)), right))
+        for one in judged:
+            if one.role == "judge" and one.content is not None:
+                marks = effect_marks(case.question, case.vote.classes, one.content)
+                self.effects.setdefault(one.judge, Column()).append(marks)
+
+    # -- what figures need ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def scored(self) -> NDArray[np.bool_]:
+        """Whether each question has a gold answer, shape (n,)."""
+        return self.facts.each(lambda facts: facts.scored).astype(bool)
+
+    @cached_property
+    def texts(self) -> NDArray[np.int64]:
+        """The hashes of the texts of the questions with a gold answer, shape (n_scored,)."""
+        return np.array(self._texts, np.int64)
+
+    @property
+    def withheld(self) -> bool:
+        """Whether the certificates of a question are not known."""
+        return any(of.missing == "certificate" for column in self.rules.values() for of in column)
+
+    def asking(self, rule: str, role: Consulted) -> tuple[int, int, int | None, float]:
+        """Return on how many questions a rule asked a role, and the calls, tokens and seconds that took."""
+        label, column = asked_by(rule, role), self.rules[rule]
+        spent = self.spent.get(label)
+        return (0, 0, 0, 0.0) if spent is None else spent.sums(column.each(lambda of: label in of.used).astype(bool))
+
+
+def _ruled(name: str, case: Case, outcome: Outcome | None, scores_of: Callable[[str | None], _Scores] | None) -> Ruled:
+    if outcome is None or outcome.decision is None:
+        return Ruled(outcome.missing if outcome else None)
+    bare = unlabelled(name) in _WITHOUT_CERTIFICATES
+    used = tuple(one.label for one in outcome.consultations if is_role(one.role) or not bare)
+    trusted, answered = not is_withheld(case, outcome.decision), outcome.decision.answer is not None
+    if scores_of is None:
+        return Ruled(None, None, None, trusted, answered, used)
+    scored, official = scores_of(outcome.decision.answer)
+    return Ruled(None, scored, None if official == scored else official, trusted, answered, used)
+
+
+def _audited(
+    case: Case,
+    rule: str,
+    decision: Decision,
+    failed: Collection[Asked],
+    right: Callable[[str | None], bool] | None,
+) -> Marks:
+    own: set[Consulted] = {role_of(asked) for asked in failed if asked == asked_by(rule, role_of(asked))}
+    outcome = "unscored" if right is None else became(right(decision.consensus), right(decision.answer))
+    return marks_of(case, decision, outcome, own)
+
+
+def _facts(case: Case, *, scored: bool, failed: bool) -> Facts:
+    """The facts of a question once its answers are scored: then it is known which could not be compared in time."""
+    vote, answers = case.vote, case.question.answers
+    return Facts(
+        scored,
+        failed,
+        len(answers),
+        vote.classes.count(None),
+        vote.n_classes,
+        vote.tie,
+        vote.classes.count(vote.winner) / len(answers) if vote.winner is not None else 0.0,
+        case.type.way == "evidence" and case.n_certified > 1,
+        not case.question.passages,
+        case.type.comparisons is not None and bool(case.type.comparisons.late),
+    )

@@ -1,0 +1,110 @@
+"""The table of decided questions: figures are functions of it, whatever the order of its rows, and it stays small."""
+
+import json
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.decision import Choice, Steps
+from eldgr_dspy.figures.authority import QuestionBounds, bounds_of, question_bounds
+from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome, Spent
+from eldgr_dspy.figures.distinct import Column
+from eldgr_dspy.figures.summary import pool_effects, pool_figures
+from eldgr_dspy.rows import Row
+from tests.capitals import row
+from tests.memory import memory_of
+from tests.results.audited import ARITHMETIC, OPEN, RETRIEVAL, figures, retrieval
+
+OWN = "tests.results.test_decided_rows:repairing"
+
+
+@settings(max_examples=10)
+@given(st.permutations(RETRIEVAL))
+def test_figures_do_not_depend_on_the_order_of_the_questions(asked: Any) -> None:
+    assert json.dumps(figures("retrieval", asked), sort_keys=True) == json.dumps(
+        figures("retrieval", RETRIEVAL), sort_keys=True
+    )
+    assert figures("arithmetic", ARITHMETIC[::-1]) == figures("arithmetic", ARITHMETIC)
+
+
+def test_a_pool_without_rows_has_figures_and_no_effects() -> None:
+    rows = DecidedRows("retrieval", ("first", "eldgr"))
+    assert pool_effects(rows) == {}
+    assert (pool_figures(rows)["n"], pool_figures(rows)["audit"]) == (0, figures("retrieval", [])["audit"])
+
+
+def test_what_a_rule_used_is_its_cost_and_a_certificate_costs_only_the_rules_that_ask_it() -> None:
+    case, rows = retrieval(OPEN), DecidedRows("retrieval", ("judge", "eldgr"))
+    said = [
+        Consultation("p", "q", role, "ok", content={}, calls=2, prompt_tokens=3, completion_tokens=4, seconds=0.5)
+        for role in ("judge", "certificate")
+    ]
+    decision = case.record(Choice("consensus", case.consensus), {})
+    rows.add(case, ["Doha"], {name: Outcome(decision, None, said) for name in rows.rules}, ())
+    rules = pool_figures(rows)["rules"]
+    assert rules["judge"]["asked"] == {"judge": 1, "deriver": 0, "repairer": 0, "certificate": 0}
+    assert (rules["judge"]["seconds"], rules["eldgr"]["seconds"]) == (0.5, 1.0)
+    assert rules["eldgr"]["calls"] == {"judge": 2, "deriver": 0, "repairer": 0, "certificate": 2}
+    assert rules["eldgr"]["tokens"] == {"judge": 7, "deriver": 0, "repairer": 0, "certificate": 7}
+
+
+def repairing(case: Case) -> Steps:
+    """A rule that asks the repairer on the question of Rome alone, on which no bound covers it."""
+    reply = (yield "repairer") if "Rome" in case.question.text else None
+    return Choice("consensus", case.consensus if reply is None else case.repaired(reply))
+
+
+def bounded(*questions: str) -> dict[QuestionBounds, int]:
+    cases = [Case(Row.model_validate(row(1, question=text)).to_question()) for text in questions]
+    return Column(question_bounds([OWN], case, ["Paris"]) for case in cases).counts()
+
+
+def test_what_one_question_leaves_without_bounds_is_without_bounds_in_the_pool() -> None:
+    covered, uncovered = bounded("Where is Paris?"), bounded("Where is Paris?", "Where is Rome?")
+    assert bounds_of("retrieval", [OWN], covered, {})["bounds_any_span"] == {OWN: [0.0, 0.0]}
+    assert bounds_of("retrieval", [OWN], uncovered, {})["bounds"] == {OWN: [0.0, 0.0]}
+    assert bounds_of("retrieval", [OWN], uncovered, {})["bounds_any_span"] == {OWN: None}
+    assert bounds_of("retrieval", [OWN], covered, {}, withheld=True)["bounds"] == {OWN: None}
+
+
+# -- memory -----------------------------------------------------------------------------------------------------------
+
+
+def fill(n: int) -> None:
+    column, spent = Column[bool](), Spent()
+    said = Consultation("p", "q", "judge", "ok", None, {}, calls=1, prompt_tokens=3, completion_tokens=4, seconds=0.5)
+    for place in range(n):
+        column.append(place % 2 == 0)
+        spent.append(place, said)
+    assert column.counts() == {True: n // 2, False: n // 2}
+    assert spent.sums(column.each(bool))[:3] == (n // 2, n // 2, 7 * n // 2)
+
+
+def test_a_question_takes_a_few_bytes_a_column_and_a_consultation() -> None:
+    few, many = (memory_of(fill, n).peak for n in (20_000, 120_000))
+    assert (many - few) / 100_000 < 100  # the arrays that a sum looks at included
+
+
+# -- columns ----------------------------------------------------------------------------------------------------------
+
+values = st.lists(st.sampled_from("abc"), max_size=20)
+
+
+@given(values, st.data())
+def test_columns_hold_the_values_of_the_questions(given_: list[str], data: Any) -> None:
+    column = Column(given_)
+    others = data.draw(st.lists(st.integers(0, 2), min_size=len(given_), max_size=len(given_)))
+    kept = data.draw(st.lists(st.booleans(), min_size=len(given_), max_size=len(given_)))
+    assert column.each(str.upper).tolist() == [value.upper() for value in given_]
+    assert plain(column.map(str.upper)) == [value.upper() for value in given_]
+    assert plain(column.where(np.array(kept, bool))) == [one for one, here in zip(given_, kept, strict=True) if here]
+    assert plain(column.beside(Column(others))) == [*zip(given_, others, strict=True)]
+
+
+def plain(column: Column[Any]) -> list[Any]:
+    known = [*column]
+    return [known[code] for code in column.codes()]
