@@ -39,7 +39,7 @@ def allowed(
     """Return which rules pass; `majority`, which loses nothing against itself, is not tested.
 
     Args:
-        prices: The price of each rule, see `figures.price`.
+        prices: The price of each rule, see `figures.authority.price_of`.
         worst: In percentage points, between 0 and 100.
         guarantee: `worst`: with 95 % confidence, see `statistics.passing`; `average`: see
             `statistics.passing_on_average`.

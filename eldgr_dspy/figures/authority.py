@@ -244,10 +244,15 @@ def pool_authority(
     authority: Authority = {
         "n": n,
         "n_scored": len(bounds),
-        **found,
+        "task": found["task"],
+        "bounds": found["bounds"],
+        "bounds_any_span": found["bounds_any_span"],
+        "price": found["price"],
         "can_change": {name: {role: share(name, role) for role in swaying} for name in rules},
         "measured": _measured(pairs, measured.counts()),
     }
+    if "bounds_any_deriver" in found:
+        authority["bounds_any_deriver"] = found["bounds_any_deriver"]
     if kind.gives_up:
         authority["gives_up"] = [*kind.gives_up]
     return authority

@@ -48,7 +48,8 @@ class Column(Generic[Value]):
 
     def each(self, of: Callable[[Value], _Of]) -> NDArray[Any]:
         """Return what a function returns for each question, shape (n,); it is called once a different value."""
-        return np.array([*map(of, self._numbers)] or [False])[self.codes()]
+        found: list[Any] = [of(value) for value in self._numbers]
+        return np.array(found or [False])[self.codes()]
 
     def map(self, of: Callable[[Value], _Other]) -> "Column[_Other]":
         """Return the column of what a function returns."""

@@ -85,6 +85,11 @@ class _Line(NamedTuple):
     cached: int
     shortened: bool
 
+    @property
+    def kind(self) -> str:
+        """The kind of its reason; empty without one."""
+        return self.reason[1] if self.reason else ""
+
 
 class JournalTotals:
     """The totals of a journal's lines: every attempt, whether it succeeded or failed."""
@@ -138,7 +143,7 @@ class JournalTotals:
     def parse_failures(self) -> dict[Asked, Share]:
         """Return for each role how many of its successful replies could not be read, recorded ones included."""
         through = self._count(lambda line: (line.label, line.decided and line.settled))
-        unread = self._count(lambda line: (line.label, line.decided and (line.reason or ("",) * 3)[1] == "unreadable"))
+        unread = self._count(lambda line: (line.label, line.decided and line.kind == "unreadable"))
         roles = asked_in_order({line.label for line in self._lines if line.decided})
         return {role: share_of(unread[role, True], through[role, True]) for role in roles}
 

@@ -201,7 +201,7 @@ class Candidates(TypedDict):
 
 
 class Price(TypedDict):
-    """What any judge at all can cost under a rule: answers of majority's that are right, see `figures.price`."""
+    """What any judge at all can cost under a rule: answers of majority's that are right, see `figures.authority.price_of`."""
 
     lost: Annotated[int, Field(ge=0, description="Distinct questions that majority has right and some judge loses.")]
     of: Annotated[int, Field(ge=1, description="Distinct questions with a gold answer.")]
@@ -258,7 +258,7 @@ class JudgeFigures(TypedDict):
 
 
 class Bounds(TypedDict):
-    """The ends of each rule's accuracy in percent, see `eldgr_dspy.figures.authority.PoolBounds`."""
+    """The ends of each rule's accuracy in percent, see `eldgr_dspy.figures.authority.bounds_of`."""
 
     task: Task
     bounds: dict[str, list[float] | None]
