@@ -1,4 +1,4 @@
-"""`eldgr pool`: build a pool from predictions, check pools, split one in two, make preference pairs."""
+"""`eldgr pool`: build a pool from predictions, check pools, split one in two, join runs on parts, make pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ import click
 
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import AnswerName, Renamed, answer_option
+from eldgr_dspy.programs.commands.options import AnswerName, Renamed, answer_option, own_options
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 from eldgr_dspy.programs.commands.pairs import pairs
 from eldgr_dspy.system import refusal
@@ -40,7 +40,7 @@ def _columns(context: click.Context, option: click.Parameter, given: tuple[str, 
 @click.group()
 @click.pass_context
 def pool(context: click.Context, /) -> None:
-    """Build, check and split pools; write preference pairs.
+    """Build, check, split and join pools; write preference pairs.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
@@ -171,6 +171,27 @@ def split(source: Path, confirm: float, seed: int, out_dev: Path, out_confirm: P
         raise click.ClickException(f"The parts could not be written: {refusal(error)}") from error
     _show(parts)
     say(f"Written to {out_dev} for development and to {out_confirm} for confirmation.")
+
+
+@pool.command()
+@click.argument("whole", metavar="POOL", type=_FILE)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=_FILE)
+@click.option("--part", "parts", multiple=True, type=_FILE, metavar="FILE", help="A part that has moved; repeatable.")
+@own_options
+@click.option("--out", required=True, type=_FILE, metavar="DIRECTORY", help="Run directory to write; a new one.")
+def join(whole: Path, runs: tuple[Path, ...], parts: tuple[Path, ...], given: dict[str, Any], out: Path) -> None:
+    """Join runs on parts of a pool into one run.
+
+    Each RUN is the directory of a run on a part of POOL. Their journals become one; no LM is asked. Then give eldgr
+    evaluate POOL with the options of the parts and this --out: it asks only what no part has asked.
+    """
+    from eldgr_dspy.programs.run.joining import join as join_runs
+
+    try:
+        join_runs(whole, runs, out, parts, **given)
+    except OSError as error:
+        raise click.ClickException(f"The run could not be written: {refusal(error)}") from error
+    say(f"The journal is in {out}. To finish the run, with the options of its parts: eldgr evaluate {whole} --out {out}")
 
 
 pool.add_command(pairs)

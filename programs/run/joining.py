@@ -1,0 +1,120 @@
+"""Join the journals of runs on parts of a pool into the journal of one run on the whole pool.
+
+The joined journal is resumed like any other: `eldgr evaluate` finds every reply in it, asks nobody, and writes what a
+run in one piece would have written.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+from eldgr_dspy.consultations import Consultation, Key
+from eldgr_dspy.differences import differences
+from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.figures.finished_run import RunRead, read_run
+from eldgr_dspy.files import replacing
+from eldgr_dspy.journal_lines import FIELDS, sealed
+from eldgr_dspy.pools import Pool, open_pool, pool_name
+from eldgr_dspy.programs.file_locks import locked
+from eldgr_dspy.programs.run.reopened_pools import reopened
+from eldgr_dspy.programs.run.run_directory import without_address
+
+AGAIN = "eldgr pool join POOL RUN... --part FILE"
+
+
+def join(pool: Path, runs: Sequence[Path], out: Path, parts: Sequence[Path] = (), **given: object) -> Pool:
+    """Write the journal of one run, and return its pool.
+
+    Args:
+        pool: The whole pool. runs: the directories of runs on parts of it. out: the directory of the joined run.
+        parts: Where parts are now that have been moved.
+        given: `certificate`, `refusals` and `answer` of the user's own that the runs were made with.
+
+    Raises:
+        ArgumentError: a run or a part cannot be read, a part has a question that the pool lacks, or `out` holds a run.
+        RunChangedError: the runs differ in what they were made with, or two of them consulted a role differently on
+            the same question; nothing is written then.
+        PoolError, JournalError: a file cannot be read.
+    """
+    whole, read = open_pool(pool), [read_run(run, **given) for run in runs]
+    digests = {row.id: row.digest() for row in whole.rows()}
+    for run in read:
+        _require_part_of(whole, digests, run, [part for part in parts if pool_name(part) in run.stated("pool")])
+    journal = out / "journal.jsonl"
+    out.mkdir(parents=True, exist_ok=True)
+    with locked(out / ".lock", f"{out}: another process is writing to this run; wait for it, or give another --out."):
+        if journal.exists():
+            raise ArgumentError(f"out={str(out)!r} holds another run; give a new directory.")
+        with replacing(journal) as file:
+            _write(file, whole, read)
+    return whole
+
+
+def _require_part_of(whole: Pool, digests: Mapping[str, bytes], run: RunRead, parts: Sequence[Path]) -> None:
+    """Refuse a run on a question that the pool lacks, or has with another content."""
+    for part in reopened(run, [*run.stated("pool")], parts, AGAIN):
+        for row in part.rows():
+            if digests.get(row.id) != row.digest():
+                has = "has it with another content" if row.id in digests else "lacks it"
+                raise ArgumentError(
+                    f"{part.path}: each question must be one of {whole.path}, which {has}: {row.id!r:.80}. Give the "
+                    "pool that it is a part of."
+                )
+
+
+def _write(file: IO[bytes], whole: Pool, runs: Sequence[RunRead]) -> None:
+    heads = list[dict[str, Any]]()
+    for run in runs:
+        _require_alike(runs[0], run, heads)
+        heads += [head for head in _heads(whole, run) if head not in heads]
+    file.writelines(map(sealed, heads))
+    digests: dict[Key, bytes] = {}
+    for run in runs:
+        own: dict[Key, bytes] = {}
+        for entry in run.consultations():
+            line = _line(replace(entry, pool=whole.name))
+            key = whole.name, entry.id, entry.label
+            own[key] = sha256(own.get(key, b"") + line).digest()
+            if key not in digests:
+                file.write(line)
+        for key, digest in own.items():
+            if digests.setdefault(key, digest) != digest:
+                _, id, asked = key
+                raise RunChangedError(
+                    f"{run.path}: the {asked} was consulted on question {id!r:.80} in another run too, and not with "
+                    "the same outcome. Give one of these runs."
+                )
+
+
+def _require_alike(first: RunRead, run: RunRead, heads: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a run that was made with something else than those before."""
+    settings = [{name: head["details"] for name, head in one.stated("settings").items()} for one in (first, run)]
+    roles = {head["name"]: head["details"] for head in heads if head["kind"] == "role"}
+    changed = differences(*settings)
+    for role, head in run.stated("role").items():
+        others = roles.get(role, head["details"])
+        changed += [f"{role}.{one}" for one in differences(without_address(others), without_address(head["details"]))]
+    if changed:
+        listed = "\n".join(f"  {line}" for line in changed)
+        raise RunChangedError(
+            f"{run.path}: must be made as {first.path} was; it differs:\n{listed}\nGive runs with the same settings and "
+            "roles."
+        )
+
+
+def _heads(whole: Pool, run: RunRead) -> Iterator[dict[str, Any]]:
+    """Yield what the joined journal states of a run: its pool is the whole one."""
+    details = {"sha256": whole.sha256, "rows": whole.n, "task": whole.task}
+    yield {"kind": "pool", "name": whole.name, "details": details, "path": str(whole.path)}
+    for head in run.heads:
+        if head["kind"] in ("settings", "role"):
+            yield head
+        elif head["kind"] == "comparisons":
+            yield {**head, "name": whole.name}
+
+
+def _line(entry: Consultation) -> bytes:
+    record = {name: value for name in FIELDS if (value := getattr(entry, name)) is not None}
+    return sealed({"kind": "consultation", **record})

@@ -1,0 +1,129 @@
+"""Runs on parts of a pool are joined into one run, which asks nobody and writes what a run in one piece writes."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.judges.swapped import SwapConsistent
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.run.joining import join
+from eldgr_dspy.programs.testing import scripted_lm
+from tests.capitals import NO_SPAN, VERDICT, obliging, row, selector_with, untimed, write_pool
+
+ROWS = [row(number, answers=("Nice", "Paris", "Lyon")[: 2 + number % 2]) for number in range(12)]
+
+
+def run(pool: Path, out: Path, says: Any = obliging, **settings: Any) -> Any:
+    """Run a pool with two judges by name, one of which asks in two orders."""
+    selector, lm = selector_with(says, **settings)
+    judges = {"a": Judge(), "b": SwapConsistent(Judge())}
+    for judge in judges.values():
+        judge.set_lm(scripted_lm(lambda _: VERDICT if says is obliging else says(_)))
+    evaluate(selector, Plan([pool], out, judges=judges, workers=3, max_calls=1_000))
+    return lm
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> list[Path]:
+    """Two parts of the pool, each of which has been run into `runs/NAME`."""
+    write_pool(tmp_path / "whole.jsonl", ROWS)
+    made = [write_pool(tmp_path / f"part-{n}.jsonl", ROWS[n::2]) for n in (0, 1)]
+    for part in made:
+        run(part, tmp_path / "runs" / part.stem)
+    return made
+
+
+def runs_of(parts: Sequence[Path]) -> list[Path]:
+    return [part.parent / "runs" / part.stem for part in parts]
+
+
+def never(request: Any) -> Any:
+    raise AssertionError("a role was asked")
+
+
+def test_a_joined_run_asks_nobody_and_writes_the_same(parts: list[Path], tmp_path: Path) -> None:
+    pool, joined, whole = tmp_path / "whole.jsonl", tmp_path / "joined", tmp_path / "one"
+    run(pool, whole)
+    assert join(pool, [*runs_of(parts), runs_of(parts)[0]], joined).n == len(ROWS)  # the same run twice is no fault
+    run(pool, joined, never)
+    assert (joined / "decisions.jsonl").read_bytes() == (whole / "decisions.jsonl").read_bytes()
+    for name in ("summary.json", "record.json"):
+        texts = [untimed(json.loads((out / name).read_text())) for out in (joined, whole)]
+        assert texts[0] == texts[1]
+
+
+def test_what_no_part_has_asked_is_asked(parts: list[Path], tmp_path: Path) -> None:
+    join(tmp_path / "whole.jsonl", runs_of(parts)[:1], tmp_path / "joined")
+    lm = run(tmp_path / "whole.jsonl", tmp_path / "joined")
+    assert len(lm.requests) == len(ROWS) // 2  # the repairer of the other part
+
+
+def other_settings(parts: list[Path]) -> None:
+    run(parts[1], parts[1].parent / "runs" / "part-1-again", certificate="token")
+    (parts[1].parent / "runs" / "part-1").rename(parts[1].parent / "runs" / "old")
+    (parts[1].parent / "runs" / "part-1-again").rename(parts[1].parent / "runs" / "part-1")
+
+
+def other_replies(parts: list[Path]) -> None:
+    write_pool(parts[1], ROWS)
+    (parts[1].parent / "runs" / "part-1").rename(parts[1].parent / "runs" / "old")
+    run(parts[1], parts[1].parent / "runs" / "part-1", lambda _: {**VERDICT, **NO_SPAN, "preferred": 0})
+
+
+def other_questions(parts: list[Path]) -> None:
+    write_pool(parts[0].parent / "whole.jsonl", ROWS[:11])
+
+
+def other_contents(parts: list[Path]) -> None:
+    write_pool(parts[0].parent / "whole.jsonl", [*ROWS[:11], row(11, answers=("Oslo", "Bonn"))])
+
+
+def no_part(parts: list[Path]) -> None:
+    parts[1].unlink()
+
+
+def another_run(parts: list[Path]) -> None:
+    run(parts[0], parts[0].parent / "joined")
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "said"),
+    [
+        (other_settings, RunChangedError, 'rule.certificate: "folded" -> "token"'),
+        (other_replies, RunChangedError, "was consulted on question 'q0' in another run too, and not with the same"),
+        (other_questions, ArgumentError, "each question must be one of .*whole.jsonl, which lacks it: 'q11'"),
+        (other_contents, ArgumentError, "which has it with another content: 'q11'"),
+        (no_part, ArgumentError, "is not there; give its file: eldgr pool join POOL RUN... --part FILE"),
+        (another_run, ArgumentError, "holds another run; give a new directory"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_runs_that_are_not_parts_of_one_run_are_refused(
+    change: Any, kind: type[EldgrError], said: str, parts: list[Path], tmp_path: Path
+) -> None:
+    change(parts)
+    before = (tmp_path / "joined").exists()
+    with pytest.raises(kind, match=said):
+        join(tmp_path / "whole.jsonl", runs_of(parts), tmp_path / "joined")
+    assert (tmp_path / "joined" / "journal.jsonl").exists() == before
+
+
+def test_the_command_joins_runs_and_says_how_to_finish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pool(tmp_path / "whole.jsonl", ROWS)
+    for n in (0, 1):
+        write_pool(tmp_path / f"part-{n}.jsonl", ROWS[n::2])
+        assert main(["evaluate", f"part-{n}.jsonl", "--quiet"]) == 0
+    assert main(["pool", "join", "whole.jsonl", "runs/part-0", "runs/part-1", "--out", "joined"]) == 0
+    assert "eldgr evaluate whole.jsonl --out joined" in capsys.readouterr().err
+    assert main(["evaluate", "whole.jsonl", "--out", "joined", "--quiet"]) == 0
+    assert main(["evaluate", "whole.jsonl", "--out", "whole", "--quiet"]) == 0
+    assert Path("joined/decisions.jsonl").read_bytes() == Path("whole/decisions.jsonl").read_bytes()
