@@ -37,6 +37,8 @@ from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import naming, opened
 
+_BLOCK, _LINE = 2**18, 2**12  # bytes that are read at once, of all lines and of one
+
 
 class TornLineWarning(UserWarning):
     """The last line of a journal was incomplete and has been dropped; its consultation will be asked again."""
@@ -86,25 +88,21 @@ class _Index:
 class Journal:
     """A journal open for appending. Thread-safe. One process at a time: the run directory's lock sees to that."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         """Open or create the journal at `path`, drop a torn last line with a `TornLineWarning`, and index the rest.
-
-        Args:
-            path: Where it is. read_only: whether it is only looked up; it must exist then, and have no torn line.
 
         Raises:
             JournalError: if a line other than the last cannot be read.
         """
         self.path = path
-        created = not read_only and not path.exists()
-        self._file = os.open(path, os.O_RDONLY if read_only else os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        created = not path.exists()
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         self._write_lock, self._sync_lock = threading.Lock(), threading.Lock()
         self._synced = self._end = 0
         try:
             if created:
                 sync_folder(path.parent)
             self._index = self._read_index()
-            self._synced = self._end if read_only else 0
         except BaseException:
             self.close()
             raise
@@ -143,7 +141,8 @@ class Journal:
         offset = self._index.settled.find(key)
         if offset is None:
             return None
-        consultation = read_consultation(self._line_at(offset), self.path, f"byte {offset}")
+        line = next(self._lines(offset, _LINE))
+        consultation = read_consultation(line, self.path, f"byte {offset}")
         return consultation if consultation.key == key else None  # two keys of one hash: one of them is asked again
 
     def attempts(self, key: Key) -> int:
@@ -198,20 +197,36 @@ class Journal:
                     os.fsync(self._file)
                 self._synced = end
 
-    def _line_at(self, offset: int) -> bytes:
-        with naming(self.path), self.path.open("rb") as file:  # own handle: threads share no position
-            file.seek(offset)
-            return file.readline()
+    def consultations(self) -> Iterator[Consultation]:
+        """Yield all consultations, in order, also those that were appended since the journal was opened."""
+        for number, line in enumerate(self._lines(), start=1):
+            record = parsed(line, self.path, f"line {number}")
+            if record["kind"] == "consultation":
+                yield consultation_of(record, self.path, f"line {number}")
+
+    def _lines(self, offset: int = 0, size: int = _BLOCK) -> Iterator[bytes]:
+        """Yield the lines from a byte on, each with its end, which a torn last one lacks; it reads `size` at once."""
+        rest = b""
+        while True:
+            with self._write_lock, naming(self.path):  # threads share the position; appending has one of its own
+                os.lseek(self._file, offset, os.SEEK_SET)
+                block = os.read(self._file, size)
+            offset += len(block)
+            *lines, rest = (rest + block).split(b"\n")
+            yield from (line + b"\n" for line in lines)
+            if not block:
+                break
+        if rest:
+            yield rest
 
     def _read_index(self) -> _Index:
         index, offset = _Index(), 0
-        with opened(self.path) as file:
-            for number, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    self._drop_torn(number, offset, len(line))
-                    break
-                self._take(index, line, f"line {number}", offset)
-                offset += len(line)
+        for number, line in enumerate(self._lines(), start=1):
+            if not line.endswith(b"\n"):
+                self._drop_torn(number, offset, len(line))
+                break
+            self._take(index, line, f"line {number}", offset)
+            offset += len(line)
         index.settled.end()
         self._end = offset  # none of it is known to be synced: a killed process may have written it and not flushed it
         return index

@@ -13,7 +13,7 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.comparisons.published import CANDIDATES, JUDGE, LABELS, Selection
 from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.figures.remarks import never_asked
-from eldgr_dspy.figures.results.summary import AuditCounts, Candidates, RuleContrast, RuleFigures
+from eldgr_dspy.figures.results.summary import AuditCounts, Candidates, Confirmed, RuleContrast, RuleFigures
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.words import Consulted, Role, Task
 
@@ -27,13 +27,6 @@ class AskedRole(TypedDict):
     calls: int
     models: list[str]
     module: str | None
-
-
-class PoolConfirmed(TypedDict):
-    """The lock of a run, and how often its pool had been seen."""
-
-    lock: str
-    seen_before: int
 
 
 class SecondsAQuestion(TypedDict):
@@ -66,7 +59,7 @@ class Here(TypedDict):
     audit: AuditCounts | None
     homogeneous: int | None
     settings: dict[str, Any]
-    confirmation: PoolConfirmed | None
+    confirmation: Confirmed | None
     remarks: list[str]
     roles: dict[Role, AskedRole]
     seconds: SecondsAQuestion
@@ -104,8 +97,8 @@ def comparable(here: Here, published: Selection) -> Iterator[str]:
         yield "Comparable: the certificate is verbatim occurrence."
     if published.task == "arithmetic" and here["settings"]["derivation"] == "stated":
         yield "Comparable: a derivation counts if it parses and has a check."
-    if published.audit is not None and here["confirmation"] and not here["confirmation"]["seen_before"]:
-        yield "Comparable: the run was under a lock, and the pool was seen for the first time."
+    if published.audit is not None and here["confirmation"]:
+        yield "Comparable: the run was under a lock."
 
 
 def not_comparable(here: Here, published: Selection) -> Iterator[str]:
@@ -212,11 +205,9 @@ def _settings(settings: Mapping[str, Any], task: Task) -> Iterator[str]:
         )
 
 
-def _freezing(confirmation: PoolConfirmed | None) -> Iterator[str]:
+def _freezing(confirmation: Confirmed | None) -> Iterator[str]:
     if confirmation is None:
         yield "Not comparable: the run had no lock, so nothing shows that its rule was fixed beforehand."
-    elif confirmation["seen_before"]:
-        yield "Not comparable: under a lock, but the pool had been seen before, so this run does not confirm anything."
 
 
 def _gaps(here: Here) -> Iterator[str]:

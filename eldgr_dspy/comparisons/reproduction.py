@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from eldgr_dspy.comparisons.comparability import Here, PoolConfirmed, SecondsAQuestion, comparable, not_comparable
+from eldgr_dspy.comparisons.comparability import Here, SecondsAQuestion, comparable, not_comparable
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
 from eldgr_dspy.comparisons.published import CORRECTED, LABELS, LEGACY, PUBLISHED, Lead, PublishedScore, Selection
 from eldgr_dspy.consultations import Consultation
@@ -210,7 +210,7 @@ def found_in(named: NamedRun) -> Here:
         "audit": pool["audit"],
         "homogeneous": pool["audit"] and pool["audit"]["homogeneous"],
         "settings": named.run.stated_settings,
-        "confirmation": _confirmation(named),
+        "confirmation": named.summary["confirmation"],
         "remarks": named.summary["remarks"],
         "roles": {
             role: {
@@ -226,11 +226,6 @@ def found_in(named: NamedRun) -> Here:
         },
         "seconds": _seconds(asked, pool["n"]),
     }
-
-
-def _confirmation(named: NamedRun) -> PoolConfirmed | None:
-    confirmed = named.summary["confirmation"]
-    return confirmed and {"lock": confirmed["lock"], "seen_before": confirmed["seen_before"].get(named.pool, 0)}
 
 
 @dataclass(slots=True)

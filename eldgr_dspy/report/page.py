@@ -74,7 +74,7 @@ def _sections(
             "measured": _measured(pool),
             "judge": None if record is None else _judge(record),
             "tables": {
-                "paper": paper_table(name, pool, summary["confirmation"]),
+                "paper": paper_table(name, pool),
                 **tables,
                 "coverage": coverage_table(pool),
             },

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.remarks import never_asked
 from eldgr_dspy.figures.results.record import Effects, Share
-from eldgr_dspy.figures.results.summary import Confirmed, Flips, PoolFigures, Summary
+from eldgr_dspy.figures.results.summary import Flips, PoolFigures, Summary
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions, share_of
 from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
 from eldgr_dspy.tables.bounds import ANY_DERIVER, widest_bounds
@@ -118,9 +118,7 @@ def usage_table(summary: Summary) -> Table | None:
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-def paper_table(
-    name: str, pool: PoolFigures, confirmation: Confirmed | None = None, remedy: str | None = None
-) -> Table:
+def paper_table(name: str, pool: PoolFigures, remedy: str | None = None) -> Table:
     """Return a table like the paper's: a row a rule, with EL-DGR's lead over it.
 
     Columns: accuracy, or EM and F1, in percent; Δ in percentage points, `eldgr` minus the row, with its 95 % interval;
@@ -131,17 +129,8 @@ def paper_table(
     headers = ("rule", *scores, "Δ [95% CI]", "exact p", "wins–losses", "LM calls / question")
     rows = [_paper_row(rule, pool) for rule in rules]
     rows += [(rule, *[UNDEFINED] * (len(headers) - 1)) for rule in pool["withheld"]]
-    seen = confirmation["seen_before"].get(name) if confirmation else None
-    notes = [*_notes(pool, remedy), *([_confirming(seen)] if seen is not None else [])]
     title = f"{name}: {pool['task']}, {questions(pool['n'])}"
-    return Table(title, headers, tuple(rows), tuple(notes), headline(pool))
-
-
-def _confirming(seen: int) -> str:
-    """Whether the results confirm what was frozen, for a pool that was seen this often before."""
-    if not seen:
-        return "Under a lock, and seen for the first time."
-    return f"Under a lock, and seen {seen:,} time{'s' * (seen > 1)} before, so this run confirms nothing."
+    return Table(title, headers, tuple(rows), tuple(_notes(pool, remedy)), headline(pool))
 
 
 def _paper_row(rule: str, pool: PoolFigures) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.figures.results.summary import Confirmed, Difference, PoolFigures, RuleContrast, Summary
+from eldgr_dspy.figures.results.summary import Difference, PoolFigures, RuleContrast, Summary
 from eldgr_dspy.formatting import UNDEFINED, interval, probability, questions, signed
 from eldgr_dspy.tables.audit import audits_in, funnel_table, outcomes_table, roles_table
 from eldgr_dspy.tables.baselines import baselines_table
@@ -23,7 +23,7 @@ _ONE_SIDED = f"{UNDEFINED}: BCa is undefined where all resamples lie on one side
 def tables_of(summary: Summary) -> Iterator[Table]:
     """Yield the tables of an evaluation: those of each pool, and what was asked of LMs in all."""
     for name, pool in summary["pools"].items():
-        yield from pool_tables(name, pool, summary["confirmation"])
+        yield from pool_tables(name, pool)
     usage = usage_table(summary)
     if usage is not None:
         yield usage
@@ -35,7 +35,7 @@ def main_tables(summary: Summary) -> Iterator[Table]:
         table
         for name, pool in summary["pools"].items()
         for table in (
-            paper_table(name, pool, summary["confirmation"]),
+            paper_table(name, pool),
             judges_table(name, pool),
             baselines_table(name, pool),
             bounds_table(name, pool),
@@ -47,11 +47,9 @@ def main_tables(summary: Summary) -> Iterator[Table]:
     return iter(tables)
 
 
-def pool_tables(
-    name: str, pool: PoolFigures, confirmation: Confirmed | None = None, remedy: str | None = None
-) -> Iterator[Table]:
+def pool_tables(name: str, pool: PoolFigures, remedy: str | None = None) -> Iterator[Table]:
     """Yield the tables of a pool; `remedy` says how to get the results of withheld rules, None for a run's own."""
-    yield paper_table(name, pool, confirmation, remedy)
+    yield paper_table(name, pool, remedy)
     for kind, build in POOL_TABLES.items():
         audits = audits_in(pool) if kind in AUDITS else (pool,)
         yield from (table for audited in audits if (table := build(name, audited)) is not None)

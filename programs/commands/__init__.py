@@ -90,7 +90,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def abandoned() -> bool:
     """Return whether calls are under way that nobody will wait for."""
-    loaded = sys.modules.get("eldgr_dspy.programs.run.scheduling.threads")  # if it is not loaded, no call was made
+    loaded = sys.modules.get("eldgr_dspy.programs.run.scheduling")  # if it is not loaded, no call was made
     name = getattr(loaded, "THREADS", None)
     return name is not None and any(thread.name.startswith(name) for thread in threading.enumerate())
 

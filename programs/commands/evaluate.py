@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from eldgr_dspy.figures.results.summary import Summary
     from eldgr_dspy.programs.run.plan import Plan
 
-_PASSED = ("max_failures", "max_abstentions", "timeout", "max_calls", "max_cost", "once", "decisions", "pages")
+_PASSED = ("max_failures", "max_abstentions", "timeout", "max_calls", "max_cost", "decisions", "pages")
 """Options that a plan takes as they are given."""
 
 _HEURISTIC_WORKERS, _LM_WORKERS = 1, 8
@@ -69,7 +69,6 @@ class Grouped(click.Command):
                 "recorded_for",
                 "fresh",
                 "lock",
-                "once",
                 "decisions",
                 "pages",
             ),
@@ -134,7 +133,6 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 @click.option(
     "--lock", type=click.Path(path_type=Path), metavar="FILE", help="Lock file of eldgr freeze; refuse anything else."
 )
-@click.option("--once", is_flag=True, help="Refuse a pool already used under this lock.")
 @decisions_option
 @pages_option
 @limit_options("role on one question")
@@ -260,7 +258,7 @@ def _servers_said(api_base: str | Sequence[str] | None, *, quiet: bool) -> Itera
 
 
 def _say_where(summary: "Summary", out: Path, plan: "Plan", *, all_tables: bool) -> None:
-    """Say where the results are, and how often each pool was used under its lock before."""
+    """Say where the results are."""
     from eldgr_dspy.programs.run.pages import left_out
 
     say(f"Written to {out}: open report.html for the decisions.")
@@ -268,9 +266,6 @@ def _say_where(summary: "Summary", out: Path, plan: "Plan", *, all_tables: bool)
         say(f"Note: the page of questions was not written: {why}")
     if not all_tables:
         say(f"To print all tables: {shlex.join(['eldgr', 'report', str(out)])}")
-    for name, seen in (summary["confirmation"] or {"seen_before": {}})["seen_before"].items():
-        again = f"seen {seen} time{'s' * (seen > 1)} before, so this run confirms nothing"
-        say(f"{name}, under {plan.lock}: {again if seen else 'seen for the first time'}.")
 
 
 def _as_frozen(context: click.Context, lock: Path, rules: str, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -191,7 +191,7 @@ def join(whole: Path, runs: tuple[Path, ...], parts: tuple[Path, ...], given: di
         join_runs(whole, runs, out, parts, **given)
     except OSError as error:
         raise click.ClickException(f"The run could not be written: {refusal(error)}") from error
-    say(f"The journal is in {out}. To finish the run, with the options of its parts: eldgr evaluate {whole} --out {out}")
+    say(f"The journal is in {out}. To finish, with the options of the parts: eldgr evaluate {whole} --out {out}")
 
 
 pool.add_command(pairs)

@@ -19,23 +19,22 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.extraction import read_sample
-from eldgr_dspy.journal import Journal, read_journal
+from eldgr_dspy.journal import Journal
 from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.pools import SUFFIXES, Pool, pool_name, write_pool
 from eldgr_dspy.programs.lms import holds_lm
 from eldgr_dspy.programs.pools.devsets import Asked, program_named, read_devset
 from eldgr_dspy.programs.run.evaluation import Watcher
-from eldgr_dspy.programs.run.failures import FailureBudget, allowed_questions
+from eldgr_dspy.programs.run.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.run.locks import source_of_module
 from eldgr_dspy.programs.run.plan import require_amount, require_count
-from eldgr_dspy.programs.run.reservations import Reserved
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
-from eldgr_dspy.programs.run.role_queries import Books, Flushes
+from eldgr_dspy.programs.run.role_queries import Books
 from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.run.sample_queries import Drawing, SampleQuery, sample_key
-from eldgr_dspy.programs.run.scheduling import map_ordered, reused_threads
+from eldgr_dspy.programs.run.scheduling import map_ordered
 from eldgr_dspy.programs.run.signals import Signals
-from eldgr_dspy.programs.run.spending import Spending
+from eldgr_dspy.programs.threads import reused_threads
 from eldgr_dspy.rows import MAX_CANDIDATES, Row
 from eldgr_dspy.words import Task
 
@@ -172,8 +171,8 @@ class _Sampling:
         budget = FailureBudget(
             allowed_questions("max_failures", collection.max_failures, total), patience=max(16, 2 * collection.workers)
         )
-        spending = Spending(collection.max_calls, collection.max_cost, read_journal(journal.path), Reserved(journal))
-        self._books = Books(journal, budget, spending, lambda role: None, Flushes(journal))
+        spending = Spending(collection.max_calls, collection.max_cost, journal.consultations())
+        self._books = Books(journal, budget, spending, lambda role: None)
         self._came: list[None] = [None] * len(journal)
 
     def draw(self, asked: Sequence[Asked], watcher: Watcher, signals: Signals) -> None:

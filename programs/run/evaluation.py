@@ -4,63 +4,38 @@ Everything is read and checked before the first call. Consultations are written 
 scores, statistics, audit and report are then made from them, and can be made again without an LM.
 """
 
-import asyncio
-from collections.abc import Callable, Collection, Iterator, Sequence
+import gc
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from functools import partial
+from threading import Lock
 
 import dspy
 
-from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.decision_table import pyarrow_for
 from eldgr_dspy.figures.finished_run import DECISIONS
-from eldgr_dspy.figures.record import JournalTotals, Questions
+from eldgr_dspy.figures.record import JournalTotals
 from eldgr_dspy.figures.results.summary import Summary
-from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.lms import sub_modules
-from eldgr_dspy.programs.run.confirmation import confirmation_of, state_lock
-from eldgr_dspy.programs.run.counted import Counted
-from eldgr_dspy.programs.run.failures import FailureBudget, allowed_questions
+from eldgr_dspy.programs.run.confirmation import lock_of, state_lock
+from eldgr_dspy.programs.run.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings
-from eldgr_dspy.programs.run.reservations import Reserved
 from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
 from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, Statement, require_same
-from eldgr_dspy.programs.run.runner import Runner, Settled
-from eldgr_dspy.programs.run.scheduling import (
-    amap_ordered,
-    at_once,
-    in_thread,
-    map_ordered,
-    rarer_collections,
-    reused_threads,
-)
+from eldgr_dspy.programs.run.runner import Run, Watcher
+from eldgr_dspy.programs.run.scheduling import map_ordered
 from eldgr_dspy.programs.run.signals import Signals, signals_held
-from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.threads import reused_threads
 from eldgr_dspy.splitting import folded_question
 
-__all__ = ["Plan", "Watcher", "aevaluate", "evaluate"]
+__all__ = ["Plan", "Watcher", "evaluate"]
 
-
-@dataclass(slots=True)
-class Watcher:
-    """Callbacks for a caller that watches a run; the default ones do nothing. Called from the run's own threads.
-
-    Attributes:
-        on_start: The number of questions. on_row: One of them is decided. on_consultation: One was made or looked up.
-        on_interrupt: The run was interrupted, and now waits for the calls under way.
-    """
-
-    on_start: Callable[[int], None] = field(default=lambda total: None)
-    on_row: Callable[[], None] = field(default=lambda: None)
-    on_consultation: Callable[[Consultation], None] = field(default=lambda consultation: None)
-    on_interrupt: Callable[[], None] = field(default=lambda: None)
+_OBJECTS = 50_000  # of garbage: about ten megabytes at most
 
 
 def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> Summary:
@@ -81,29 +56,16 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> 
     """
     _require_selector(selector)
     signals = Signals()
-    with _opened(selector, plan, watcher or Watcher(), signals) as run:
-        for pool in run.counting():
-            settle, rows_read = partial(run.runner.settle, pool.name), rows_of(pool, plan)
+    with _opened(selector, plan, watcher or Watcher(), signals) as (run, results):
+        for pool in run.pools:
+            results.begin(pool)
+            settle, rows_read = partial(run.settle, pool.name), rows_of(pool, plan)
             with map_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop, signals.look) as rows:
                 for settled in rows:
-                    run.add(pool, settled)
-        return run.finish()
-
-
-async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> Summary:
-    """Run a plan as `evaluate` does, in tasks of the running event loop instead of threads.
-
-    If it is cancelled, it waits for the calls under way; if it is cancelled again, it abandons them.
-    """
-    _require_selector(selector)
-    with _opened(selector, plan, watcher or Watcher(), Signals(())) as run:  # cancelling is the event loop's
-        for pool in run.counting():
-            settle, rows_read = partial(run.runner.settle, pool.name), rows_of(pool, plan)
-            taking = in_thread if answer_type(pool.task).pooled else at_once  # comparing answers may take long
-            async with amap_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop, taking) as rows:
-                async for settled in rows:
-                    await taking(partial(run.add, pool, settled))
-        return await asyncio.to_thread(run.finish)
+                    results.add(pool, settled)
+                    run.end(pool, settled)
+        journal = run.directory.journal
+        return results.finish(journal.heads, JournalTotals(journal.consultations(), run.decided))
 
 
 def _require_selector(selector: object) -> None:
@@ -116,11 +78,12 @@ def _require_selector(selector: object) -> None:
 
 
 @contextmanager
-def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) -> Iterator["_Run"]:
-    """Read and check everything, then open the run directory and state the settings of the run.
+def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) -> Iterator[tuple[Run, Results]]:
+    """Read and check everything, then open the run directory, state the settings of the run, and begin its results.
 
     From then on signals are noted; the run checks for them whenever it writes something.
     """
+    out = out_of(plan)
     pools = open_pools(plan.pools, selector.settings.type)
     _require_unseen(selector, plan, pools)
     recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
@@ -131,10 +94,9 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         max(16, 2 * plan.workers),
         None if (most := plan.max_abstentions) is None else allowed_questions("max_abstentions", most, total),
     )
-    out = out_of(plan)
     if plan.decisions == "parquet":
         pyarrow_for(out / DECISIONS["parquet"])  # refused before anything is asked
-    confirmation = confirmation_of(plan, out, pools, selector)
+    lock = lock_of(plan, selector)
     with (
         signals,
         RunDirectory(out, fresh=plan.fresh) as directory,
@@ -142,41 +104,29 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         reused_threads(),
         metered_settings(plan.timeout),
         selector.reading(),
-        ExitStack() as results,
+        ExitStack() as ended,
     ):
-        roles = calls_of_roles(selector, plan.judges)
-        models = {asked: call.model for asked, (call, _) in roles.items()}
-        recordings.require_unchanged(read_journal(directory.journal.path), pools, models)
-        state = RoleStatements(directory, {role: stated for role, (_, stated) in roles.items()})
-        paths = {pool.name: str(pool.path) for pool in pools}
-        state_lock(directory, confirmation)
-        made_with = statements(selector, pools)
-        require_same(out, directory.journal.heads, [*made_with, *state.statements()])
-        directory.claim(*made_with, paths=paths)
-        reserved = Reserved(directory.journal)
-        spending = Spending(plan.max_calls, plan.max_cost, read_journal(directory.journal.path), reserved)
-        runner = Runner(
-            {role: call for role, (call, _) in roles.items()},
-            selector.settings,
-            plan.rules,
-            directory.journal,
-            recordings,
-            budget,
-            spending,
-            state.claim,
-            watcher.on_consultation,
+        asked = calls_of_roles(selector, plan.judges)
+        roles = {label: call for label, (call, _) in asked.items()}
+        journal = directory.journal
+        recordings.require_unchanged(
+            journal.consultations(), pools, {label: call.model for label, call in roles.items()}
         )
-        results.callback(spending.close)
-        files = results.enter_context(replacing_all(out, files_of(plan, total)))
-        whole = () if plan.limit else [pool.name for pool in pools]
-        run = _Run(pools, runner, watcher, Results(out, Counted(plan.rules), files, signals.look), whole)
-        if confirmation is not None:
-            run.results.confirmation = confirmation.begin()
+        state = RoleStatements(directory, {label: details for label, (_, details) in asked.items()})
+        state_lock(directory, lock)
+        made_with = statements(selector, pools)
+        require_same(out, journal.heads, [*made_with, *state.statements()])
+        directory.claim(*made_with, paths={pool.name: str(pool.path) for pool in pools})
+        spending = Spending(plan.max_calls, plan.max_cost, journal.consultations())
+        ended.callback(spending.close)
+        files = ended.enter_context(replacing_all(out, files_of(plan, total)))
+        results = Results(out, plan.rules, files, signals.look, lock and {"lock": lock.sha256})
         watcher.on_start(total)
         signals.look()
-        yield run
+        settings = selector.settings
+        yield Run(plan, pools, settings, directory, roles, recordings, budget, spending, state, watcher), results
         with signals_held():
-            results.close()
+            ended.close()
 
 
 def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> None:
@@ -199,35 +149,27 @@ def statements(selector: Selector, pools: Sequence[Pool]) -> list[Statement]:
     return [("settings", "rule", selector.settings.to_json()), *(("pool", name, content) for name, content in contents)]
 
 
-class _Run:
-    """A run under way: takes settled rows in order, pool by pool, and hands them to its results."""
+_before = list[tuple[int, int, int]]()  # the thresholds that each run under way has found, the first to start first
+_lock = Lock()
 
-    def __init__(
-        self, pools: Sequence[Pool], runner: Runner, watcher: Watcher, results: Results, whole: Collection[str]
-    ) -> None:
-        self.pools, self.runner, self.results = pools, runner, results
-        self._watcher, self._decided = watcher, Questions(whole)
 
-    def stop(self, error: BaseException) -> None:
-        """Make sure that no further call is started."""
-        self.runner.budget.stop("The run was stopped.")
-        if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
-            self._watcher.on_interrupt()
+@contextmanager
+def rarer_collections() -> Iterator[None]:
+    """Look for cycles less often inside the block; the last of several runs to end restores what the first found.
 
-    def counting(self) -> Iterator[Pool]:
-        """Yield the pools, each once it is counted, even if it has no rows."""
-        for pool in self.pools:
-            self.results.counted.begin(pool)
-            yield pool
-
-    def finish(self) -> Summary:
-        """Write the results, and return the summary."""
-        journal = self.runner.journal
-        return self.results.finish(journal.heads, JournalTotals(read_journal(journal.path), self._decided))
-
-    def add(self, pool: Pool, settled: Settled) -> None:
-        """Take a row: count it, and write its decisions."""
-        self._decided.add(pool.name, settled.row.id)
-        self.results.add(pool, settled)
-        self.runner.record_comparisons(pool.name, settled.case, settled.row.id)
-        self._watcher.on_row()
+    A run makes many objects that live as long as their question, and few cycles: a seventh of the time of its questions
+    was spent looking for them (`python -m benchmarks.throughput`).
+    """
+    with _lock:
+        _before.append(gc.get_threshold())
+        youngest, *older = gc.get_threshold()
+        if 0 < youngest < _OBJECTS:  # at 0 the user has switched it off
+            gc.set_threshold(_OBJECTS, *older)
+    try:
+        yield
+    finally:
+        with _lock:
+            thresholds = _before[0]
+            _before.pop()
+            if not _before:
+                gc.set_threshold(*thresholds)

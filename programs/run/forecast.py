@@ -24,7 +24,7 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.named_judges import Asked, asked_by, role_of, unlabelled
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.one_call import calls_of
-from eldgr_dspy.programs.run.confirmation import confirmation_of
+from eldgr_dspy.programs.run.confirmation import lock_of
 from eldgr_dspy.programs.run.evaluation import statements
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings
@@ -132,7 +132,7 @@ def forecast(selector: Selector, plan: Plan) -> Forecast:
     pools = open_pools(plan.pools, selector.settings.type)
     recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
     recordings.require_made_for(pools, selector.settings.type)
-    confirmation_of(plan, out_of(plan), pools, selector)
+    lock_of(plan, selector)
     with metered_settings(), selector.reading():
         roles = calls_of_roles(selector, plan.judges)
     heads: list[dict[str, Any]] = []

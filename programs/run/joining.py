@@ -99,8 +99,8 @@ def _require_alike(first: RunRead, run: RunRead, heads: Sequence[Mapping[str, An
     if changed:
         listed = "\n".join(f"  {line}" for line in changed)
         raise RunChangedError(
-            f"{run.path}: must be made as {first.path} was; it differs:\n{listed}\nGive runs with the same settings and "
-            "roles."
+            f"{run.path}: must be made as {first.path} was; it differs:\n{listed}\n"
+            "Give runs with the same settings and roles."
         )
 
 

@@ -1,8 +1,7 @@
 """A lock: a rule frozen in a file, with everything that could change its decisions; any change is refused.
 
 It is plain JSON, and the same rule always makes the same file: rules, settings, roles with their prompts and models,
-versions, hashes of the code of this package and of the user's rules and roles. The ledger next to it lists the pools
-that it has seen, see `eldgr_dspy.programs.run.ledger`.
+versions, hashes of the code of this package and of the user's rules and roles.
 """
 
 import inspect
@@ -88,27 +87,17 @@ class Lock:
                 "--rules with all rules of the lock, or rule= in Python."
             )
 
-    @property
-    def ledger(self) -> Path:
-        """The file that lists the pools it has seen."""
-        return ledger_of(self.path)
-
-
-def ledger_of(lock: Path) -> Path:
-    """Return where the ledger of a lock is: `rule.lock.ledger.jsonl` next to `rule.lock.json`, with links resolved."""
-    return (lock.resolve() if lock.is_symlink() else lock).with_suffix(".ledger.jsonl")
-
 
 def freeze(
     selector: Selector, rules: Sequence[str], path: Path, judges: Mapping[str, dspy.Module] | None = None
 ) -> Lock:
     """Write a selector's roles and settings, and judges with names, under the rules of these names, to a lock.
 
-    If `path` already holds the same, nothing is written, and it keeps its ledger.
+    If `path` already holds the same, nothing is written.
 
     Raises:
         ArgumentError: there is no rule, one that is not known, or one that does not decide the same twice; `path` has
-            another lock, or a ledger without one; or it cannot be written.
+            another lock, or cannot be written.
     """
     if not rules:
         raise ArgumentError(f"rules must have at least one of {', '.join(RULES)}; got {rules!r}.")
@@ -125,8 +114,6 @@ def freeze(
                 f"out={str(path)!r} holds another lock, which is never overwritten; give another --out."
             )
         return lock
-    if lock.ledger.exists():
-        raise ArgumentError(f"{lock.ledger} is the ledger of a missing lock; restore the lock, or give another --out.")
     try:
         with replacing(path) as out:
             text = json.dumps({**content, "sha256": lock.sha256}, indent=2, ensure_ascii=False) + "\n"

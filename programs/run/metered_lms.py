@@ -1,4 +1,4 @@
-"""LMs as a run calls them: each request is admitted, counted, retried if that may help, and checked for an echo.
+"""LMs as a run calls them: each request is admitted, counted, and retried if that may help.
 
 A metered LM is a copy whose call records go to the current consultation instead of DSPy's histories, so that a long run
 keeps nothing in memory. It retries requests as DSPy would, but counts each one; the clients below it do not retry.
@@ -13,20 +13,15 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.errors import RunStoppedError
-from eldgr_dspy.programs.balanced import ADDRESS, BalancedLM
+from eldgr_dspy.programs.balanced import BalancedLM
 from eldgr_dspy.programs.consulting import is_several_answers, notice
 from eldgr_dspy.programs.lms import with_lms
 from eldgr_dspy.programs.retrying import Retries
-from eldgr_dspy.programs.run.connections import Lane, Numbers
 from eldgr_dspy.programs.run.metering import REQUEST, Entry, Meter, Request, current_meter, entry_of
-from eldgr_dspy.programs.run.scheduling import in_thread
+from eldgr_dspy.programs.threads import in_thread
 
 _UNSENT = (dspy.LMConfigurationError, dspy.LMUnsupportedFeatureError)
 """Failures before a request was sent."""
-
-
-class _EchoError(dspy.LMTransportError):
-    """A reply that may belong to another request."""
 
 
 class _Metered:
@@ -34,22 +29,12 @@ class _Metered:
 
     resends = False  # an LM with several servers leaves it to this one
     retries: int
-    lane: Lane
-
-    @property
-    def _engine_store(self) -> dict[Any, Any]:
-        """DSPy's own clients, with their connections: each thread has its own."""
-        return self.lane.clients
-
-    @_engine_store.setter
-    def _engine_store(self, clients: dict[Any, Any]) -> None:
-        """Keep the history, where DSPy makes a copy and would start with none."""
 
     def update_history(self, entry: dict[str, Any]) -> None:
         """Keep the record of a call for its meter, and nowhere else."""
         request = REQUEST.get()
         if request is not None:
-            request.record, request.address = entry, ADDRESS.get()
+            request.record = entry
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         again = self._again()
@@ -59,8 +44,6 @@ class _Metered:
             try:
                 with self._request():
                     return super().__call__(*args, **kwargs)  # type: ignore[misc]
-            except _EchoError:
-                self._reconnect()
             except dspy.LMError as error:
                 for seconds in self._pause(error, again):
                     time.sleep(seconds)
@@ -80,17 +63,9 @@ class _Metered:
             try:
                 with self._request():
                     return await super().acall(*args, **kwargs)  # type: ignore[misc]
-            except _EchoError:
-                self._reconnect()
             except dspy.LMError as error:
                 for seconds in self._pause(error, again):
                     await asyncio.sleep(seconds)
-
-    def _reconnect(self) -> None:
-        """Drop this thread's connections; the next request opens another."""
-        if isinstance(self, dspy.LM):
-            self.close()
-        self.lane.fresh = True
 
     @contextmanager
     def _request(self) -> Iterator[None]:
@@ -99,7 +74,6 @@ class _Metered:
         token = REQUEST.set(request)
         try:
             yield
-            self._refuse_echo(request)
         except BaseException as error:
             if meter is not None:
                 meter.withdraw() if _unsent(error) else meter.fail(error)
@@ -110,14 +84,6 @@ class _Metered:
             notice(request.record, self)
         if meter is not None:
             _report(meter, request)
-
-    def _refuse_echo(self, request: Request) -> None:
-        """Raise if this reply is an earlier one that was delivered again."""
-        record = request.record
-        if record is not None and request.fresh:
-            number = getattr(record["response"], "id", None)
-            if isinstance(number, str) and number and self.lane.is_echo(f"{number} {request.address}"):
-                raise _EchoError(f"The reply {number} was delivered before, to another request.")
 
     def _again(self) -> Retries:
         """Return how often a call may send its request again."""
@@ -176,7 +142,6 @@ def metered_lm(lm: Any) -> Any:
     # Its class, because DSPy would not accept a wrapper as an LM, and DSPy does not report the requests it retries.
     twin.__class__ = type("MeteredLM", (_Metered, type(lm)), {})
     twin.retries, twin.num_retries = lm.retries if isinstance(lm, BalancedLM) else lm.num_retries, 0
-    twin.lane = Lane(Numbers())
     return twin
 
 

@@ -16,7 +16,7 @@ import dspy
 
 from eldgr_dspy.errors import RunStoppedError, describe_failure
 from eldgr_dspy.journal_lines import is_plausible
-from eldgr_dspy.programs.run.spending import Spending
+from eldgr_dspy.programs.run.limits import Spending
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.showing import encodable
 
@@ -53,12 +53,10 @@ class Request:
     Attributes:
         record: DSPy's record of it, once there is one.
         fresh: Whether a server was asked, and not the cache.
-        address: That of the server, where an LM has several.
     """
 
     record: Mapping[str, Any] | None = None
     fresh: bool = False
-    address: str | None = None
 
 
 REQUEST: ContextVar[Request | None] = ContextVar("eldgr_request", default=None)

@@ -42,8 +42,7 @@ class Plan:
         fresh: Start anew in a directory that holds a run.
         pages: Write the page of questions even for more questions than `MOST_QUESTIONS`. decisions: the format of the
             file of decisions, "jsonl" or "parquet".
-        lock: A rule frozen by `eldgr freeze`, which the run is checked against. once: refuse a pool that the lock has
-            seen.
+        lock: A rule frozen by `eldgr freeze`, which the run is checked against.
     """
 
     pools: Sequence[str | Path]
@@ -63,7 +62,6 @@ class Plan:
     pages: bool = False
     decisions: Literal["jsonl", "parquet"] = "jsonl"
     lock: str | Path | None = None
-    once: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.rules, str):

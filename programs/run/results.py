@@ -11,16 +11,22 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from eldgr_dspy.answers import Score
+from eldgr_dspy.certificates import Witness
 from eldgr_dspy.certifying import naming_question
+from eldgr_dspy.decision import Decision
+from eldgr_dspy.figures.decided_rows import DecidedRows
 from eldgr_dspy.figures.decision_table import ParquetDecisions
 from eldgr_dspy.figures.finished_run import DECISIONS
 from eldgr_dspy.figures.judges import judge_facts
 from eldgr_dspy.figures.record import JournalTotals, judges_record
-from eldgr_dspy.figures.results.decision import Decided
+from eldgr_dspy.figures.results.decision import Decided, Witnessed
+from eldgr_dspy.figures.results.record import Effects
 from eldgr_dspy.figures.results.summary import Confirmed, Summary
+from eldgr_dspy.figures.summary import pool_effects, pool_figures
 from eldgr_dspy.files import flush_to_disk, replacing
-from eldgr_dspy.pools import Pool
-from eldgr_dspy.programs.run.counted import Counted
+from eldgr_dspy.named_judges import judge_in, labelled
+from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.pages import left_out
 from eldgr_dspy.programs.run.plan import Plan, out_of
 from eldgr_dspy.programs.run.runner import Settled
@@ -32,6 +38,7 @@ from eldgr_dspy.showing import encodable
 FILES = (*DECISIONS.values(), "record.json", "questions.html", "report.html", "summary.json")
 """What a run may write, by name, in the order in which the files are put in place."""
 
+_AROUND = 80  # characters on either side of a witness
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
@@ -63,24 +70,25 @@ def _removing(paths: Iterable[Path]) -> Iterator[None]:
 
 
 class Results:
-    """The results of a run.
-
-    Attributes:
-        counted: What its figures are made from.
-        confirmation: What the run's lock says about it, see `eldgr_dspy.programs.run.confirmation`; None without one.
-    """
+    """The results of a run."""
 
     def __init__(
-        self, directory: Path, counted: Counted, files: Mapping[str, IO[bytes]], look: Callable[[], None]
+        self,
+        directory: Path,
+        rules: Sequence[str],
+        files: Mapping[str, IO[bytes]],
+        look: Callable[[], None],
+        confirmation: Confirmed | None,
     ) -> None:
         """Begin the files.
 
         Args:
-            directory: Of the run. counted: takes the questions. files: by name, as `replacing_all` opens them.
-            look: Called before something is written.
+            directory: Of the run. rules: their names. files: by name, as `replacing_all` opens them.
+            look: Called before something is written. confirmation: the run's lock; None without one.
         """
-        self.counted = counted
-        self.confirmation: Confirmed | None = None
+        self._confirmation = confirmation
+        self._rules = rules
+        self._rows: dict[str, DecidedRows] = {}
         self._files, self._look = files, look
         self._paths = {name: directory / name for name in files}
         self._changes = Changes()
@@ -90,14 +98,18 @@ class Results:
         table = DECISIONS["parquet"]
         self._table = ParquetDecisions(self._paths[table], files[table]) if table in files else None
 
+    def begin(self, pool: Pool) -> None:
+        """Begin a pool, even one without rows."""
+        self._rows.setdefault(pool.name, DecidedRows(pool.task, self._rules))
+
     def add(self, pool: Pool, settled: Settled) -> None:
         """Score a row and write its decisions."""
         with naming_question(pool.name, settled.row.id):
-            decided = self.counted.add(pool, settled)
+            decided = self._decide(pool, settled)
             for line in decided:
                 self._changes.add(line)
                 if self._table is None:
-                    self._write(DECISIONS["jsonl"], line_of(line))
+                    self._write(DECISIONS["jsonl"], _ENCODER.encode(line) + "\n")
                 else:
                     self._look()
                     self._table.add(line)
@@ -105,20 +117,34 @@ class Results:
                 page = self._questions.question(pool.name, settled.row, settled.case, decided, settled.consultations)
                 self._write("questions.html", page)
 
+    def _decide(self, pool: Pool, settled: Settled) -> list[Decided]:
+        """Add a row to those of its pool, and return its decisions."""
+        row, outcomes = settled.row, settled.outcomes()
+        sources = [candidate.source for candidate in row.candidates]
+        judged = settled.consultations.values()
+        scores = self._rows[pool.name].add(settled.case, row.gold, outcomes, settled.failed, sources, judged)
+        majority = scores.get("majority")
+        return [
+            _decided(pool.name, row, rule, outcome.decision, scores[rule], majority)
+            for rule, outcome in outcomes.items()
+            if outcome.decision is not None
+        ]
+
     def finish(self, heads: Sequence[Mapping[str, Any]], totals: JournalTotals) -> Summary:
         """Write everything that is made from the consultations, and return the summary.
 
         Args:
             heads: What the journal states. totals: those of its consultations.
         """
-        pools = self.counted.pools(judge_facts(heads))
+        facts = judge_facts(heads)
+        pools = {name: pool_figures(rows, facts) for name, rows in self._rows.items()}
         summary: Summary = {
             "pools": pools,
             "consultations": totals.roles(),
             "remarks": totals.remarks(),
-            "confirmation": self.confirmation,
+            "confirmation": self._confirmation,
         }
-        record = judges_record(summary, heads, totals, self.counted.effects())
+        record = judges_record(summary, heads, totals, self._effects_by_judge())
         self._write("record.json", _pretty(record))
         if self._questions is not None:
             self._write("questions.html", self._questions.foot(pools))
@@ -132,14 +158,62 @@ class Results:
             flush_to_disk(self._paths[name], file)
         return summary
 
+    def _effects_by_judge(self) -> dict[str, Effects]:
+        """Return the judge's biases on each pool that has rows; those of a judge with a name as `POOL[NAME]`."""
+        judges = dict.fromkeys([None, *map(judge_in, self._rules)])
+        found = {name: pool_effects(rows) for name, rows in self._rows.items()}
+        return {labelled(name, judge): of[judge] for name, of in found.items() for judge in judges if judge in of}
+
     def _write(self, name: str, text: str) -> None:
         self._look()
         self._files[name].write(encodable(text).encode("utf-8"))
 
 
-def line_of(decided: Decided) -> str:
-    """Return a decision as a line of `decisions.jsonl`."""
-    return _ENCODER.encode(decided) + "\n"
+def _decided(
+    pool: str, row: Row, rule: str, decision: Decision, score: Score | None, majority: Score | None
+) -> Decided:
+    return {
+        "pool": pool,
+        "id": row.id,
+        "question": row.question,
+        "gold": row.gold,
+        "rule": rule,
+        "answer": decision.answer,
+        "branch": decision.branch,
+        "reason": decision.reason,
+        "certified": decision.certified,
+        "witness": None if decision.witness is None else _witnessed(row, decision.witness),
+        "consensus": decision.consensus,
+        "tie": decision.tie,
+        "preference": decision.preference,
+        "repair": decision.repair,
+        "consulted": list(decision.consulted),
+        "abstentions": dict(decision.abstentions),
+        "ranking": list(decision.ranking),
+        "notes": list(decision.notes),
+        "em": score.em if score else None,
+        "f1": score.f1 if score else None,
+        "majority_em": majority.em if majority else None,
+    }
+
+
+def _witnessed(row: Row, witness: Witness) -> Witnessed:
+    """Return where a witness is: its slice, its passage's title and the text around it, to be read on its own."""
+    passage = row.evidence[witness.passage]
+    source = passage.title if witness.field == "title" else passage.text
+    return {
+        "passage": witness.passage,
+        "field": witness.field,
+        "start": witness.start,
+        "end": witness.end,
+        "text": witness.text,
+        "level": witness.level,
+        "flags": list(witness.flags),
+        "sha256": witness.sha256,
+        "title": passage.title,
+        "before": source[max(0, witness.start - _AROUND) : witness.start],
+        "after": source[witness.end : witness.end + _AROUND],
+    }
 
 
 def _pretty(value: Mapping[str, Any]) -> str:

@@ -1,6 +1,5 @@
 """Ask one role, or a program, one question: with a deadline, metered, journaled and counted."""
 
-import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -14,32 +13,13 @@ from eldgr_dspy.consultations import Abstention, Consultation, Heard, Key
 from eldgr_dspy.errors import RunStoppedError, describe_failure
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.named_judges import Asked, judge_in, role_of
-from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, ask_without_lm, knows_async
+from eldgr_dspy.programs.consulting import FAILURES, Said, ask, ask_without_lm
 from eldgr_dspy.programs.role_log import log_silence
-from eldgr_dspy.programs.run.failures import FailureBudget
+from eldgr_dspy.programs.run.limits import FailureBudget, Spending
 from eldgr_dspy.programs.run.metering import Meter, metering
 from eldgr_dspy.programs.run.role_calls import RoleCall
-from eldgr_dspy.programs.run.scheduling import in_thread
-from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.replies import heard_from
-
-
-class Flushes:
-    """Flushes of a journal that do not block the event loop; tasks that wait at the same time share one."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self._under_way: asyncio.Future[None] | None = None
-
-    async def flush(self, upto: int) -> None:
-        """Flush up to a byte."""
-        while self._journal.synced < upto:
-            if self._under_way is None or self._under_way.done():
-                self._under_way = in_thread(self._journal.flush)
-            flushing = self._under_way
-            await asyncio.wait([flushing])  # unlike awaiting it, being cancelled here does not cancel it for the others
-            flushing.result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +30,6 @@ class Books:
     budget: FailureBudget
     spending: Spending
     on_first_call: Callable[[Asked], None]
-    flushes: Flushes
 
 
 class Query(ABC):
@@ -101,32 +80,12 @@ class Query(ABC):
                 said = error
         return self._meter.refused or said
 
-    async def _aask(self) -> Any:
-        """Do the same as `_ask`, without blocking."""
-        return await in_thread(self._ask)
-
-    async def amake(self) -> Any:
-        """Do the same as `make`, without blocking."""
-        self._began = time.monotonic()
-        with metering(self._meter):
-            try:
-                self._books.budget.check()
-                self._books.on_first_call(self._key[2])
-                said = await self._aask()
-            except self.failures as error:
-                said = error
-        return self._meter.refused or said
-
     def keep(self, said: Any) -> Consultation:
         """Write the reply to the journal, or that it is late, and count it; the caller that decides from it flushes."""
         outcome = self._outcome(said)
         self._write(outcome, said)
         self._count(said)
         return outcome
-
-    async def akept(self) -> None:
-        """Wait until the journal is on the disk, before anything is decided from the reply."""
-        await self._books.flushes.flush(self.upto)
 
     def _outcome(self, said: Any) -> Consultation:
         """Return the outcome as it is journaled; after this, nothing more is sent for it."""
@@ -187,13 +146,6 @@ class RoleQuery(Query):
             return (ask_without_lm if self.call.heuristic else ask)(
                 self.call.module, self._inputs, role_of(self._key[2])
             )
-
-    async def _aask(self) -> Said:
-        if knows_async(self.call.module):
-            with self._naming():
-                return await aask(self.call.module, self._inputs, role_of(self._key[2]))
-        said: Said = await super()._aask()
-        return said
 
     @contextmanager
     def _naming(self) -> Iterator[None]:

@@ -1,28 +1,29 @@
-"""Rows through rules: every rule on identical consultations, each of which is looked up, replayed or asked once.
+"""A run under way, and a row through it: every rule on identical consultations.
 
-The runner turns a row into decisions. It has no loop over rows and writes only the journal; see
-`eldgr_dspy.programs.run.evaluation` for the run around it.
+Each consultation is looked up, replayed or asked once. Nothing here loops over rows, and only the journal is written;
+see `eldgr_dspy.programs.run.evaluation` for the run around it.
 """
 
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from eldgr_dspy.answer_types.mathematics.comparing import Comparisons, Pair, recorded_in
+from eldgr_dspy.answer_types.mathematics.comparing import Comparisons, recorded_in
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certifying, inputs_of, naming_question, replies_in
 from eldgr_dspy.consultations import Consultation, Heard, Key
 from eldgr_dspy.decision import Choice, Decision
 from eldgr_dspy.errors import ArgumentError, NotAskedError
 from eldgr_dspy.figures.decided_rows import Outcome
-from eldgr_dspy.journal import Journal
+from eldgr_dspy.figures.record import Questions
 from eldgr_dspy.named_judges import Asked, asked_by, judge_in, role_of
-from eldgr_dspy.pools import Row
-from eldgr_dspy.programs.run.failures import FailureBudget
+from eldgr_dspy.pools import Pool, Row
+from eldgr_dspy.programs.run.limits import FailureBudget, Spending
+from eldgr_dspy.programs.run.plan import Plan
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.role_calls import RoleCall
-from eldgr_dspy.programs.run.role_queries import Books, Flushes, RoleQuery
-from eldgr_dspy.programs.run.spending import Spending
+from eldgr_dspy.programs.run.role_queries import Books, RoleQuery
+from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.words import Consulted, is_role
@@ -67,34 +68,56 @@ class Settled:
         )
 
 
-@dataclass(frozen=True)
-class Runner:
-    """Settles rows, any number at once, in steps."""
+@dataclass(slots=True)
+class Watcher:
+    """Callbacks for a caller that watches a run; the default ones do nothing. Called from the run's own threads.
 
-    roles: Mapping[Asked, RoleCall]
+    Attributes:
+        on_start: The number of questions. on_row: One of them is decided. on_consultation: One was made or looked up.
+        on_interrupt: The run was interrupted, and now waits for the calls under way.
+    """
+
+    on_start: Callable[[int], None] = field(default=lambda total: None)
+    on_row: Callable[[], None] = field(default=lambda: None)
+    on_consultation: Callable[[Consultation], None] = field(default=lambda consultation: None)
+    on_interrupt: Callable[[], None] = field(default=lambda: None)
+
+
+@dataclass
+class Run:
+    """A run under way: its plan, its directory with the journal, whom it asks, and what is counted of it.
+
+    Attributes:
+        plan: What to do. pools: those of the plan. settings: of the rules.
+        directory: The run directory, with the journal. roles: whom the run asks, as it calls them.
+        recordings: Used instead of calls. budget, spending: the limits, and what counts for them.
+        state: States a role in the journal before it is asked. watcher: callbacks.
+        comparisons: What is journaled of comparing answers, by pool and question.
+        decided: The questions that were decided.
+    """
+
+    plan: Plan
+    pools: Sequence[Pool]
     settings: Settings
-    rules: Sequence[str]
-    journal: Journal
+    directory: RunDirectory
+    roles: Mapping[Asked, RoleCall]
     recordings: Recordings
     budget: FailureBudget
-    spending: Spending = field(default_factory=Spending)
-    on_first_call: Callable[[Asked], None] = field(default=lambda _: None)
-    on_consultation: Callable[[Consultation], None] = field(default=lambda _: None)
-    _books: Books = field(init=False)
-    _journaled: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]] = field(init=False)
-    _late: dict[tuple[str, str], set[Pair]] = field(init=False)
+    spending: Spending
+    state: RoleStatements
+    watcher: Watcher
+    comparisons: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]] = field(init=False)
+    decided: Questions = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "_books", Books(self.journal, self.budget, self.spending, self.on_first_call, Flushes(self.journal))
-        )
-        journaled = recorded_in(self.journal.heads)
-        object.__setattr__(self, "_journaled", journaled)
-        object.__setattr__(self, "_late", {key: {*Comparisons(of).late} for key, of in journaled.items()})
+        self.comparisons = recorded_in(self.directory.journal.heads)
+        self.decided = Questions([] if self.plan.limit else [pool.name for pool in self.pools])
+        self._books = Books(self.directory.journal, self.budget, self.spending, self.state.claim)
+        self._late = {key: {*Comparisons(of).late} for key, of in self.comparisons.items()}
 
     def settle(self, pool: str, row: Row) -> Generator[RoleQuery, Consultation, Settled]:
         """Decide one row by every rule; yields each question to a role that must be asked, and is sent the answer."""
-        case, said = self._case(pool, row), dict[Asked, Consultation]()
+        case, said, journal = self._case(pool, row), dict[Asked, Consultation](), self.directory.journal
         steps, heard = self._plan(case), dict[Asked, Heard]()
         reply: Heard | NotAskedError | None = None
         while True:
@@ -112,24 +135,24 @@ class Runner:
                 inputs = inputs_of(case, role_of(asked), heard, call.module)
                 query = RoleQuery((pool, row.id, asked), case, call, self._books, inputs)
                 consultation = query.keep(query.make()) if query.call.heuristic else (yield query)
-                self.journal.flush(query.upto)  # before anything is decided from it
+                journal.flush(query.upto)  # before anything is decided from it
                 reply = query.reply
             else:
                 reply = journaled_reply(case.question, consultation)
             said[asked], heard[asked] = consultation, reply
-            self.on_consultation(consultation)
+            self.watcher.on_consultation(consultation)
             self.budget.hear(consultation)
 
     def record_comparisons(self, pool: str, case: Case, id: str) -> None:
         """Journal which answers to a question could not be compared in time, unless that is there already."""
         comparisons, key = case.type.comparisons, (pool, id)
         if comparisons is not None and comparisons.is_close and self._late.get(key) != {*comparisons.late}:
-            self.journal.append_head({"kind": "comparisons", "name": pool, "details": comparisons.record(id)})
+            self.directory.journal.append_head({"kind": "comparisons", "name": pool, "details": comparisons.record(id)})
             self._late[key] = {*comparisons.late}
 
     def _case(self, pool: str, row: Row) -> Case:
         """Return a row as a case; what is recorded of comparing its answers is not compared again."""
-        recorded = [*self._journaled.get((pool, row.id), ()), *self.recordings.comparisons(pool, row.id)]
+        recorded = [*self.comparisons.get((pool, row.id), ()), *self.recordings.comparisons(pool, row.id)]
         case = Case(row.to_question(Comparisons(recorded) if recorded else None), self.settings)
         self.record_comparisons(pool, case, row.id)
         return case
@@ -138,7 +161,7 @@ class Runner:
         """Drive all rules on the same replies: yields whom to ask the first time that any rule needs it."""
         replies: dict[Asked, Any] = {}
         chosen: dict[str, _Chosen | Consulted] = {}
-        for name in self.rules:
+        for name in self.plan.rules:
             steps, asked, reply, role = certifying(case.rule(name))(case), dict[Consulted, Heard](), None, None
             while True:
                 try:
@@ -160,7 +183,7 @@ class Runner:
 
     def _known(self, key: Key) -> Consultation | NotAskedError | None:
         """Return what is journaled or recorded; None if the role must be asked."""
-        consultation = self.journal.find(key)
+        consultation = self.directory.journal.find(key)
         if consultation is not None:
             return consultation
         self.budget.check()
@@ -170,7 +193,7 @@ class Runner:
             recorded = self.recordings.find(key)
         except NotAskedError as absent:
             return absent
-        self.journal.append(recorded)
+        self.directory.journal.append(recorded)
         return recorded
 
     def _call(self, asked: Asked) -> RoleCall:
@@ -185,3 +208,15 @@ class Runner:
             given = f"--{role} MODEL or --lm MODEL" if judge is None else f"--judges {judge}=MODEL"
             raise ArgumentError(f"The {asked} has no LM: give {given}, or configure one by dspy.configure(lm=...).")
         return call
+
+    def end(self, pool: Pool, settled: Settled) -> None:
+        """Note that a row is decided and counted: only then it is known which answers were compared too late."""
+        self.decided.add(pool.name, settled.row.id)
+        self.record_comparisons(pool.name, settled.case, settled.row.id)
+        self.watcher.on_row()
+
+    def stop(self, error: BaseException) -> None:
+        """Make sure that no further call is started."""
+        self.budget.stop("The run was stopped.")
+        if isinstance(error, KeyboardInterrupt):
+            self.watcher.on_interrupt()

@@ -31,7 +31,6 @@ from tests.asking.transport import (
     WAYS,
     Fault,
     Silent,
-    arun,
     each_way,
     made,
     number_of,
@@ -145,7 +144,7 @@ def test_a_call_that_broke_off_is_repeated(tmp_path: Path) -> None:  # hazard 79
 
     assert len(broken) == 6
     with serving(behave) as server:
-        found = arun(selector_at(server, num_retries=1), plan_of(tmp_path, 8, 6))["pools"]["p"]
+        found = evaluate(selector_at(server, num_retries=1), plan_of(tmp_path, 8, 6))["pools"]["p"]
         assert (found["n_failed"], len(server.log)) == (1, 11)
     assert sorted((one.outcome, one.calls) for one in made(tmp_path)) == [("failed", 1), *[("ok", 2)] * 5]
 
@@ -187,35 +186,11 @@ def test_an_answer_that_is_delivered_twice_answers_one_question(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.005])
-@pytest.mark.parametrize("way", ["threads", "async", "async, in threads"])
-def test_of_several_at_once_none_gets_the_answer_to_another(tmp_path: Path, way: str, gap: float) -> None:  # hazard 85
+def test_of_several_at_once_none_gets_the_answer_to_another(tmp_path: Path, gap: float) -> None:  # hazard 85
     """Clients may read the second copy as the answer to the next request, or wait for one that never comes."""
-    run, workers = WAYS[way]
     with serving(lambda asked: Answer(verdict(2, judge_rationale=asked.question), copies=2, gap=gap)) as server:
-        run(selector_at(server, num_retries=0), plan_of(tmp_path, workers, 24))
+        evaluate(selector_at(server, num_retries=0), plan_of(tmp_path, 4, 24))
     assert said(tmp_path) == {f"q{number}": f"What is capital number {number}?" for number in range(24)}
-
-
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_a_late_copy_of_an_answer_is_known_by_its_number(tmp_path: Path, way: str) -> None:  # hazard 85
-    """The next request is under way when it comes, and would take it for its answer."""
-
-    def behave(asked: Asked) -> Answer:
-        again = "number 1?" in asked.question
-        return Answer(verdict(2, judge_rationale=asked.question), copies=1 + again, gap=0.3)
-
-    with serving(behave) as server:
-        WAYS[way][0](selector_at(server, num_retries=1), plan_of(tmp_path, 1, 4))
-        assert len(server.log) >= 4
-    assert said(tmp_path) == {f"q{number}": f"What is capital number {number}?" for number in range(4)}
-    assert sorted(one.calls for one in made(tmp_path)) == [1, 1, 1, 2]
-
-
-def test_a_server_that_numbers_all_its_answers_alike_is_believed(tmp_path: Path) -> None:
-    with serving(lambda asked: Answer(FINAL, changes={"id": "one for all"})) as server:
-        found = evaluate(selector_at(server, num_retries=3), plan_of(tmp_path, 1, 8))["pools"]["p"]
-        assert (found["n_failed"], found["rules"]["judge"]["em"]) == (0, 100)
-        assert len(server.log) <= 8 + 1  # asked again once, unless the second question had a connection of its own
 
 
 @pytest.mark.parametrize("engine", ENGINES)

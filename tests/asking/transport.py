@@ -3,7 +3,6 @@
 The server is real and on loopback, the client an unmodified `dspy.LM`.
 """
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import pytest
 
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.journal import read_journal
-from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import row, write_pool
 from tests.lm_server import Answer, Asked, LMServer, Logged
@@ -120,10 +119,6 @@ def selector_at(server: LMServer, **options: Any) -> Selector:
 Run = Callable[[Selector, Plan], Any]
 
 
-def arun(selector: Selector, plan: Plan) -> Any:
-    return asyncio.run(aevaluate(selector, plan))
-
-
 class Silent(dspy.Module):
     """A role that says nothing."""
 
@@ -131,27 +126,9 @@ class Silent(dspy.Module):
         return dspy.Prediction(abstained="silent")
 
 
-class Blocking(dspy.Module):
-    """A judge that knows no async, so that an async run has to ask it in a thread."""
-
-    def __init__(self, judge: dspy.Module) -> None:
-        super().__init__()
-        self.judge = judge
-
-    def forward(self, **inputs: Any) -> Any:
-        return self.judge(**inputs)
-
-
-def blocking(selector: Selector, plan: Plan) -> Any:
-    selector.judge = Blocking(selector.judge)
-    return arun(selector, plan)
-
-
 WAYS: dict[str, tuple[Run, int]] = {
     "sync": (evaluate, 1),
     "threads": (evaluate, 4),
-    "async": (arun, 4),
-    "async, in threads": (blocking, 4),
 }
 each_way = pytest.mark.parametrize("way", WAYS)
 

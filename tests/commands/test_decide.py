@@ -263,7 +263,7 @@ def test_a_run_under_a_lock_takes_no_further_rule_and_says_what_resumes_it(
 ) -> None:
     pool = write_pool(tmp_path / "capitals.jsonl", numbered(6))
     said(capsys, "freeze", "--rules", "majority")
-    begun = ("evaluate", pool, "--lock", "rule.lock.json", "--once", "--out", "run")
+    begun = ("evaluate", pool, "--lock", "rule.lock.json", "--out", "run")
     said(capsys, *begun)
     out, _ = said(capsys, "decide", "run", "--rule", "judge")
     assert (

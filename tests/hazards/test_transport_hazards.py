@@ -21,10 +21,9 @@ def right(number: int) -> Answer:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["threads", "async"])
 @pytest.mark.parametrize("seed", range(2))
 def test_nothing_is_lost_and_nothing_is_made_up(  # hazards 79, 81, 82, 84, 85, and 86
-    tmp_path: Path, way: str, seed: int
+    tmp_path: Path, seed: int
 ) -> None:
     day = random.Random(seed)
     faults = [FAULTS[name] for name in NAMES * 2]
@@ -39,7 +38,7 @@ def test_nothing_is_lost_and_nothing_is_made_up(  # hazards 79, 81, 82, 84, 85, 
         answer = right(number)
         return Answer(answer.text, copies=2) if number % 5 == 0 else answer
 
-    run, workers = WAYS[way]
+    run, workers = WAYS["threads"]
     pool = write_pool(tmp_path / "p.jsonl", map(row, range(ROWS)))
     plan = plan_of(tmp_path, workers, ROWS, timeout=1.0)
     assert plan.pools == [pool]

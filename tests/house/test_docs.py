@@ -136,7 +136,6 @@ def desk(folder: Path) -> Iterator[Reader]:
             dspy.configure(lm=None)
 
 
-@pytest.mark.filterwarnings("always::eldgr_dspy.programs.run.confirmation.SeenBeforeWarning")
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(runs, blocks(page)))], ids=named)
 def test_every_example_of_a_page_does_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     with desk(tmp_path) as reader:

@@ -15,7 +15,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges import PairwiseJudge, Panel, SwapConsistent
 from eldgr_dspy.programs.judges.named import is_own, judge_named
 from eldgr_dspy.programs.judges.own import OwnSelector, own_judge
-from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
 from tests.capitals import row, write_pool
 from tests.judges.balloting import ballot
@@ -266,13 +266,12 @@ def test_a_name_is_told_from_formulas_and_models(word: str, own_name: bool) -> N
 # -- in a run --
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-def test_what_a_function_raises_in_a_run_names_the_question(is_async: bool, tmp_path: Path) -> None:
+def test_what_a_function_raises_in_a_run_names_the_question(tmp_path: Path) -> None:
     def fails(counted: Ballot) -> int:
         raise KeyError("mine")
 
     pool = write_pool(tmp_path / "capitals.jsonl", [row(7, answers=("Nice", "Oslo"))])
     plan = Plan([pool], tmp_path / "run", judges={"own": OwnSelector(fails)})
     with pytest.raises(KeyError) as raised:
-        asyncio.run(aevaluate(selector_of(SILENT), plan)) if is_async else evaluate(selector_of(SILENT), plan)
+        evaluate(selector_of(SILENT), plan)
     assert raised.value.__notes__ == ["Raised by the judge[own] on question 'q7' of pool 'capitals'."]

@@ -256,5 +256,5 @@ def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_aske
     assert rows["judge: replies that could not be read"] == "1 of 2 (50.00 %)"
     assert rows["cost"] == "3 LM calls, — tokens read, — written, $—"
     assert "lock" not in rows
-    locked = record_of(pools, said, heads, effects) | {"confirmation": {"lock": "abc", "seen_before": {}}}
+    locked = record_of(pools, said, heads, effects) | {"confirmation": {"lock": "abc"}}
     assert dict(map(pair, record_table(locked).rows))["lock"] == "abc"

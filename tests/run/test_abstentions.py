@@ -1,6 +1,5 @@
 """A run stops at more unusable replies than `--max-abstentions` allows, also on resume and in replay."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from eldgr_dspy.errors import ArgumentError, RunStoppedError
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, text_of
 from tests.capitals import NO_SPAN, VERDICT, obliging, row, selector_with, untimed, write_pool
@@ -25,11 +24,7 @@ def pool(tmp_path: Path) -> Path:
     return write_pool(tmp_path / "capitals.jsonl", map(row, range(12)))
 
 
-def arun(selector: Selector, plan: Plan) -> Any:
-    return asyncio.run(aevaluate(selector, plan))
-
-
-each_way = pytest.mark.parametrize(("run", "workers"), [(evaluate, 1), (evaluate, 4), (arun, 4)])
+each_way = pytest.mark.parametrize(("run", "workers"), [(evaluate, 1), (evaluate, 4)])
 Run = Callable[[Selector, Plan], Any]
 
 

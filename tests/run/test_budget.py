@@ -1,6 +1,5 @@
 """A run says beforehand what it would ask, stops before it passes a limit, and says afterwards what it took."""
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -32,10 +31,10 @@ from eldgr_dspy.programs.judges import (
     UniversalConsistency,
 )
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.forecast import forecast, roles_asked
+from eldgr_dspy.programs.run.limits import Spending
 from eldgr_dspy.programs.run.locks import freeze
-from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.questions import Settings
@@ -58,11 +57,7 @@ def pool(tmp_path: Path) -> Path:
     return write_pool(tmp_path / "capitals.jsonl", map(row, range(12)))
 
 
-def arun(selector: Selector, plan: Plan) -> Any:
-    return asyncio.run(aevaluate(selector, plan))
-
-
-each_way = pytest.mark.parametrize(("run", "workers"), [(evaluate, 1), (evaluate, 6), (arun, 6)])
+each_way = pytest.mark.parametrize(("run", "workers"), [(evaluate, 1), (evaluate, 6)])
 Run = Callable[[Selector, Plan], Any]
 
 
@@ -124,42 +119,39 @@ def comparing(server: LMServer) -> Selector:
     return selector
 
 
-@pytest.mark.parametrize("run", [evaluate, arun], ids=["threads", "tasks"])
-def test_what_failed_questions_cost_is_spent_also_for_the_sessions_after(pool: Path, tmp_path: Path, run: Run) -> None:
+def test_what_failed_questions_cost_is_spent_also_for_the_sessions_after(pool: Path, tmp_path: Path) -> None:
     numbers = count()
     with serving(lambda asked: Answer(SAID) if next(numbers) % 2 == 0 else Answer(status=503)) as server:
         first = Plan([pool], tmp_path / "run", rules=["judge"], max_cost=1.0)
         with pytest.raises(RunStoppedError, match="1 question failed"):
-            run(comparing(server), first)
+            evaluate(comparing(server), first)
         (failed,) = made(tmp_path)
         price = failed.cost or 0.0
         assert (failed.outcome, failed.calls, failed.dearest) == ("failed", 2, price)
         again = Plan([pool], tmp_path / "run", rules=["judge"], max_cost=2.5 * price)
         for _ in range(3):
             with pytest.raises(RunStoppedError):
-                run(comparing(server), again)
+                evaluate(comparing(server), again)
         assert sum(one.status == 200 for one in server.log) == 2
         assert sum(one.cost or 0.0 for one in made(tmp_path)) == 2 * price
 
 
-@pytest.mark.parametrize("run", [evaluate, arun], ids=["threads", "tasks"])
-def test_waiting_for_a_price_does_not_count_as_time_of_a_question(pool: Path, tmp_path: Path, run: Run) -> None:
+def test_waiting_for_a_price_does_not_count_as_time_of_a_question(pool: Path, tmp_path: Path) -> None:
     with serving(lambda asked: Answer(SAID, delay=1.0)) as server:
         plan = Plan([pool], tmp_path / "run", workers=4, limit=4, timeout=1.9, max_cost=1.0, rules=["judge"])
-        assert run(selector_at(server), plan)["pools"]["capitals"]["n_failed"] == 0
+        assert evaluate(selector_at(server), plan)["pools"]["capitals"]["n_failed"] == 0
     assert all((one.seconds or 0.0) < 2 * 1.0 for one in made(tmp_path))
 
 
-@pytest.mark.parametrize("run", [evaluate, arun], ids=["threads", "tasks"])
 def test_a_request_that_is_given_up_before_any_price_is_known_does_not_hold_the_others_for_ever(
-    pool: Path, tmp_path: Path, run: Run
+    pool: Path, tmp_path: Path
 ) -> None:
     def behave(asked: Any) -> Answer:
         return Answer(SAID, delay=30.0 * ("number 0?" in asked.question))
 
     with serving(behave) as server:
         plan = Plan([pool], tmp_path / "run", workers=3, limit=6, timeout=2.0, max_cost=1.0, max_failures=1)
-        assert run(selector_at(server), replace(plan, rules=["judge"]))["pools"]["capitals"]["n_failed"] == 1
+        assert evaluate(selector_at(server), replace(plan, rules=["judge"]))["pools"]["capitals"]["n_failed"] == 1
 
 
 def test_as_long_as_no_price_is_known_one_request_goes_alone(pool: Path, tmp_path: Path) -> None:
@@ -179,15 +171,14 @@ def test_a_reply_without_a_price_ends_a_run_that_has_a_limit_on_cost(
     assert len(lm.requests) == 1
 
 
-@pytest.mark.parametrize("run", [evaluate, arun], ids=["threads", "tasks"])
-def test_a_run_resumes_at_a_server_on_another_port(pool: Path, tmp_path: Path, run: Run) -> None:
+def test_a_run_resumes_at_a_server_on_another_port(pool: Path, tmp_path: Path) -> None:
     plan = Plan([pool], tmp_path / "run", max_calls=5, rules=["judge"])
     with serving(lambda asked: Answer(SAID)) as first, pytest.raises(RunStoppedError):
-        run(selector_at(first), plan)
+        evaluate(selector_at(first), plan)
     with serving(lambda asked: Answer(SAID)) as second:
         assert forecast(selector_at(second), plan)["pools"]["capitals"]["roles"]["judge"]["to_ask"] == 7
         for _ in range(2):
-            run(selector_at(second), replace(plan, max_calls=None))
+            evaluate(selector_at(second), replace(plan, max_calls=None))
         assert len(second.log) == 7
     addresses = [one["details"]["lm"]["settings"]["api_base"] for one in heads_of(tmp_path) if one["kind"] == "role"]
     assert addresses == [first.address, second.address]

@@ -1,6 +1,5 @@
 """A bounded map keeps order and memory, and whatever ends it early: nothing begins any more, all that began ends."""
 
-import asyncio
 import itertools
 import threading
 import time
@@ -12,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.programs.run.scheduling import OnStop, Steps, amap_ordered, map_ordered, window_of
-from eldgr_dspy.programs.run.scheduling.threads import THREADS, _in_order
+from eldgr_dspy.programs.run.scheduling import THREADS, OnStop, Steps, _in_order, map_ordered, window_of
 
 SOON, LONG = 0.2, 60.0
 
@@ -30,14 +28,6 @@ class Work:
     def __call__(self, item: int) -> int:
         self.began.append(item)
         time.sleep(self.seconds)
-        self.ended.append(item)
-        if item in self.fails:
-            raise ValueError(f"item {item}")
-        return item * item
-
-    async def acall(self, item: int) -> int:
-        self.began.append(item)
-        await asyncio.sleep(self.seconds)
         self.ended.append(item)
         if item in self.fails:
             raise ValueError(f"item {item}")
@@ -63,12 +53,6 @@ class Calling:
     def make(self) -> Any:
         return self._function(self._item)
 
-    async def amake(self) -> Any:
-        return await self._function(self._item)
-
-    async def akept(self) -> None:
-        await asyncio.sleep(0)
-
     def keep(self, said: Any) -> Any:
         return str(said) if isinstance(said, TimeoutError) else said
 
@@ -87,32 +71,20 @@ def collect(work: Work, n: int, workers: int) -> list[int]:
         return list(results)
 
 
-def acollect(work: Work, n: int, workers: int) -> list[int]:
-    async def collected() -> list[int]:
-        async with amap_ordered(calling(work.acall), range(n), workers, LONG, work.stop) as results:
-            return [result async for result in results]
-
-    return asyncio.run(collected())
-
-
 def interrupt_after_one(function: Callable[[int], object], workers: int, stop: OnStop) -> None:
     with map_ordered(calling(function), range(100), workers, LONG, stop) as results:
         next(results)
         raise KeyboardInterrupt
 
 
-Collected = Callable[[Work, int, int], list[int]]
-
-
 def threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith(THREADS)]
 
 
-@pytest.mark.parametrize("collected", [collect, acollect])
 @pytest.mark.parametrize("workers", [1, 3, 40])
-def test_results_come_in_the_order_of_the_items(collected: Collected, workers: int) -> None:
+def test_results_come_in_the_order_of_the_items(workers: int) -> None:
     work = Work()
-    assert collected(work, 600, workers) == [item * item for item in range(600)]
+    assert collect(work, 600, workers) == [item * item for item in range(600)]
     assert (work.stopped, threads()) == ([], [])
 
 
@@ -136,8 +108,7 @@ def test_a_single_worker_takes_row_by_row_and_reads_none_ahead() -> None:
     assert said == [f"{what} {item}" for item in range(3) for what in ("read", "judge", "repairer", "decided")]
 
 
-@pytest.mark.parametrize("collected", [collect, acollect])
-def test_of_several_failures_the_first_in_time_is_raised(collected: Collected) -> None:
+def test_of_several_failures_the_first_in_time_is_raised() -> None:
     class Uneven(Work):
         """Item 0 ends once the failure of item 1 is known."""
 
@@ -146,14 +117,9 @@ def test_of_several_failures_the_first_in_time_is_raised(collected: Collected) -
                 time.sleep(0.001)
             return super().__call__(item)
 
-        async def acall(self, item: int) -> int:
-            while item == 0 and not self.stopped:
-                await asyncio.sleep(0)
-            return await super().acall(item)
-
     work = Uneven(fails=frozenset({0, 1}))
     with pytest.raises(ValueError, match="item 1"):
-        collected(work, 5, 2)
+        collect(work, 5, 2)
     assert list(dict.fromkeys(str(error) for error in work.stopped)) == ["item 1", "item 0"]
 
 
@@ -202,40 +168,6 @@ def test_an_interrupt_during_the_wait_abandons_what_is_under_way() -> None:
     release.set()
     while threads():
         time.sleep(0.01)
-
-
-def test_a_cancelled_task_waits_for_what_is_under_way_and_a_second_time_abandons_it() -> None:
-    async def interrupted(times: int) -> Work:
-        work, may_end = Work(), asyncio.Event()
-
-        async def waiting(item: int) -> int:
-            work.began.append(item)
-            await may_end.wait()
-            work.ended.append(item)
-            return item
-
-        async def consume() -> None:
-            async with amap_ordered(calling(waiting), range(100), 4, LONG, work.stop) as results:
-                async for _ in results:
-                    pass
-
-        task = asyncio.create_task(consume())
-        while len(work.began) < 4:
-            await asyncio.sleep(0)
-        task.cancel()
-        while not work.stopped:
-            await asyncio.sleep(0)
-        if times == 1:
-            may_end.set()
-        else:
-            task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert [type(error) for error in work.stopped] == [asyncio.CancelledError]
-        return work
-
-    once, twice = asyncio.run(interrupted(1)), asyncio.run(interrupted(2))
-    assert (sorted(once.ended), twice.ended) == ([0, 1, 2, 3], [])
 
 
 def test_what_is_not_yielded_is_done_in_this_thread() -> None:
@@ -432,78 +364,7 @@ def test_results_are_used_while_a_call_is_under_way() -> None:
         assert list(results) == [5]
 
 
-def test_in_tasks_too_results_are_used_while_a_call_is_under_way() -> None:
-    used, gate = list[int](), asyncio.Event()
-
-    async def last_waits(item: int) -> int:
-        if item == 5:
-            await asyncio.wait_for(gate.wait(), LONG)  # whoever waits for it cannot be cancelled
-        return item
-
-    async def use() -> None:
-        async with amap_ordered(calling(last_waits), range(6), 3, LONG, lambda _: None) as results:
-            async for result in results:
-                used.append(result)
-                if result == 4:
-                    gate.set()
-
-    asyncio.run(use())
-    assert used == [0, 1, 2, 3, 4, 5]
-
-
-def test_in_tasks_results_are_used_also_where_every_sleep_takes_long() -> None:
-    """A call under way that leaves the event loop no idle moment; it ends when the results before it are used."""
-    used = list[int]()
-
-    async def starving(item: int) -> int:
-        turns = 0
-        while item == 5 and len(used) < 5 and turns < 400:
-            turns += 1
-            time.sleep(0.005)
-            await asyncio.sleep(0)
-        return turns
-
-    async def use() -> int:
-        async with amap_ordered(calling(starving), range(6), 3, LONG, lambda _: None) as results:
-            async for turns in results:
-                used.append(turns)
-        return used[-1]
-
-    assert 0 < asyncio.run(use()) < 400
-
-
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_in_tasks_an_item_may_make_several_calls(workers: int) -> None:
-    async def add(item: int) -> int:
-        return item + 1
-
-    def steps(item: int) -> Steps[int]:
-        first: int = yield Calling(add, item)
-        second: int = yield Calling(add, first)
-        return second
-
-    async def used() -> list[int]:
-        async with amap_ordered(steps, range(50), workers, LONG, lambda _: None) as results:
-            return [result async for result in results]
-
-    assert asyncio.run(asyncio.wait_for(used(), LONG)) == [item + 2 for item in range(50)]
-
-
-def test_in_tasks_a_call_that_ends_as_cancelled_ends_the_map() -> None:
-    async def cancelled(_: int) -> None:
-        raise asyncio.CancelledError
-
-    async def used() -> None:
-        async with amap_ordered(calling(cancelled), range(3), 2, LONG, lambda _: None) as results:
-            async for _ in results:
-                pass
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(asyncio.wait_for(used(), LONG))
-
-
-@pytest.mark.parametrize("collected", [collect, acollect])
-def test_what_on_stop_raises_is_raised(collected: Collected) -> None:
+def test_what_on_stop_raises_is_raised() -> None:
     class Unstoppable(Work):
         def stop(self, error: BaseException) -> None:
             super().stop(error)
@@ -511,14 +372,14 @@ def test_what_on_stop_raises_is_raised(collected: Collected) -> None:
                 raise OSError("No space left on device")
 
     with pytest.raises((OSError, ValueError)):
-        collected(Unstoppable(fails=frozenset({0})), 3, 1)
+        collect(Unstoppable(fails=frozenset({0})), 3, 1)
 
 
 def test_where_no_thread_can_begin_the_map_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(_: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr("eldgr_dspy.programs.run.scheduling.threads.start", refused)
+    monkeypatch.setattr("eldgr_dspy.programs.run.scheduling.start", refused)
     with pytest.raises(RuntimeError, match="can't start"):
         collect(Work(), 3, 2)
 
@@ -539,61 +400,6 @@ def test_whoever_leaves_early_has_no_further_call_made() -> None:
         next(results)
         leaving.append(True)
     assert sorted(work.ended) in ([0, 1], [0, 1, 2], [0, 1, 2, 3])
-
-
-def test_in_tasks_no_more_than_a_window_begins_before_the_first_result_is_used() -> None:
-    begun = list[int]()
-
-    async def quick(item: int) -> int:
-        begun.append(item)
-        return item
-
-    async def used() -> list[int]:
-        async with amap_ordered(calling(quick), range(2_000), 2, LONG, lambda _: None) as results:
-            assert await anext(results) == 0
-            assert len(begun) <= window_of(2)
-            return [result async for result in results]
-
-    assert asyncio.run(used()) == list(range(1, 2_000))
-
-
-def test_in_tasks_a_late_call_is_cancelled_and_the_others_are_made() -> None:
-    cancelled = list[int]()
-
-    async def hang(item: int) -> int:
-        try:
-            await asyncio.sleep(LONG * (item == 1))
-        except asyncio.CancelledError:
-            cancelled.append(item)
-            raise
-        return item
-
-    async def used() -> list[int]:
-        async with amap_ordered(calling(hang), range(4), 1, SOON, lambda _: None) as results:
-            return [result async for result in results]
-
-    found = asyncio.run(used())
-    assert found == [0, "nothing was said within 0.2 s; a longer --timeout waits longer", 2, 3]
-    assert cancelled == [1]
-
-
-def test_in_tasks_a_call_that_was_held_is_late_only_later() -> None:
-    held = list[Calling]()
-
-    async def hold(item: int) -> int:
-        await asyncio.sleep(2 * SOON)
-        return item
-
-    def steps(item: int) -> Steps[Any]:
-        held.append(Calling(hold, item))
-        held[-1].held = LONG
-        return (yield held[-1])
-
-    async def used() -> list[int]:
-        async with amap_ordered(steps, range(2), 2, SOON, lambda _: None) as results:
-            return [result async for result in results]
-
-    assert asyncio.run(used()) == [0, 1]
 
 
 def test_the_callers_context_holds_in_every_thread() -> None:

@@ -1,6 +1,5 @@
 """A run keeps every row, asks nothing twice, resumes where it stopped, and refuses to become another run."""
 
-import asyncio
 import gzip
 import json
 import os
@@ -22,9 +21,9 @@ from eldgr_dspy.decision import majority_vote
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.programs.heuristics import heuristic_selector
-from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, evaluate
-from eldgr_dspy.programs.run.failures import FailureBudget, allowed_questions
+from eldgr_dspy.programs.run.evaluation import Plan, Watcher, evaluate
 from eldgr_dspy.programs.run.forecast import forecast
+from eldgr_dspy.programs.run.limits import FailureBudget, allowed_questions
 from eldgr_dspy.programs.run.plan import out_of
 from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
@@ -37,13 +36,6 @@ def pool(tmp_path: Path) -> Path:
     return write_pool(tmp_path / "capitals.jsonl", map(row, range(30)))
 
 
-Run = Callable[[Selector, Plan, Watcher], Any]
-
-
-def in_tasks(selector: Selector, plan: Plan, watcher: Watcher) -> Any:
-    return asyncio.run(aevaluate(selector, plan, watcher))
-
-
 def test_rows_in_are_rows_out_in_order_whatever_the_workers(pool: Path, tmp_path: Path) -> None:  # hazard 86
     summaries = []
     for workers in (1, 8):
@@ -53,8 +45,6 @@ def test_rows_in_are_rows_out_in_order_whatever_the_workers(pool: Path, tmp_path
         lines = [json.loads(line) for line in (out / "decisions.jsonl").read_text().splitlines()]
         assert [line["id"] for line in lines if line["rule"] == "eldgr"] == [f"q{number}" for number in range(30)]
         assert len(lm.requests) == 30
-    selector, _ = selector_with(obliging)
-    summaries.append(untimed(asyncio.run(aevaluate(selector, Plan([pool], tmp_path / "async", workers=8)))))
     assert len(set(summaries)) == 1
 
 
@@ -504,7 +494,6 @@ class Answering(dspy.Module):
         self.select = Selector()
 
 
-@pytest.mark.parametrize("run", [evaluate, in_tasks], ids=["threads", "tasks"])
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -516,9 +505,9 @@ class Answering(dspy.Module):
     ],
     ids=["a program", "a text"],
 )
-def test_what_is_not_a_selector_is_refused_before_anything_is_read(run: Any, given: Any, message: str) -> None:
+def test_what_is_not_a_selector_is_refused_before_anything_is_read(given: Any, message: str) -> None:
     with pytest.raises(ArgumentError) as raised:
-        run(given, Plan(["nowhere.jsonl"]), Watcher())
+        evaluate(given, Plan(["nowhere.jsonl"]))
     assert str(raised.value) == message
 
 
@@ -581,9 +570,8 @@ def test_the_watcher_is_told_of_every_row_and_consultation(pool: Path, tmp_path:
     assert (told[0], told.count("row"), told.count("judge")) == (30, 30, 30)
 
 
-@pytest.mark.parametrize("run", [evaluate, in_tasks])
 def test_a_verdict_is_on_the_disk_before_anything_is_decided_from_it(
-    run: Run, pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal, fsync, flushed, early = tmp_path / "run" / "journal.jsonl", os.fsync, [b""], list[str]()
 
@@ -599,12 +587,11 @@ def test_a_verdict_is_on_the_disk_before_anything_is_decided_from_it(
     selector, lm = selector_with(obliging)
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", flush)
-        run(selector, Plan([pool], tmp_path / "run", workers=6), Watcher(on_consultation=watch))
+        evaluate(selector, Plan([pool], tmp_path / "run", workers=6), Watcher(on_consultation=watch))
     assert (len(lm.requests), early) == (30, [])
 
 
-@pytest.mark.parametrize("run", [evaluate, in_tasks])
-def test_no_more_are_asked_at_once_than_there_are_workers(run: Run, pool: Path, tmp_path: Path) -> None:
+def test_no_more_are_asked_at_once_than_there_are_workers(pool: Path, tmp_path: Path) -> None:
     """Each call waits until three are under way; 30 questions are ten times three."""
     under_way, most, lock, three = [0], [0], Lock(), Barrier(3, timeout=300)
 
@@ -620,7 +607,7 @@ def test_no_more_are_asked_at_once_than_there_are_workers(run: Run, pool: Path, 
 
     selector = Selector()
     selector.judge = Counting()
-    run(selector, Plan([pool], tmp_path / "run", ("judge",), workers=3), Watcher())
+    evaluate(selector, Plan([pool], tmp_path / "run", ("judge",), workers=3))
     assert most == [3]
 
 

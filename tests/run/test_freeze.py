@@ -1,4 +1,4 @@
-"""A frozen rule is evaluated as it was frozen or not at all, and its ledger knows every pool that it was shown."""
+"""A frozen rule is evaluated as it was frozen or not at all."""
 
 import importlib
 import json
@@ -20,7 +20,7 @@ from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.locks import freeze, ledger_of, read_lock
+from eldgr_dspy.programs.run.locks import freeze, read_lock
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.run.frozen import TWO, hashed, rewrite, run
@@ -81,10 +81,6 @@ def test_a_lock_is_never_overwritten(lock: Path) -> None:
     with pytest.raises(ArgumentError, match=r"out='rule\.lock\.json' holds another lock, which is never overwritten"):
         freeze(heuristic_selector(), ("eldgr",), lock)
     assert lock.read_bytes() == before
-    lock.unlink()
-    ledger_of(lock).touch()
-    with pytest.raises(ArgumentError, match=r"^rule\.lock\.ledger\.jsonl is the ledger of a missing lock; restore"):
-        freeze(heuristic_selector(), TWO, lock)
 
 
 def test_what_cannot_be_frozen_is_refused(tmp_path: Path) -> None:
@@ -240,19 +236,6 @@ def test_a_run_under_a_lock_is_the_run_that_was_frozen(pool: Path, capsys: pytes
     assert len(set(decided)) == 1
     summary = json.loads(Path("first/summary.json").read_text())
     assert list(summary["pools"]["capitals"]["rules"]) == ["majority", "eldgr"]
-
-
-def test_tables_and_page_say_whether_the_pool_had_been_seen(
-    lock: Path, pool: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = "Under a lock, and seen for the first time.", "seen 1 time before, so this run confirms nothing."
-    for out, expected in zip(("first", "second"), said, strict=True):
-        main(["evaluate", str(pool), "--lock", str(lock), "--out", out, "--quiet"])
-        assert main(["report", out]) == 0
-        assert expected in capsys.readouterr().out
-        assert expected in Path(out, "report.html").read_text(encoding="utf-8")
-    main(["evaluate", str(pool), "--out", "free", "--quiet"])
-    assert "Under a lock" not in Path("free", "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
@@ -457,6 +440,4 @@ def test_what_does_not_go_with_a_lock_is_refused(lock: Path, pool: Path) -> None
     evaluate(heuristic_selector(), Plan([pool], Path("first")))
     with pytest.raises(ArgumentError, match=r"^replay='first/journal\.jsonl' would replace the roles that ar"):
         run(pool, lock, "out", replay=Path("first/journal.jsonl"))
-    with pytest.raises(ArgumentError, match=r"^once=True needs the ledger of a lock; give --lock too\."):
-        evaluate(heuristic_selector(), Plan([pool], Path("out"), once=True))
     assert not Path("out").exists()

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from eldgr_dspy.programs.run.scheduling import rarer_collections
+from eldgr_dspy.programs.run.evaluation import rarer_collections
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,6 @@
 The runs are real processes of the command, and their LM is a real server on loopback.
 """
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -14,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, evaluate
-from eldgr_dspy.programs.run.scheduling.threads import THREADS
+from eldgr_dspy.programs.run.evaluation import Plan, Watcher, evaluate
+from eldgr_dspy.programs.run.scheduling import THREADS
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm
 from tests.capitals import obliging as obliging_script
@@ -209,22 +208,6 @@ def test_an_interrupt_between_two_rows_waits_for_the_calls_of_others(tmp_path: P
     assert 0 < journaled_in(tmp_path) == len(lm.requests) < ROWS
     assert not [thread for thread in threading.enumerate() if thread.name.startswith(THREADS)]
     evaluate(selector, plan)
-    assert journaled_in(tmp_path) == len(lm.requests) == ROWS
-
-
-def test_a_cancelled_run_waits_for_its_calls(tmp_path: Path) -> None:
-    async def cancelled() -> None:
-        task = asyncio.create_task(aevaluate(selector, plan))
-        while len(lm.requests) < WORKERS + 1:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        await task
-
-    selector, lm, plan = judged(tmp_path)
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(cancelled())
-    assert WORKERS < journaled_in(tmp_path) == len(lm.requests) < ROWS
-    asyncio.run(aevaluate(selector, plan))
     assert journaled_in(tmp_path) == len(lm.requests) == ROWS
 
 

@@ -12,9 +12,9 @@ from dspy import lm15
 from eldgr_dspy.programs.consulting import aask, ask
 from eldgr_dspy.programs.retrying import Retries
 from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.run.limits import Spending
 from eldgr_dspy.programs.run.metered_lms import metered, metered_lm
 from eldgr_dspy.programs.run.metering import Meter, metering
-from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from tests.caching import cached_by_dspy
 from tests.lm_server import Answer, Asked, Behaviour, LMServer, obliging, serving

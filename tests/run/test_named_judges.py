@@ -1,6 +1,5 @@
 """Several judges in one run: each is asked, journaled, recorded, counted and frozen under its own name."""
 
-import asyncio
 import json
 import os
 import signal
@@ -17,7 +16,7 @@ from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.locks import freeze, read_lock
@@ -75,11 +74,6 @@ def test_each_judge_is_asked_once_a_question_and_rows_in_are_rows_out(pool: Path
     for rule in found["rules"]:
         assert [line["id"] for line in decided if line["rule"] == rule] == [f"q{number}" for number in range(12)]
     assert [found["rules"][f"judge[{name}]"]["em"] for name in "abc"] == [100.0, 0.0, 100.0]
-
-
-def test_tasks_decide_as_threads_do(pool: Path, tmp_path: Path) -> None:
-    both = [Plan([pool], tmp_path / name, workers=4, judges=judges(VERDICT, SECOND)) for name in ("threads", "tasks")]
-    assert untimed(evaluate(selector(), both[0])) == untimed(asyncio.run(aevaluate(selector(), both[1])))
 
 
 def test_each_decision_has_the_reasons_of_its_own_judge(pool: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.own_certificates import own_certificate, recorded_certificate
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.locks import freeze, read_lock
 from eldgr_dspy.programs.run.pages import question_of, write_pages
@@ -32,7 +32,7 @@ from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
 from eldgr_dspy.questions import Question, Settings
-from tests.capitals import EVIDENCE, row, selector_with, untimed, write_pool
+from tests.capitals import EVIDENCE, row, selector_with, write_pool
 from tests.selecting import verdict
 
 N = 6
@@ -340,11 +340,9 @@ def test_it_is_asked_once_a_class_and_of_a_repair_and_both_are_journaled(pool: P
     assert '"role":"repair_certificate"' in page
 
 
-def test_it_decides_alike_in_threads_tasks_replay_and_redecision(pool: Path, tmp_path: Path) -> None:
+def test_it_decides_alike_in_a_run_in_replay_and_in_redecision(pool: Path, tmp_path: Path) -> None:
     plan = Plan([pool], tmp_path / "threads", workers=4)
     first = evaluate(asking(grounding(of_paris))[0], plan)
-    tasks = asyncio.run(aevaluate(asking(grounding(of_paris))[0], Plan([pool], tmp_path / "tasks", workers=4)))
-    assert untimed(first) == untimed(tasks)
     selector, lm = asking(grounding(of_paris))
     replayed: Any = evaluate(selector, Plan([pool], tmp_path / "replay", replay=tmp_path / "threads" / "journal.jsonl"))
     assert lm.requests == []
@@ -436,7 +434,7 @@ def test_a_certificate_that_takes_too_long_fails(pool: Path, tmp_path: Path) -> 
 
     selector, _ = selector_with(grounding(of_paris), certificate=slow)
     plan = Plan([pool], tmp_path / "run", limit=1, timeout=0.05, max_failures=1)
-    summary: Any = asyncio.run(aevaluate(selector, plan))
+    summary: Any = evaluate(selector, plan)
     assert summary["consultations"]["certificate"]["failed"] == 1
     assert "nothing was said within 0.05 s" in next(iter(_entries(tmp_path))).reason
 

@@ -228,7 +228,6 @@ def test_a_run_resumes_with_other_servers_and_asks_nothing_again(tmp_path: Path)
         assert farm.received == QUESTIONS
 
 
-@pytest.mark.filterwarnings("ignore::eldgr_dspy.programs.run.confirmation.SeenBeforeWarning")
 def test_a_lock_holds_at_any_address(tmp_path: Path) -> None:
     with Farm(good, good, good) as farm:
         addresses = farm.addresses

@@ -330,21 +330,10 @@ class RoleSums(TypedDict):
     cost: float | None
 
 
-class EarlierLook(TypedDict):
-    """A run that saw a pool before."""
-
-    pool: str
-    questions: Count
-    time: str
-    out: str
-
-
 class Confirmed(TypedDict):
-    """What the lock's ledger says of a run: how many other runs have seen each pool before."""
+    """The lock that a run was held to, by its hash."""
 
     lock: str
-    seen_before: dict[str, Count]
-    earlier: list[EarlierLook]
 
 
 def _adds_up(pool: PoolFigures) -> PoolFigures:

@@ -1,30 +1,64 @@
-"""Calls in threads, while one thread takes the steps.
+"""Many rows at once, in order: the steps of a row in one thread, its calls in several threads.
 
-The thread that made a call keeps its reply. A late call is abandoned: its thread is left behind, another takes its
-place, and its late reply is not used.
+A row is a generator: it yields each call that may take long, is sent what was kept of it, and returns its result. The
+results come in the order of the items, each as soon as its turn has come. A bounded number of items is under way or
+waiting for its turn. The thread that made a call keeps its reply. A late call is abandoned: its thread is left behind,
+another takes its place, and its late reply is not used.
+
+The map is a context, so that the exit is the same however it ends early: an item that fails, an error where the results
+are used, or ctrl-C. `on_stop` is called at once, calls that have not started are dropped, and those under way are
+awaited. Only an interrupt during that wait abandons them.
 """
 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from eldgr_dspy.programs.run.scheduling.order import Call, OnStop, Rows, Steps, late, noted, raise_first
+from eldgr_dspy.errors import brief
 from eldgr_dspy.programs.threads import IDLE, start
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+OnStop: TypeAlias = Callable[[BaseException], None]
+"""Called with what ends a map early: where the call that failed was made, and again on the way out."""
+
 THREADS = "eldgr-asking"
 """The name of a thread that makes calls, unless it is idle or left behind."""
 
 _TICK = 0.1  # seconds; how often a waiting thread looks for signals
+
+
+class Call(Protocol):
+    """An action that may take long: made until the deadline, then kept, once, however long keeping takes."""
+
+    @property
+    def held(self) -> float:
+        """Return for how many seconds it was held back so far; its deadline is that much later."""
+        ...
+
+    @property
+    def failure(self) -> str | None:
+        """Return why its last request failed; None if none did."""
+        ...
+
+    def make(self) -> Any:
+        """Make the call in a thread, and return the reply or an error to be kept."""
+
+    def keep(self, said: Any) -> Any:
+        """Keep the reply, or that it is late, and return what its steps are sent."""
+
+
+Steps: TypeAlias = Generator[Call, Any, R]
+"""An item's steps: yields the calls that may take long, is sent what was kept of each, and returns its result."""
 
 
 @contextmanager
@@ -50,14 +84,14 @@ def map_ordered(
         calls.stop()
         on_stop(error)  # a second interrupt, here or in the next line, skips the wait
         calls.wait(look)
-        raise_first(failures, error)
+        _raise_first(failures, error)
         raise
     calls.stop()
     calls.wait(look)
 
 
 def _in_order(rows: Iterable[Steps[R]], calls: "_Calls", look: Callable[[], None]) -> Iterator[R]:
-    under_way = Rows(rows, calls.workers, calls.give)
+    under_way = _Rows(rows, calls.workers, calls.give)
     while under_way.begin():
         look()
         finished = calls.get(wait=under_way.waits)
@@ -67,26 +101,98 @@ def _in_order(rows: Iterable[Steps[R]], calls: "_Calls", look: Callable[[], None
             yield under_way.use()
 
 
+def _raise_first(failures: Sequence[Exception], error: BaseException) -> None:
+    """Raise the first failure of a call if `error` is a later one; an interrupt never counts as a failure."""
+    if failures and isinstance(error, Exception) and error is not failures[0]:
+        raise failures[0] from failures[0].__cause__
+
+
+def window_of(workers: int) -> int:
+    """Return how many items are under way or finished and waiting for their turn."""
+    return max(256, 16 * workers)
+
+
+class _Rows(Generic[R]):
+    """The items that wait for a call, by their number, and the results that wait for their turn.
+
+    Calls come first, because others wait for them: a result is used when no call is done and no item may start.
+    """
+
+    def __init__(self, rows: Iterable[Steps[R]], workers: int, give: Callable[[int, Call], None]) -> None:
+        """Start with nothing under way; `give` gets the call of an item made."""
+        self._rows, self._give = iter(rows), give
+        # More than are under way, so that no worker waits for the next call; a single worker takes row by row.
+        self._most = 4 * workers if workers > 1 else 1
+        self._window = window_of(workers)
+        self._steps = dict[int, Steps[R]]()
+        self._results = dict[int, R]()
+        self._begun = self._turn = 0
+        self._more = True
+
+    def begin(self) -> bool:
+        """Take the first steps of the next item, if it may start; return whether anything is left to do."""
+        if not self._blocked:
+            steps = next(self._rows, None)
+            if steps is None:
+                self._more = False
+            else:
+                self._begun += 1
+                self._send(self._begun - 1, steps, None)
+        return self._more or self._begun > self._turn
+
+    @property
+    def waits(self) -> bool:
+        """Whether nothing can be done before a call is done."""
+        return self._blocked and self._turn not in self._results and self._begun > self._turn
+
+    @property
+    def due(self) -> bool:
+        """Whether a result is to be used, if no call is done."""
+        return self._blocked and self._turn in self._results
+
+    def go_on(self, number: int, came: object) -> None:
+        """Take the next steps of an item whose call is done."""
+        self._send(number, self._steps.pop(number), came)
+
+    def use(self) -> R:
+        """Return the result that is due."""
+        self._turn += 1
+        return self._results.pop(self._turn - 1)
+
+    @property
+    def _blocked(self) -> bool:
+        """Whether no further item may start."""
+        full = len(self._steps) >= self._most or self._begun - self._turn >= self._window
+        return not self._more or full or (self._turn in self._results and not self._steps)
+
+    def _send(self, number: int, steps: Steps[R], came: object) -> None:
+        try:
+            call = steps.send(came)
+        except StopIteration as stop:
+            self._results[number] = stop.value
+        else:
+            self._steps[number] = steps
+            self._give(number, call)
+
+
+@dataclass(slots=True, eq=False)
 class _Worker:
     """A thread of the pool while it makes calls of this map."""
 
-    __slots__ = ("future", "thread")
-
-    def __init__(self) -> None:
-        self.thread: threading.Thread | None = None
-        self.future: Future[None] | None = None
+    thread: threading.Thread | None = None
+    future: Future[None] | None = None
 
 
+@dataclass(slots=True, eq=False)
 class _Job:
     """A call under its number, and its outcome."""
 
-    __slots__ = ("call", "came", "context", "error", "number", "worker")
-
-    def __init__(self, number: int, call: Call) -> None:
-        self.number, self.call, self.context = number, call, copy_context()
-        self.worker: _Worker | None = None
-        self.came: Any = None
-        self.error: BaseException | None = None
+    number: int
+    call: Call
+    context: Context = field(default_factory=copy_context)
+    worker: _Worker | None = None
+    came: Any = None
+    error: BaseException | None = None
 
 
 class _Calls:
@@ -185,7 +291,7 @@ class _Calls:
         except BaseException as failure:  # noqa: BLE001 -- raised where the call is taken
             job.error = failure
         if job.error is not None:
-            job.error = noted(job.error, self.failures, self._on_stop)
+            job.error = _noted(job.error, self.failures, self._on_stop)
         self._through.put(job)
 
     def _until_the_next_deadline(self) -> float:
@@ -204,7 +310,7 @@ class _Calls:
             if end > now:
                 left = min(left, end - now)
             elif self._claim(job, late=True):
-                self._keep(job, late(self._seconds, job.call))
+                self._keep(job, _late(self._seconds, job.call))
                 self._leave_behind(job.worker)
         return left
 
@@ -224,3 +330,21 @@ def _made(job: _Job) -> tuple[Any, BaseException | None]:
         return job.context.run(job.call.make), None
     except BaseException as error:  # noqa: BLE001 -- raised where the call is taken
         return None, error
+
+
+def _late(seconds: float, call: Call) -> TimeoutError:
+    """Return the failure of a call that is not done within `seconds`, with what the server did if it did anything."""
+    said = "nothing was said" if call.failure is None else "no reply could be used"
+    why = "" if call.failure is None else f" (the last request failed: {brief(call.failure, 180)})"
+    return TimeoutError(f"{said} within {seconds:g} s; a longer --timeout waits longer{why}")
+
+
+def _noted(error: BaseException, failures: list[Exception], on_stop: OnStop) -> BaseException:
+    """Keep a failure and report it; return it, or the error of reporting it."""
+    if isinstance(error, Exception):
+        failures.append(error)
+        try:
+            on_stop(error)
+        except BaseException as further:  # noqa: BLE001 -- raised where the call is taken
+            return further
+    return error
