@@ -2,9 +2,10 @@
 
 import shlex
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from eldgr_dspy.system import refusal
 if TYPE_CHECKING:
     from eldgr_dspy.figures.results.summary import Summary
     from eldgr_dspy.programs.run.plan import Plan
+    from eldgr_dspy.programs.selector import Selector
 
 _PASSED = ("max_failures", "max_abstentions", "timeout", "max_calls", "max_cost", "decisions", "pages")
 """Options that a plan takes as they are given."""
@@ -71,6 +73,7 @@ class Grouped(click.Command):
                 "lock",
                 "decisions",
                 "pages",
+                "engine",
             ),
         ),
         ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),
@@ -135,6 +138,7 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 )
 @decisions_option
 @pages_option
+@click.option("--engine", type=click.Choice(["ray"]), help="Ask in the processes of a Ray cluster.")
 @limit_options("role on one question")
 @click.option(
     "--max-abstentions",
@@ -159,6 +163,7 @@ def evaluate(
     recorded_for: str | None,
     fresh: bool,
     lock: Path | None,
+    engine: str | None,
     dry_run: bool,
     all_tables: bool,
     form: Form,
@@ -191,31 +196,57 @@ def evaluate(
         rules, settings = _as_frozen(context, lock, rules, settings)
     if not models.judges:  # with --judges, a recording of another judge may have its name wrong
         models = replace(models, judges=dict.fromkeys(filter(None, replay)))
-    selector = models.selector(settings)
-    asks = any((*models.named.values(), *models.judges.values())) or selector.certifier is not None
-    plan = Plan(
-        pools,
-        out,
-        names_in(rules),
-        limit,
-        workers or (_LM_WORKERS if asks else _HEURISTIC_WORKERS),
-        named_judges(models, settings, replay),
-        replay,
-        recorded_for,
-        fresh=fresh,
-        lock=lock,
+    given = {
+        "pools": pools,
+        "out": out,
+        "rules": names_in(rules),
+        "limit": limit,
+        "workers": workers,
+        "recorded_for": recorded_for,
+        "fresh": fresh,
+        "lock": lock,
         **passed,
-    )
-    with models.asking(selector):
-        if dry_run:
-            return _forecast(selector, plan, form)
-        bar = progress_bar(session.begin, quiet=quiet or form == "json")
-        with _servers_said(models.api_base, quiet=quiet), bar as watcher:
-            summary = run_over(selector, plan, watcher)
+    }
+    prepare = partial(prepared, models, settings, replay, given)
+    bar = progress_bar(session.begin, quiet=quiet or form == "json")
+    if engine is not None and not dry_run:
+        from eldgr_dspy.programs.run.ray_engine import evaluate_on_ray
+
+        with bar as watcher:
+            summary = evaluate_on_ray(prepare, watcher)
+    else:
+        with prepare() as (selector, planned):
+            if dry_run:
+                return _forecast(selector, planned, form)
+            with _servers_said(models.api_base, quiet=quiet), bar as watcher:
+                summary = run_over(selector, planned, watcher)
+    plan = Plan(pools, out, lock=lock, pages=options["pages"])
     if form == "json" or not quiet:
         _print(context, summary, out_of(plan), form, all_tables=all_tables)
     if not (form == "json" or quiet):
         _say_where(summary, out_of(plan), plan, all_tables=all_tables)
+
+
+@contextmanager
+def prepared(
+    models: Models, settings: Mapping[str, Any], replay: Mapping[str, Path], plan: Mapping[str, Any]
+) -> "Iterator[tuple[Selector, Plan]]":
+    """Make the selector and the plan of a run from what was typed; workers do so too, with connections of their own.
+
+    Args:
+        models, settings: The options for models and the rule. replay: recordings by judge. plan: the rest of a `Plan`.
+    """
+    from eldgr_dspy.programs.run.plan import Plan
+
+    selector = models.selector(settings)
+    asks = any((*models.named.values(), *models.judges.values())) or selector.certifier is not None
+    made = Plan(
+        **{**plan, "workers": plan["workers"] or (_LM_WORKERS if asks else _HEURISTIC_WORKERS)},
+        judges=named_judges(models, settings, replay),
+        replay=replay,
+    )
+    with models.asking(selector):
+        yield selector, made
 
 
 def _forecast(selector: Any, plan: Any, form: Form) -> None:

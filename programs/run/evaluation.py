@@ -5,10 +5,11 @@ scores, statistics, audit and report are then made from them, and can be made ag
 """
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from threading import Lock
+from typing import TypeAlias
 
 import dspy
 
@@ -17,6 +18,7 @@ from eldgr_dspy.figures.decision_table import pyarrow_for
 from eldgr_dspy.figures.finished_run import DECISIONS
 from eldgr_dspy.figures.record import JournalTotals
 from eldgr_dspy.figures.results.summary import Summary
+from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.programs.run.confirmation import lock_of, state_lock
@@ -24,7 +26,7 @@ from eldgr_dspy.programs.run.limits import FailureBudget, Spending, allowed_ques
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
-from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings, modules_of
+from eldgr_dspy.programs.run.role_calls import RoleCall, calls_of_roles, metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, Statement, require_same
 from eldgr_dspy.programs.run.runner import Run, Watcher
 from eldgr_dspy.programs.run.scheduling import map_ordered
@@ -35,15 +37,21 @@ from eldgr_dspy.splitting import folded_question
 
 __all__ = ["Plan", "Watcher", "evaluate"]
 
+Elsewhere: TypeAlias = Callable[[Mapping[Asked, RoleCall]], Mapping[Asked, RoleCall]]
+"""Makes of the roles of a run those that are asked in other processes."""
+
 _OBJECTS = 50_000  # of garbage: about ten megabytes at most
 
 
-def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> Summary:
+def evaluate(
+    selector: Selector, plan: Plan, watcher: Watcher | None = None, elsewhere: Elsewhere | None = None
+) -> Summary:
     """Run a plan with a selector's roles and settings, in threads, and return the summary that it wrote.
 
     Args:
         selector: Its roles are asked, its settings hold for every pool (its own `task` is not used: a pool states its).
         plan: What to do. watcher: callbacks.
+        elsewhere: Makes of the roles those that are asked in other processes; None to ask in this one.
 
     Raises:
         PoolError, ArgumentError: before any call, naming file, line and remedy.
@@ -56,7 +64,7 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> 
     """
     _require_selector(selector)
     signals = Signals()
-    with _opened(selector, plan, watcher or Watcher(), signals) as (run, results):
+    with _opened(selector, plan, watcher or Watcher(), signals, elsewhere) as (run, results):
         for pool in run.pools:
             results.begin(pool)
             settle, rows_read = partial(run.settle, pool.name), rows_of(pool, plan)
@@ -78,7 +86,9 @@ def _require_selector(selector: object) -> None:
 
 
 @contextmanager
-def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) -> Iterator[tuple[Run, Results]]:
+def _opened(
+    selector: Selector, plan: Plan, watcher: Watcher, signals: Signals, elsewhere: Elsewhere | None
+) -> Iterator[tuple[Run, Results]]:
     """Read and check everything, then open the run directory, state the settings of the run, and begin its results.
 
     From then on signals are noted; the run checks for them whenever it writes something.
@@ -112,6 +122,8 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         recordings.require_unchanged(
             journal.consultations(), pools, {label: call.model for label, call in roles.items()}
         )
+        if elsewhere is not None:
+            roles = {**elsewhere(roles)}
         state = RoleStatements(directory, {label: details for label, (_, details) in asked.items()})
         state_lock(directory, lock)
         made_with = statements(selector, pools)

@@ -198,6 +198,11 @@ class Spending:
             f"the ${limit:g} that --max-cost allows; give a higher limit to resume."
         )
 
+    def send(self, n: int) -> None:
+        """Count requests beyond an admitted one that another process has sent; 0 or fewer change nothing."""
+        with self._lock:
+            self._under_way += max(0, n)
+
     def withdraw(self) -> None:
         """Take back a request that was admitted and not sent."""
         with self._lock:

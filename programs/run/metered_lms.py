@@ -39,7 +39,7 @@ class _Metered:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         again = self._again()
         while True:
-            for seconds in _admission():
+            for seconds in admission():
                 time.sleep(seconds)
             try:
                 with self._request():
@@ -58,7 +58,7 @@ class _Metered:
             return await in_thread(lambda: self(*args, **kwargs))
         again = self._again()
         while True:
-            for seconds in _admission():
+            for seconds in admission():
                 await asyncio.sleep(seconds)
             try:
                 with self._request():
@@ -111,7 +111,7 @@ def _report(meter: Meter, request: Request) -> None:
         meter.answer_from_cache()
 
 
-def _admission() -> Iterator[float]:
+def admission() -> Iterator[float]:
     """Wait, in short waits, until a request may be sent.
 
     Raises:

@@ -6,7 +6,7 @@ it.
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -143,6 +143,23 @@ class Meter:
         if self._ended():
             self.spending.withdraw()
             self.cached.append(None)
+
+    def take(self, entries: Sequence[Entry], failed: int, cached: int, failure: str | None) -> None:
+        """Record what another process has sent, for a request that was admitted and begun here."""
+        further = len(entries) + failed + cached - 1
+        self.spending.send(further)
+        self.under_way.extend([None] * max(0, further))
+        self.failure = failure or self.failure
+        for entry in entries:
+            self.answer(entry)
+        for _ in range(cached):
+            self.answer_from_cache()
+        for _ in range(failed):
+            if self._ended():
+                self.spending.failed()
+                self.failures.append(None)
+        if further < 0:
+            self.withdraw()
 
     def _ended(self) -> bool:
         """Remove a request from those under way; False if `close` has already removed and counted it."""

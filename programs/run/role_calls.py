@@ -9,11 +9,12 @@ import dspy
 
 from eldgr_dspy.named_judges import Asked, labelled
 from eldgr_dspy.programs.balanced import PATIENCE
+from eldgr_dspy.programs.consulting import Said, ask, ask_without_lm
 from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.programs.run.fingerprints import asks_by_code, describe, fingerprint, predictors
 from eldgr_dspy.programs.run.metered_lms import metered, metered_lm
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.words import ROLES
+from eldgr_dspy.words import ROLES, Consulted
 
 _WITHOUT_LM = ("heuristics", "judges.weighted_votes", "judges.dimensions", "judges.pipelines")
 
@@ -37,6 +38,10 @@ class RoleCall:
     def heuristic(self) -> bool:
         """Whether it is a role of ours that asks no LM: it costs nothing, and cannot hang."""
         return type(self.module).__module__.removeprefix("eldgr_dspy.programs.") in _WITHOUT_LM
+
+    def ask(self, inputs: Mapping[str, object], role: Consulted) -> Said:
+        """Ask it; raises what `eldgr_dspy.programs.consulting.ask` does."""
+        return (ask_without_lm if self.heuristic else ask)(self.module, inputs, role)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from eldgr_dspy.consultations import Abstention, Consultation, Heard, Key
 from eldgr_dspy.errors import RunStoppedError, describe_failure
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.named_judges import Asked, judge_in, role_of
-from eldgr_dspy.programs.consulting import FAILURES, Said, ask, ask_without_lm
+from eldgr_dspy.programs.consulting import FAILURES, Said
 from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.run.limits import FailureBudget, Spending
 from eldgr_dspy.programs.run.metering import Meter, metering
@@ -143,9 +143,7 @@ class RoleQuery(Query):
 
     def _ask(self) -> Said:
         with self._naming():
-            return (ask_without_lm if self.call.heuristic else ask)(
-                self.call.module, self._inputs, role_of(self._key[2])
-            )
+            return self.call.ask(self._inputs, role_of(self._key[2]))
 
     @contextmanager
     def _naming(self) -> Iterator[None]:

@@ -1,0 +1,223 @@
+"""Run a plan with its roles in other processes, on Ray: workers consult, and this process journals and decides.
+
+A worker is an actor, which asks several questions at once, each in a task of Ray. What it returns is journaled here
+as if it had been asked here. So a lost worker costs what was under way, the same command resumes the run with Ray or
+without it, and nothing else knows of Ray.
+"""
+
+import os
+import pickle
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextvars import copy_context
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, TypeAlias
+
+from eldgr_dspy.errors import ArgumentError, brief, describe_failure
+from eldgr_dspy.figures.results.summary import Summary
+from eldgr_dspy.named_judges import Asked, role_of
+from eldgr_dspy.programs.consulting import Said
+from eldgr_dspy.programs.run.evaluation import evaluate
+from eldgr_dspy.programs.run.metered_lms import admission
+from eldgr_dspy.programs.run.metering import Entry, current_meter, metering
+from eldgr_dspy.programs.run.plan import Plan
+from eldgr_dspy.programs.run.role_calls import RoleCall, calls_of_roles, metered_settings
+from eldgr_dspy.programs.run.runner import Watcher
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.words import Consulted
+
+Prepare: TypeAlias = Callable[[], AbstractContextManager[tuple[Selector, Plan]]]
+"""Makes the selector and the plan of a run; it is sent to each worker, which so has connections of its own."""
+
+_SHARE = 0.5  # of a CPU, which a worker takes: the rest is for what is asked in a process of its own
+_AGAIN = 2  # further processes in which a question is asked by itself
+_STORE = 80 * 2**20  # bytes of Ray's object store, in which nothing is kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a worker returns: what the role said or the call failed with, and what was sent for it."""
+
+    content: Mapping[str, Any] | None
+    error: Exception | None
+    entries: Sequence[Entry]
+    failed: int
+    cached: int
+    failure: str | None
+
+
+def evaluate_on_ray(prepare: Prepare, watcher: Watcher | None = None) -> Summary:
+    """Run the plan that `prepare` makes as `evaluate` does, with the roles in processes of a Ray cluster.
+
+    The plan's `workers` are under way at once, over all processes; there is a process for each CPU of the cluster, at
+    most. `max_calls` and `max_cost` may be exceeded by what the questions under way take beyond a request each.
+
+    Args:
+        prepare: A function of a module that workers can import, or a `partial` of one. watcher: callbacks.
+
+    Raises:
+        ArgumentError: Ray is not installed or cannot be reached, or a worker makes a role otherwise than this process:
+            it has another version of the package, or another environment. The rest as `evaluate` does.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise ArgumentError("The engine ray needs the package ray; run: pip install 'eldgr_dspy[ray]'") from error
+    with prepare() as (selector, plan), _connected(ray):
+        workers = _Workers(ray, prepare, plan.workers)
+        try:
+            return evaluate(selector, plan, watcher, workers.calls)
+        finally:
+            workers.end()
+
+
+@contextmanager
+def _connected(ray: Any) -> Iterator[None]:
+    """Connect to the cluster that RAY_ADDRESS names, or start one here; a connection of the caller's is used."""
+    if ray.is_initialized():
+        yield
+        return
+    handler, options = signal.getsignal(signal.SIGTERM), dict[str, Any]()
+    if not os.environ.get("RAY_ADDRESS"):
+        options = {"address": "local", "include_dashboard": False, "object_store_memory": _STORE}
+    try:
+        try:
+            ray.init(log_to_driver=False, logging_level="ERROR", **options)
+        finally:
+            if handler is not None and handler is not signal.getsignal(signal.SIGTERM):
+                signal.signal(signal.SIGTERM, handler)  # Ray puts its own in the place of the command's
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise ArgumentError(f"Ray could not be started or reached: {brief(error)}. Check RAY_ADDRESS.") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+class _Workers:
+    """The workers of a run, as this process sees them."""
+
+    def __init__(self, ray: Any, prepare: Prepare, at_once: int) -> None:
+        self._ray, self._prepare = ray, prepare
+        n = max(1, min(at_once, int(ray.cluster_resources().get("CPU", 1))))
+        made = ray.remote(_Worker).options(num_cpus=_SHARE, max_restarts=-1, max_concurrency=-(-at_once // n))
+        self._actors = [made.remote(prepare) for _ in range(n)]
+        self._alone = ray.remote(_ask_alone).options(num_cpus=_SHARE, max_retries=_AGAIN)
+        self._under_way, self._lock = [0] * n, Lock()
+
+    def calls(self, roles: Mapping[Asked, RoleCall]) -> dict[Asked, RoleCall]:
+        """Return the roles as workers ask them, once all workers make the same ones; heuristic roles stay here."""
+        here = {label: call.fingerprint for label, call in roles.items()}
+        for machine, fingerprints in self._ray.get([actor.made.remote() for actor in self._actors]):
+            for label, fingerprint in here.items():
+                if fingerprints.get(label) != fingerprint:
+                    raise ArgumentError(
+                        f"{machine}: the {label} must be made as in this process; it has another fingerprint there. "
+                        "Install the same versions on all machines, and set the same variables."
+                    )
+        return {
+            label: call
+            if call.heuristic
+            else _Elsewhere(call.module, call.fingerprint, call.model, call.without_lm, self, label)
+            for label, call in roles.items()
+        }
+
+    def ask(self, label: Asked, inputs: Mapping[str, object]) -> _Told:
+        """Ask a role in the worker that has least to do. If the worker dies, ask in a process of its own.
+
+        Raises:
+            ConnectionError: that process died too, and those after it.
+        """
+        with self._lock:
+            place = min(range(len(self._actors)), key=self._under_way.__getitem__)
+            self._under_way[place] += 1
+        try:
+            told: _Told = self._ray.get(self._actors[place].ask.remote(label, inputs))
+            return told
+        except self._ray.exceptions.RayActorError:
+            pass  # perhaps because of another question that it was asking
+        finally:
+            with self._lock:
+                self._under_way[place] -= 1
+        try:
+            told = self._ray.get(self._alone.remote(self._prepare, label, inputs))
+            return told
+        except self._ray.exceptions.WorkerCrashedError as error:
+            raise ConnectionError(f"{_AGAIN + 2} processes in which it was asked ended: {brief(error)}") from error
+
+    def end(self) -> None:
+        """End the processes."""
+        for actor in self._actors:
+            with suppress(Exception):  # it may have ended
+                self._ray.kill(actor)
+
+
+@dataclass(frozen=True)
+class _Elsewhere(RoleCall):
+    """A role that workers ask."""
+
+    workers: "_Workers | None" = None
+    label: Asked = ""
+
+    def ask(self, inputs: Mapping[str, object], role: Consulted) -> Said:
+        """Ask it; what was sent for it is reported to the meter of the consultation."""
+        for seconds in admission():
+            time.sleep(seconds)
+        assert self.workers is not None
+        meter = current_meter()
+        try:
+            told = self.workers.ask(self.label, inputs)
+        except BaseException as error:
+            if meter is not None:
+                meter.fail(error)
+            raise
+        if meter is not None:
+            meter.take(told.entries, told.failed, told.cached, told.failure)
+        if told.error is not None:
+            raise told.error
+        return Said(told.content or {})
+
+
+class _Worker:
+    """A process that asks roles, several questions at once."""
+
+    def __init__(self, prepare: Prepare) -> None:
+        self._held = ExitStack()  # until the process ends
+        selector, plan = self._held.enter_context(prepare())
+        self._held.enter_context(metered_settings(plan.timeout))
+        self._held.enter_context(selector.reading())
+        self._calls = {label: call for label, (call, _) in calls_of_roles(selector, plan.judges).items()}
+        self._context = copy_context()
+
+    def made(self) -> tuple[str, dict[Asked, str]]:
+        """Return the name of the machine, and the fingerprints of the roles."""
+        return os.uname().nodename, {label: call.fingerprint for label, call in self._calls.items()}
+
+    def ask(self, label: Asked, inputs: Mapping[str, object]) -> _Told:
+        """Ask a role; threads do so at the same time."""
+        return self._context.copy().run(self._ask, label, inputs)
+
+    def _ask(self, label: Asked, inputs: Mapping[str, object]) -> _Told:
+        content, error = None, None
+        with metering() as meter:
+            try:
+                content = self._calls[label].ask(inputs, role_of(label)).content
+            except Exception as raised:  # noqa: BLE001 -- raised in the process that decides
+                error = _portable(raised)
+        return _Told(content, error, meter.entries, meter.failed, len(meter.cached), meter.failure)
+
+
+def _ask_alone(prepare: Prepare, label: Asked, inputs: Mapping[str, object]) -> _Told:
+    """Ask one question in a process that asks no other at the time."""
+    return _Worker(prepare).ask(label, inputs)
+
+
+def _portable(error: Exception) -> Exception:
+    """Return an error that another process can read, with its class if it can be."""
+    with suppress(Exception):
+        if type(pickle.loads(pickle.dumps(error))) is type(error):  # noqa: S301 -- ours
+            return error
+    return RuntimeError(describe_failure(error))
