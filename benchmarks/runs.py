@@ -22,8 +22,6 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.reservations import Reserved
-from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
 from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
@@ -79,17 +77,6 @@ def journal_cost(folder: Path, n: int = 2_000) -> float:
         return (time.perf_counter() - began) / n
 
 
-def reservation_cost(folder: Path, limit: int, n: int = 2_000) -> float:
-    """Return the seconds that admitting a request takes under a limit, reserved on the disk in blocks."""
-    with Journal(folder / f"reserved{limit}.jsonl") as journal:
-        spending = Spending(max_calls=limit, reserved=Reserved(journal))
-        began = time.perf_counter()
-        for _ in range(n):
-            spending.admit()
-            spending.answered(None)
-        return (time.perf_counter() - began) / n
-
-
 def main() -> None:
     """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -106,9 +93,6 @@ def main() -> None:
             line(f"whole run, {workers} worker(s), wall", seconds, "s")
             line(f"whole run, {workers} worker(s), over the bare loop", seconds - floor, "s", "3")
         line("journal, a consultation flushed to the disk", journal_cost(folder) * 1e3, "ms")
-        for limit, n in ((100, 100), (100_000, 2_000)):
-            seconds = reservation_cost(folder, limit, n)
-            line(f"reservation, a request under --max-calls {limit:,}", seconds * 1e3, "ms")
 
         gsm8k = pools_dir() / "gsm8k-openai4.jsonl.gz"
         if gsm8k.is_file():

@@ -2,8 +2,10 @@
 
 Run: python -m benchmarks.throughput [--rows 1000] [--delay 0.05] [--workers 64]
 
-It runs in threads and in tasks of an event loop; with an LM that answers from this process, and with a server on
-loopback in its own process, which also counts the requests. The ideal is rows * delay / workers. There are three spans,
+It runs with an LM that answers from this process, and with a server on loopback in its own process, which also counts
+the requests; and last with an LM that answers at once, asked for 256 questions at a time.
+
+The ideal is rows * delay / workers. There are three spans,
 each from the first question. Asking ends when the last verdict is on the disk and every rule has chosen. Judging ends
 when the last decision is scored and written. The whole run also includes its start and end: reading the pool, the
 statistics, the audit, the report. Python runs on one processor at a time, so a run takes at least the processor time of
@@ -12,14 +14,13 @@ measured after the first and after the last questions.
 """
 
 import argparse
-import asyncio
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -36,7 +37,7 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, evaluate
+from eldgr_dspy.programs.run.evaluation import Plan, Watcher, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 
@@ -44,11 +45,8 @@ AIM = 1.25
 RULES = ("majority", "judge")
 VERDICT = {"assessments": [], "preferred": 3, "judge_rationale": "none"}
 
-Way = Callable[..., Any]
-WAYS: dict[str, Way] = {
-    "threads": evaluate,
-    "async": lambda *plan: asyncio.run(aevaluate(*plan)),
-}
+AT_ONCE = 256
+"""Questions under way with an LM that answers at once."""
 
 
 class Clock(Watcher):
@@ -108,12 +106,12 @@ def received(address: str, token: str) -> int:
         return len(json.load(reply))
 
 
-def measure(what: str, way: Way, lm: Any, plan: Plan, n: int, ideal: float) -> None:
+def measure(what: str, lm: Any, plan: Plan, n: int, ideal: float) -> None:
     """Print the wall and the processor time of a run."""
     selector = Selector()
     selector.set_lm(lm)
     clock, began, cpu = Clock(), time.perf_counter(), time.process_time()
-    summary = way(selector, plan, clock)
+    summary = evaluate(selector, plan, clock)
     wall, cpu = time.perf_counter() - began, time.process_time() - cpu
     assert summary["consultations"]["judge"]["calls"] == n
     asking, judging = clock.asked - clock.began, clock.ended - clock.began
@@ -139,23 +137,23 @@ def main() -> None:
         pool.write_text("".join(rows(n)), encoding="utf-8")
         line("the ideal: rows * delay / workers", ideal, "s")
         bare("LM in this process", pool, in_process(options.delay), options.workers)
-        for way, run in WAYS.items():
-            plan = Plan([pool], folder / way, RULES, workers=options.workers)
-            measure(f"{way}, LM in this process", run, in_process(options.delay), plan, n, ideal)
+        plan = Plan([pool], folder / "run", RULES, workers=options.workers)
+        measure("LM in this process", in_process(options.delay), plan, n, ideal)
         with server(options.delay) as address:
             lm = dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="bare", cache=False)
             bare("server on loopback", pool, lm, options.workers)
-            for way, run in WAYS.items():
-                lm = dspy.LM("openai/gpt-4o-mini", api_base=address, api_key=way, cache=False)
-                plan = Plan([pool], folder / f"{way}-http", RULES, workers=options.workers)
-                measure(f"{way}, server on loopback", run, lm, plan, n, ideal)
-                assert received(address, way) == n
+            lm = dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="run", cache=False)
+            measure("server on loopback", lm, Plan([pool], folder / "http", RULES, workers=options.workers), n, ideal)
+            assert received(address, "run") == n
         before = peak_mib()
         large = folder / "large.jsonl"
         large.write_text("".join(rows(10 * n)), encoding="utf-8")
         selector = Selector()
         selector.set_lm(in_process())
-        evaluate(selector, Plan([large], folder / "large", RULES, workers=options.workers))
+        clock = Clock()
+        evaluate(selector, Plan([large], folder / "large", RULES, workers=AT_ONCE), clock)
+        rate = 10 * n / (clock.asked - clock.began)
+        line(f"an LM that answers at once, {AT_ONCE} questions at a time: requests a second", rate, "")
         line(f"peak memory after {n:,} questions", before, "MiB")
         line(f"peak memory after {10 * n:,} more", peak_mib(), "MiB")
 

@@ -392,6 +392,7 @@ def command_page(reader: Reader) -> str:
         "eldgr pool build --help",
         "eldgr pool check --help",
         "eldgr pool split --help",
+        "eldgr pool join --help",
         "eldgr pool pairs --help",
     ):
         block = re.compile(rf"^```console\n\$ {line}\n.*?^```$", re.DOTALL | re.MULTILINE)
