@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import eldgr_dspy.training.policy as reading
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.training import FormatReward, GroupReward, StepReward, TokenConfidence, TotalReward, orm, token_logps
+from eldgr_dspy.training import Conditioned, FormatReward, GroupReward, StepReward, TokenConfidence, orm, token_logps
 from eldgr_dspy.training.calls import Call
 from eldgr_dspy.training.confidence import spelled, token_confidence
 from eldgr_dspy.training.rewards import Measured
@@ -214,7 +214,7 @@ def test_the_policy_is_not_asked_where_no_reward_wants_it(tmp_path: Path) -> Non
 @pytest.mark.parametrize("wants", [True, False])
 def test_a_reward_of_rewards_wants_it_where_one_of_them_does(wants: bool) -> None:
     steps = StepReward(Fixed(), confidence=wants)
-    assert TotalReward([orm, steps]).confidence == GroupReward(auxiliary=steps).confidence == steps.confidence == wants
+    assert Conditioned(steps, on=orm).confidence == GroupReward(auxiliary=steps).confidence == steps.confidence == wants
 
 
 # --- tokens and steps -------------------------------------------------------------------------------------------------

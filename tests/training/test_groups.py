@@ -267,32 +267,6 @@ def test_wherever_one_process_fails_all_raise(shared_training: Path, what: str, 
 
 
 @pytest.mark.slow
-def test_strata_are_ranked_over_both_processes_and_if_one_fails_both_raise(shared_training: Path) -> None:
-    """Every row accepts "Qatar" alone, so in the third group the rank inside, by certificates, decides nothing."""
-    first, second = seen(shared_training, "strata")
-    assert [*first, *second] == pytest.approx(
-        [1, *[1 / 3] * 3, *[5 / 6, 1 / 6, 1 / 6, 5 / 6], *[1 / 6, 5 / 6, 5 / 6, 1 / 6]]
-    )
-    for what, sentence in [("strata, a part fails", "task[0] must be one of"), ("strata, one cannot be read", UNREAD)]:
-        told, failed = seen(shared_training, what)
-        assert failed.startswith(f"ArgumentError: {sentence}")
-        assert told.startswith("ScoringError: Process 1 of 2 could not rank its completions: ") and sentence in told
-    assert seen(shared_training, "strata, again") == [first, second]
-
-
-@pytest.mark.slow
-def test_steps_are_credited_by_the_spread_of_the_group_in_both_processes(shared_training: Path) -> None:
-    """Of the group in both, two completions are half right, in one step of two, and two are right in their only one."""
-    first, second = seen(shared_training, "credit")
-    between, inside = 4 * 0.25**2 / 3, (0.25 + 0.25 + 0 + 0) / 4
-    scalar, step = 0.25 / (between**0.5 + 1e-4), 0.5 / ((between + inside) ** 0.5 + 1e-4)
-    assert [first[4][0], first[4][-1]] == pytest.approx([step - scalar, -scalar])
-    assert sorted(set(first[5])) == pytest.approx([-scalar - step, -scalar, step - scalar])
-    assert [*second[0], *second[1]] == pytest.approx([scalar] * 2 * len(second[0]))
-    assert [first[0][0], first[0][-1], *second[2]] == pytest.approx([0.5 / 0.5001, 0.0, *[0.0] * len(second[2])])
-
-
-@pytest.mark.slow
 def test_both_processes_refuse_what_are_no_whole_groups(shared_training: Path) -> None:
     first, second = seen(shared_training, "groups of five")
     assert first == second and "12 completions are not groups of 5 of one prompt each" in first

@@ -14,9 +14,8 @@ from typing import Any
 import torch
 
 from eldgr_dspy.errors import EldgrError
-from eldgr_dspy.training import GroupReward, Lexicographic, Reward, TotalReward, format, orm
+from eldgr_dspy.training import Conditioned, GroupReward, Reward
 from tests.training.calling import rows, said
-from tests.training.crediting import BOTH, RIGHT, scored, toy
 from tests.training.training_on import ROWS, trainer
 
 WHO = "Who was the host?"
@@ -28,9 +27,6 @@ ANSWERS = ("Qatar", "Chile", "Chile", "Chile", "Qatar", "Peru", "Peru", "Qatar",
 PROMPTS = (*["first"] * 4, *["same"] * 8)
 EVIDENCE = (*[["The host was Qatar."]] * 8, *[["The host was Peru."]] * 4)
 
-# The second group of four again stands in both processes.
-CREDITED = ([BOTH] * 6, [f"{RIGHT}\nA: Qatar"] * 6)
-
 
 def main(folder: Path) -> None:
     faulthandler.dump_traceback_later(300, exit=True)  # should one wait for the other in vain, it says where
@@ -38,10 +34,7 @@ def main(folder: Path) -> None:
     made = trainer([GroupReward()], folder, rows=[*ROWS, THIRD], per_device_train_batch_size=6, log_completions=True)
     made.train()
     rank = made.accelerator.process_index
-    own = toy(folder, CREDITED[rank], num_generations=4)
-    credit = scored(own, 6)["advantages"].tolist()
     seen = {"processes": made.accelerator.num_processes, **{name: what(rank) for name, what in CALLS.items()}}
-    seen["credit"] = credit
     (folder / f"seen-{rank}.json").write_text(json.dumps(seen))
     sys.stdout.flush()
     os._exit(0)  # PyTorch can stand still, or abort, as a group is freed while a thread of it waits for the interpreter
@@ -58,19 +51,14 @@ def called(rank: int, reward: Reward | None = None, texts: Any = None, **columns
         return f"{type(error).__name__}: {error}"
 
 
-def total() -> TotalReward:
-    """A reward of several terms, two of which bring the processes together."""
+def total() -> Conditioned:
+    """A reward of two parts, which both bring the processes together."""
     groups = [GroupReward(name=name, group_size=4) for name in ("group", "other")]
-    return TotalReward([groups[0], format, groups[1]])
+    return Conditioned(groups[0], on=groups[1], at_least=0.0)
 
 
 def nested() -> GroupReward:
     return GroupReward(auxiliary=GroupReward(name="inner", group_size=4), group_size=4)
-
-
-def strata() -> Lexicographic:
-    """A rank by two rewards, of which the second brings the processes together too."""
-    return Lexicographic([orm, GroupReward(name="inner", group_size=4)], group_size=4)
 
 
 def unread(rank: int) -> Any:
@@ -95,10 +83,6 @@ CALLS: dict[str, Callable[[int], Any]] = {
     "a term fails": lambda rank: called(rank, total(), **second(rank, "task", "poetry")),
     "nested, one fails": lambda rank: called(rank, nested(), **second(rank, "question", 7)),
     "again, in the end": called,
-    "strata": lambda rank: called(rank, strata()),
-    "strata, a part fails": lambda rank: called(rank, strata(), **second(rank, "task", "poetry")),
-    "strata, one cannot be read": lambda rank: called(rank, strata(), unread(rank)),
-    "strata, again": lambda rank: called(rank, strata()),
     "groups of five": lambda rank: called(rank, GroupReward(group_size=5)),
 }
 
