@@ -145,9 +145,8 @@ def check_answer_type(
     __tracebackhide__ = True
     _require_some(max_examples)
     found = load_type(kind, "kind")
-    chosen, own = _chosen(LAWS_OF_TYPES, None, without), around(literals(type(found)), found)
-    listed = chain(situations(found), own)
-    return _tried(Subject(RULES["majority"]), chosen, found, listed, max_examples, Subject.settle)
+    chosen = _chosen(LAWS_OF_TYPES, None, without)
+    return _tried(Subject(RULES["majority"]), chosen, found, situations(found), max_examples, Subject.settle)
 
 
 def _require_some(max_examples: int | None) -> None:

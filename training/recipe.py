@@ -18,9 +18,9 @@ from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.inputs import to_passages
+from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.cross_encoder import Precision
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.programs.scoring.retrieval import retriever
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.training import eldgr_rank, format, orm
 from eldgr_dspy.training.conditioned import Conditioned, Gated
@@ -188,7 +188,7 @@ def _corpus(path: Path) -> Retriever:
             f"corpus={str(path)!r} has no passage; give a file with some, or leave the field out to compare each step "
             "with the evidence of its row."
         )
-    return retriever(passages)
+    return BM25(passages)
 
 
 def _passages(path: Path, where: str, record: Any) -> Sequence[Passage]:
