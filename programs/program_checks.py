@@ -158,10 +158,10 @@ class _Run(BaseCallback):
             call.ended, call.answer = next(self._clock), deepcopy(outputs.get("answer"))
 
     def _reply(self, request: Request) -> Scripted:
-        signature, inputs = _ASKED.get() or (None, {})
+        known: tuple[Any, dict[str, Any]] = _ASKED.get() or (None, {})
+        signature, inputs = known
         role, (samples, judge, repair) = role_of(request), self.plan
-        item = {"judge": judge, "repairer": repair}.get(role or "")
-        item = samples[next(self._samples) % len(samples)] if item is None else item
+        item = {"judge": judge, "repairer": repair}.get(role or "", samples[next(self._samples) % len(samples)])
         shown = inputs.get("evidence", inputs) if role == "repairer" else inputs
         word = _word(item, shown)
         fields = signature.output_fields.items() if signature else ()

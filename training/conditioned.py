@@ -37,16 +37,8 @@ class _Composite(Reward):
         return any(part.wants_passages(task) for part in self.parts)
 
     def terms(self, call: Call) -> list[Measured]:
-        """Return what each of its rewards gives; if one fails, the later ones are told: other processes may wait."""
-        measured = list[Measured]()
-        for at, part in enumerate(self.parts):
-            try:
-                measured.append(part.measure(replace(call, reward=part.__name__)))
-            except Exception as error:
-                for later in self.parts[at + 1 :]:
-                    later.give_up(error)
-                raise
-        return measured
+        """Return what each of its rewards gives."""
+        return [part.measure(replace(call, reward=part.__name__)) for part in self.parts]
 
     def logged(self, scores: Scores, parts: Mapping[str, Scores], terms: Sequence[Measured]) -> Measured:
         """Return its own results with those of its rewards, for the log."""

@@ -10,18 +10,19 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import islice, zip_longest
 from types import CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, get_args
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.answer_types.base import AnswerType, Way
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.laws.making import apart, opposed, opposed_sums, shown_alone, varied
 from eldgr_dspy.laws.trials import Trial
-from eldgr_dspy.words import Task
+from eldgr_dspy.words import ROLES, TASKS, Branch, Task
 
 _OURS = {"eldgr_dspy", "dspy", "hypothesis", "builtins"}
+_VOCABULARY = {*get_args(Branch), *TASKS, *ROLES}
 _MOST, _LONGEST, _MOST_THINGS = 12, 60, 400
 
 
@@ -29,14 +30,14 @@ def literals(*things: object) -> list[str]:
     """Return the short texts in the code of functions, classes and objects, without calling them.
 
     Those in closures, defaults, attributes and the globals of the code's own package are read too; of a pattern, its
-    words. At most twelve.
+    words. At most twelve, without the names of roles and branches.
     """
     packages = {_package(thing) for thing in things} - _OURS
     found, seen, queue = dict[str, None](), list[object](), [*things]
     while queue and len(seen) < _MOST_THINGS:
         thing = queue.pop(0)
         if isinstance(thing, str):
-            found |= dict.fromkeys([thing] if 0 < len(thing) <= _LONGEST else ())
+            found |= dict.fromkeys([thing] if 0 < len(thing) <= _LONGEST and thing not in _VOCABULARY else ())
         elif isinstance(thing, re.Pattern):
             queue += re.findall(r"[^\W\d_]{3,}", re.sub(r"\\.", " ", str(thing.pattern)))
         elif not any(thing is one for one in seen):
@@ -66,7 +67,7 @@ def _parts(thing: Any, packages: set[str]) -> Iterable[object]:
         return [*texts, thing.__defaults__, thing.__kwdefaults__, cells, named]
     if isinstance(thing, type):
         return [value for name, value in vars(thing).items() if name not in ("__doc__", "__module__", "__qualname__")]
-    return [*type(thing).__mro__, getattr(thing, "__dict__", None)]
+    return [*type(thing).__mro__, *getattr(thing, "__dict__", {}).values()]
 
 
 def _names(code: CodeType) -> list[str]:
@@ -79,20 +80,24 @@ def _package(thing: Any) -> str:
 
 
 def around(texts: Iterable[str], task: Task | AnswerType | None = None, *, added: bool = True) -> Iterator[Trial]:
-    """Yield the situations around some texts; those that add evidence only if `added`."""
+    """Yield the situations around some texts, those of each in turn; those that add evidence only if `added`."""
     way = None if task is None else answer_type(task).way
-    for text in texts:
-        if way != "derivation":
-            if added:
-                yield from _evidence(text)
-            for word in (text, f"{text} Kyoto {text}", f"{text}Kyoto{text}"):
-                yield from opposed(word, "Lyon")
-                yield from opposed("Rome", word)
-            yield from (_about(text, trial) for trial in opposed("Rome", "Lyon"))
-        if way != "evidence":
-            for wrong in (text, f"{text}19", f"19{text}"):
-                yield from opposed_sums(wrong)
-            yield from (_about(text, trial) for trial in opposed_sums("9"))
+    rounds = zip_longest(*(_of_text(text, way, added) for text in texts))
+    yield from (trial for trials in rounds for trial in trials if trial is not None)
+
+
+def _of_text(text: str, way: Way | None, added: bool) -> Iterator[Trial]:
+    if way != "derivation":
+        if added:
+            yield from _evidence(text)
+        for word in (text, f"{text} Kyoto {text}", f"{text}Kyoto{text}"):
+            yield from opposed(word, "Lyon")
+            yield from opposed("Rome", word)
+        yield from (_about(text, trial) for trial in opposed("Rome", "Lyon"))
+    if way != "evidence":
+        for wrong in (text, f"{text}19", f"19{text}"):
+            yield from opposed_sums(wrong)
+        yield from (_about(text, trial) for trial in opposed_sums("9"))
 
 
 def _evidence(text: str) -> Iterator[Trial]:

@@ -48,7 +48,7 @@ def _of_texts() -> list[_Trial]:
 
 def _of_sums() -> list[_Trial]:
     text = "A crate holds 3 jars. How many jars do 6 crates hold?"
-    replies = (_SILENT, _SOUND, replace(_SOUND, check=""))
+    replies: tuple[Reply, ...] = (_SILENT, _SOUND, replace(_SOUND, check=""))
     pools = product(("9", "18", "$18", None), repeat=3)
     return [
         _Trial(Question(text, "arithmetic", pool), {"judge": Verdict(0) if pool[0] else _SILENT, "deriver": reply})
