@@ -10,7 +10,6 @@ skipped.
 """
 
 import gzip
-import importlib
 import json
 import sys
 from collections.abc import Sequence
@@ -23,15 +22,11 @@ import numpy as np
 
 from benchmarks._timing import cpu, line, pools_dir
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.programs.scoring.bm25 import BM25, IDFS, Idf
-from eldgr_dspy.programs.scoring.bm25s_index import BM25s
+from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.corpora import hotpotqa_corpus
-from eldgr_dspy.programs.scoring.retrieval import LARGE
-from eldgr_dspy.programs.scoring.searching import Index
 
 VOCABULARY = 50_000
 STEPS = 96
-ENGINES: dict[str, type[Index]] = {"rank-bm25": BM25, "bm25s": BM25s}
 
 FACTS = "hotpotqa-distractor300.jsonl.gz"
 
@@ -46,24 +41,16 @@ def drawn(texts: int, words: int, seed: int) -> list[str]:
 def cost(n: int, queries: Sequence[str], rounds: int) -> None:
     """Print the time of an index of n documents, and of one query."""
     corpus = [Passage("", text) for text in drawn(n, 60, n)]
-    for name, engine in ENGINES.items():
-        index = engine(corpus)
-        line(f"{name}, {n:,} documents: the index", cpu(partial(engine, corpus), rounds=rounds) * 1e3, "ms")
-        asked = cpu(partial(index.search, queries), rounds=rounds) / len(queries)
-        line(f"{name}, {n:,} documents: a query", asked * 1e3, "ms")
+    index = BM25(corpus)
+    line(f"{n:,} documents: the index", cpu(partial(BM25, corpus), rounds=rounds) * 1e3, "ms")
+    line(f"{n:,} documents: a query", cpu(partial(index.search, queries), rounds=rounds) / len(queries) * 1e3, "ms")
 
 
-def searched(engine: type[Index], corpus: Sequence[Passage], queries: Sequence[str]) -> None:
-    """Make an index and search it."""
-    engine(corpus).search(queries)
-
-
-def batch(n: int, imported: float) -> None:
-    """Print the time of the index and the steps of one batch together, including the import of bm25s."""
+def batch(n: int) -> None:
+    """Print the time of the index and the steps of one batch together."""
     corpus, queries = [Passage("", text) for text in drawn(n, 60, n)], drawn(STEPS, 12, 0)
-    for name, engine in ENGINES.items():
-        whole = cpu(partial(searched, engine, corpus, queries), rounds=3) + imported * (name == "bm25s")
-        line(f"{name}, {n:,} documents: the import, the index and {STEPS} queries", whole, "s")
+    whole = cpu(lambda: BM25(corpus).search(queries), rounds=3)
+    line(f"{n:,} documents: the index and {STEPS} queries", whole, "s")
 
 
 def hugging_face(record: dict[str, Any]) -> dict[str, Any]:
@@ -85,41 +72,38 @@ def facts_rows(folder: Path) -> list[dict[str, Any]]:
         return [hugging_face(json.loads(text)) for text in lines]
 
 
-def recall(row: dict[str, Any], index: Index, facts: set[Passage]) -> float:
+def recall(row: dict[str, Any], index: BM25, facts: set[Passage]) -> float:
     """Return the share of a question's facts among the five documents found for it."""
     (hits,) = index.search([row["question"]])
     return len(facts & {index.documents[hit.document] for hit in hits}) / len(facts)
 
 
-def in_all(rows: Sequence[dict[str, Any]], idf: Idf) -> float:
+def in_all(rows: Sequence[dict[str, Any]]) -> float:
     """Return the mean share of the facts found in the corpus of all."""
-    index = BM25(hotpotqa_corpus(rows), idf)
+    index = BM25(hotpotqa_corpus(rows))
     return fmean(recall(row, index, set(hotpotqa_corpus([row]))) for row in rows)
 
 
-def in_ten(rows: Sequence[dict[str, Any]], idf: Idf) -> float:
+def in_ten(rows: Sequence[dict[str, Any]]) -> float:
     """Return the mean share of the paragraphs with facts found among the ten of the question alone."""
     shares = []
     for row in rows:
         pairs = zip(row["context"]["title"], row["context"]["sentences"], strict=True)
-        index = BM25([Passage(title, "".join(sentences).strip()) for title, sentences in pairs], idf)
+        index = BM25([Passage(title, "".join(sentences).strip()) for title, sentences in pairs])
         shares.append(recall(row, index, set(hotpotqa_corpus([row], unit="paragraph"))))
     return fmean(shares)
 
 
 def main(folder: Path) -> None:
     """Print the results."""
-    imported = cpu(lambda: importlib.import_module("bm25s"), rounds=1)
-    line("bm25s: its import", imported * 1e3, "ms")
     cost(10, drawn(STEPS, 12, 0), 5)
     cost(1_000, drawn(STEPS, 12, 0), 5)
     cost(100_000, drawn(5, 12, 0), 2)
-    for n in (1_000, 2_000, LARGE, 10_000):
-        batch(n, imported)
-    rows = facts_rows(folder)
-    for idf in IDFS if rows else ():
-        line(f"idf={idf}: facts among the five found, of {len(hotpotqa_corpus(rows)):,}", 100 * in_all(rows, idf), "%")
-        line(f"idf={idf}: paragraphs with facts among the five found, of ten", 100 * in_ten(rows, idf), "%")
+    for n in (1_000, 5_000, 10_000):
+        batch(n)
+    if rows := facts_rows(folder):
+        line(f"facts among the five found, of {len(hotpotqa_corpus(rows)):,}", 100 * in_all(rows), "%")
+        line("paragraphs with facts among the five found, of ten", 100 * in_ten(rows), "%")
 
 
 if __name__ == "__main__":

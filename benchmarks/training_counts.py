@@ -204,7 +204,8 @@ def memory(counts: Counts, completions: int, length: int) -> dict[str, float]:
         "adapter, its gradients and two moments, float32": 4 * WHOLE * counts.adapter,
         "weights of the NLI model, float32": WHOLE * counts.nli,
         "in generation: the cache": tokens * _cached(),
-        "in the confidence: logits of a chunk, twice, float32": 2 * CHUNK * shape["vocab_size"] * WHOLE,
+        "in the confidence: logits, bfloat16": completions * length * shape["vocab_size"] * HALF,
+        "in the confidence: a chunk of them, twice, float32": 2 * CHUNK * shape["vocab_size"] * WHOLE,
         "in the update: a checkpoint a layer": tokens * width * layers * HALF,
         "in the update: one layer, made again": tokens * (4 * inner + 8 * width) * HALF,
     }

@@ -14,9 +14,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 try:
-    from hypothesis import Phase, find, settings
     from hypothesis import strategies as st
-    from hypothesis.errors import InvalidArgument, NoSuchExample, Unsatisfiable
 except ImportError as error:
     raise ImportError(
         "eldgr_dspy.testing draws its examples with Hypothesis, which is not installed; run"
@@ -25,11 +23,9 @@ except ImportError as error:
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.laws.answers import FAMILIES, NUMBERS, WORDS, Family, families_by_class
-from eldgr_dspy.laws.constants import Constants
 from eldgr_dspy.laws.trials import SILENT, Trial
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.replies import read_reply
@@ -131,17 +127,14 @@ def _families(kind: AnswerType) -> st.SearchStrategy[list[Family]]:
 
 
 @st.composite
-def questions(draw: st.DrawFn, task: Task | AnswerType | None = None, families: Sequence[Family] = ()) -> Question:
+def questions(draw: st.DrawFn, task: Task | AnswerType | None = None) -> Question:
     """Draw a question with its pool and evidence: one in twelve from any text, the others from a few words.
 
     Args:
         task: An answer type or its name; short text or numbers if it is not given.
-        families: Answers in three spellings each; if given, every second question has one.
     """
     chosen = answer_type(_taken(_TASKS, draw(_PLACE)) if task is None else task)
     kind, own = _taken(_KINDS, draw(_PLACE)), draw(_families(chosen))
-    if families and (place := draw(_PLACE)) % 2:
-        own.insert(place // 2 % len(own), _taken(families, place // 6))
     if kind == "anything":
         text, pool, passages = draw(_RAW)
         return Question(text, chosen.name, pool, (), passages, chosen.example_options, chosen)
@@ -182,30 +175,6 @@ def _answers_to(text: str) -> list[str]:
         return []
     value = factors[0] * factors[1]
     return [str(sum(factors)), str(value), f"{value}.0", f"${value}", f"{value}%"]
-
-
-def exemplified(constants: Constants) -> Constants:
-    """Return the constants with a text for each pattern: the simplest match that is found in a short time."""
-    examples = [text for pattern in constants.patterns for text in _exemplary(pattern)]
-    return replace(constants, texts=(*dict.fromkeys((*examples, *constants.texts)),))
-
-
-def _exemplary(pattern: str) -> list[str]:
-    try:
-        simple = st.from_regex(re.compile(pattern), fullmatch=True)
-        return [find(simple, lambda text: bool(text.strip()), settings=_EXEMPLARY)]
-    except (re.error, InvalidArgument, NoSuchExample, Unsatisfiable):
-        return []
-
-
-_EXEMPLARY = settings(max_examples=20, database=None, deadline=None, derandomize=True, phases=[Phase.generate])
-
-
-def families_of(constants: Constants) -> list[Family]:
-    """Return answers that are made of constants, in three spellings each: for `questions` and `consultations`."""
-    numbers = [str(int(number) if number == int(number) else number) for number in constants.numbers]
-    shown = [text.strip() for text in constants.texts if len(text.strip()) < 60 and answer_class(text, "retrieval")]
-    return [(text, text.swapcase(), f"{text}.") for text in dict.fromkeys((*shown, *numbers))]
 
 
 rule_settings: st.SearchStrategy[Settings] = st.builds(
@@ -309,13 +278,13 @@ def replies(draw: st.DrawFn, question: Question, role: Role) -> Reply:
 
 
 @st.composite
-def consultations(draw: st.DrawFn, task: Task | AnswerType | None = None, families: Sequence[Family] = ()) -> Trial:
+def consultations(draw: st.DrawFn, task: Task | AnswerType | None = None) -> Trial:
     """Draw a whole `Trial`: a question under settings, each role's reply, and the changes that laws try.
 
     Args:
-        task: As `questions` takes it. families: as well.
+        task: As `questions` takes it.
     """
-    question = draw(questions(task, families))
+    question = draw(questions(task))
     roles: tuple[Role, ...] = ("judge", question.type.repairer)
     said: dict[Role, Reply] = {role: draw(replies(question, role)) for role in roles}
     answers = [*question.answers, *(reply.answer for reply in said.values() if isinstance(reply, Repair | Derivation))]

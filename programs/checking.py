@@ -7,12 +7,11 @@ It needs Hypothesis, which the package does not install. Import `check_selector`
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, islice, product
 from string import ascii_lowercase
 from typing import Any
 
 import dspy
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.cases import Case
@@ -20,15 +19,13 @@ from eldgr_dspy.certifying import is_withheld, replies_in
 from eldgr_dspy.consultations import Heard
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError, CertificateError, ReplyError
+from eldgr_dspy.falsifying import falsify
 from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken, laws_named
-from eldgr_dspy.laws.constants import Constants, constants_of
+from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_types import kept
-from eldgr_dspy.laws.pointed import pointed
-from eldgr_dspy.laws.reporting import reported
 from eldgr_dspy.laws.situations import few_situations
 from eldgr_dspy.laws.statements import Finding, is_stratified
 from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, told
-from eldgr_dspy.programs.falsifying import falsified
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.invocations import (
     FIELDS,
@@ -42,11 +39,11 @@ from eldgr_dspy.programs.invocations import (
     scripted,
 )
 from eldgr_dspy.programs.plain_decisions import plain
+from eldgr_dspy.programs.program_checks import Inputs, check_returned
 from eldgr_dspy.programs.scenes import Scene, asked_again, at_stake, scenes, situated
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rules import is_own
-from eldgr_dspy.strategies import exemplified, families_of
 from eldgr_dspy.words import ROLES, Consulted
 
 _SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
@@ -57,30 +54,35 @@ _COUNTED = (*_OF_A_DECISION, _SAME, _TEXT)
 _TRIED = tuple(law for law in LAWS if law in (*_COUNTED, _SCORES))
 _TIMES = 8
 """How often a role is asked the same question again when a law is broken."""
-_MOST_OWN, _OWN_PER_DRAWN, _MOST_OF_ONE_TEXT = 64, 3, 16
+_MOST_OWN, _MOST_OF_ONE_TEXT = 64, 16
 _KEYS = {*FIELDS, "question", "candidates", "evidence", "task", "text", "title"}
 """Names that every selector's code contains."""
 
 
 def check_selector(
-    selector: Selector,
+    selector: Selector | dspy.Module,
+    inputs: Inputs | None = None,
     *,
+    answer_field: str = "answer",
     asked: st.SearchStrategy[Question] | None = None,
     without: Sequence[str] = (),
     max_examples: int | None = None,
 ) -> dict[str, int]:
     """Check a selector against the laws, and return how many decisions each law applied to.
 
-    First come small situations, the same each time; then those around the numbers and texts in the selector's own
-    class; then one question repeated with other evidence and other pools. After that, examples of two questions are
-    drawn: two texts, or one text with two pools. A copy of the selector, its LMs replaced by a scripted one, decides
-    each question alone. Another copy decides all of them: one after the other, all at once in one event loop, and in a
-    batch. Each decision is checked against the laws of the rule (1 to 8), and all of them against law 18 (sync = async
-    = batch = replay, where a replay is the rule driven over the same roles). Whatever is raised is checked against law
-    19: it must be of a kind that `Selector.forward` names.
+    First come small situations, the same each time; then those around the texts in the selector's own class; then one
+    question repeated with other evidence and other pools. After that, examples of two questions are drawn: two texts,
+    or one text with two pools. A copy of the selector, its LMs replaced by a scripted one, decides each question alone.
+    Another copy decides all of them: one after the other, all at once in one event loop, and in a batch. Each decision
+    is checked against the laws of the rule (1 to 8), and all of them against law 18 (sync = async = batch = replay,
+    where a replay is the rule driven over the same roles). Whatever is raised is checked against law 19: it must be of
+    a kind that `Selector.forward` names.
 
-    The given selector is not called and not changed, nor is any LM. Roles, demonstrations, instructions, settings and
-    an adapter of the surrounding context are used as they are.
+    Given a program and `inputs`, it calls a copy of the program, with every LM scripted, and requires that the program
+    returns what its selector ships. Then it checks no law; check the selector in it by itself.
+
+    The given selector or program is not called and not changed, nor is any LM. Roles, demonstrations, instructions,
+    settings and an adapter of the surrounding context are used as they are.
 
     A rule of your own is held to the same laws and replayed as it is, and a certificate of your own counts as the one
     that there is. What either raises is raised here. A consulted certificate is asked through the scripted LM.
@@ -93,50 +95,46 @@ def check_selector(
     should.
 
     Args:
-        selector: Any `Selector`, including compiled ones, subclasses, and ones with your own roles.
-        asked: Where the questions come from; by default the small situations of the selector's own task, and questions
+        selector: Any `Selector`, including compiled ones, subclasses, and ones with your own roles; or a program that
+            has one among its modules.
+        inputs: What a program is called with: a mapping of arguments, or several.
+        answer_field: The field of the program's prediction that holds the answer; it may return the answer itself.
+        asked: Where a selector's questions come from; by default the small situations of its own task, and questions
             most of which have something at stake.
         without: The names of laws to leave out.
-        max_examples: How many examples are drawn; by default, as many as the Hypothesis profile says, less one for
-            every three situations around constants.
+        max_examples: How many examples are drawn, 0 for the fixed ones alone; by default, as many as the Hypothesis
+            profile says.
 
     Raises:
         LawBroken: With a situation, or with a question and replies that Hypothesis has made as small as it could.
-        ArgumentError: The argument is not a selector, its prediction lacks a field, a law is not known, or no example
-            would be tried.
+        AssertionError: The program returns something else than its selector ships.
+        ArgumentError: The argument is not a selector, its prediction lacks a field, a law is not known, no example
+            would be tried, or a program never calls a selector.
     """
     __tracebackhide__ = True
+    if max_examples is not None and max_examples < (asked is not None):
+        raise ArgumentError(
+            f"max_examples must be a whole number from 0, or from 1 for questions of your own; got {max_examples!r}."
+        )
+    if inputs is not None:
+        return check_returned(selector, inputs, answer_field, max_examples)
     if not isinstance(selector, Selector):
-        raise ArgumentError(f"selector must be a Selector; got {selector!r:.80}. Make one with Selector(...).")
-    if max_examples is not None and max_examples < 1:
-        raise ArgumentError(f"max_examples must be a whole number of at least 1; got {max_examples!r}.")
+        raise ArgumentError(
+            f"selector must be a Selector; got {selector!r:.80}. Make one with Selector(...), or give the inputs of a"
+            " program that has one."
+        )
     wanted = laws_left(without)
-    tried, failure = _checked(selector, asked, [*kept(selector.type, wanted)], max_examples)
-    if failure is not None:
-        raise failure
-    return {law.name: tried[law.name] for law in wanted if law in _COUNTED}
-
-
-def _checked(
-    selector: Selector, asked: st.SearchStrategy[Question] | None, laws: Sequence[Law], max_examples: int | None
-) -> tuple[Counter[str], Exception | None]:
-    """Return how often each law was tried, and what a selector does wrong."""
-    tried, own, constants = Counter[str](), [], _constants(selector)
+    laws, tried = [*kept(selector.type, wanted)], Counter[str]()
     if asked is None:
-        own = situated(pointed(constants, selector.type, most=_MOST_OWN, added=False), selector.type)
-        try:
-            tried.update(_check_situations(selector, own, laws))
-        except Exception as error:  # noqa: BLE001 - it is raised again, without our frames
-            return tried, reported(error)
-        asked = at_stake(selector.type, families_of(constants))
-    usual = max(1, settings().max_examples - len(own) // _OWN_PER_DRAWN)
+        tried.update(_check_situations(selector, laws))
+        asked = at_stake(selector.type)
     drawn = scenes(asked)
 
     def hold(example: tuple[tuple[Scene, Scene], bool]) -> None:
         tried.update(check_scenes(selector, example[0], one_text=example[1], laws=laws))
 
-    pairs = st.tuples(st.tuples(drawn, drawn), st.booleans())
-    return tried, falsified(pairs, hold, usual if max_examples is None else max_examples)
+    falsify(st.tuples(st.tuples(drawn, drawn), st.booleans()), hold, max_examples)
+    return {law.name: tried[law.name] for law in wanted if law in _COUNTED}
 
 
 def laws_left(without: Sequence[str]) -> list[Law]:
@@ -148,15 +146,11 @@ def laws_left(without: Sequence[str]) -> list[Law]:
     return left
 
 
-def _constants(selector: Selector) -> Constants:
-    """Return the constants in the source of a user's own class."""
-    constants = exemplified(constants_of(selector))
-    return replace(constants, texts=tuple(text for text in constants.texts if text not in _KEYS))
-
-
-def _check_situations(selector: Selector, own: Sequence[Scene], laws: Sequence[Law]) -> Counter[str]:
-    """Check a selector in the small situations, in those around its constants, and in some of one text."""
-    several = [*situated(few_situations(selector.type), selector.type), *own]
+def _check_situations(selector: Selector, laws: Sequence[Law]) -> Counter[str]:
+    """Check a selector in the small situations, in those around its own texts, and in some of one text."""
+    texts = [text for text in literals(selector) if text not in _KEYS]
+    own = islice(around(texts, selector.type, added=False), _MOST_OWN)
+    several = situated(chain(few_situations(selector.type), own), selector.type)
     by_last_answer = {scene.question.answers[-1]: scene for scene in several if scene.question.answers}
     tried = check_scenes(selector, several, laws=laws)
     for of_one_text in ([*by_last_answer.values()][:_MOST_OF_ONE_TEXT], asked_again(selector.type)):

@@ -1,311 +1,244 @@
-"""Check a whole program: what the selectors inside it decide, and that the program returns what they ship.
+"""The part of `check_selector` for a whole program: it must return what the selector inside it ships.
 
-It needs Hypothesis, which the package does not install. Import `check_program` from `eldgr_dspy.programs.testing`;
-`docs/how-to/test-your-program.md` shows it at work.
+What the LMs say is planned before a run, since a program may ask in several threads. A plan has numbers; they become
+names and numbers in what the program shows to the LM, so that some answers occur in the evidence.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from copy import deepcopy
-from dataclasses import replace
-from inspect import signature
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, TypeAlias
 
 import dspy
-from dspy import lm15
-from hypothesis import settings
+from dspy.lm15 import Request
+from dspy.utils import BaseCallback
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.errors import ArgumentError, ReplyError, brief
-from eldgr_dspy.laws import LAW, Law, LawBroken
-from eldgr_dspy.laws.of_types import kept
-from eldgr_dspy.laws.reporting import reported
-from eldgr_dspy.laws.statements import Finding
-from eldgr_dspy.laws.trials import Outcome, Trial, table
-from eldgr_dspy.programs.checking import laws_left, outcome_of, require_laws, trial_of
-from eldgr_dspy.programs.falsifying import falsified
+from eldgr_dspy.errors import ArgumentError, brief
+from eldgr_dspy.falsifying import falsify
+from eldgr_dspy.laws.trials import table
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.invocations import fields_of
-from eldgr_dspy.programs.planned_replies import Item, Plan, deciding
-from eldgr_dspy.programs.rehearsals import Call, Rehearsal, rehearsed, selectors_in, staged
-from eldgr_dspy.questions import Question
-from eldgr_dspy.strategies import lm_replies
+from eldgr_dspy.programs.lms import sub_modules, with_lms
+from eldgr_dspy.programs.plain_values import plain
+from eldgr_dspy.programs.scripted import Scripted, role_of, scripted_lm
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.threads import in_own_loop
 
-Inputs: TypeAlias = "Mapping[str, Any] | Sequence[Mapping[str, Any] | dspy.Example] | st.SearchStrategy[Any]"
+Inputs: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Plan: TypeAlias = tuple[tuple[int, ...], int, int]
+"""The samples in turn, from 1 on a word of what is shown and up to 0 another; whom the judge prefers; the repair."""
 
-_SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
-_CALLS, _MOST_LISTED, _MOST_SAID = "selector_calls", 8, 12
-_FAILURES: tuple[Item, ...] = (lm15.ServerError("down"), lm15.TimeoutError("late"), "", "I do not know.")
-_PLANS = (
-    Plan((-4,)),  # no answer
-    Plan((0,)),  # an answer that is not in the evidence
-    Plan((1,)),  # one that mostly is
-    Plan((0,), repairer=1),
-    *(Plan((0, 0, 1), judge=judge, repairer=repairer) for judge in range(3) for repairer in (-1, 2)),
-    Plan((1, 1, 0), judge=2, repairer=2, deriver=2),
-    Plan((-3, -3, 1), judge=2, repairer=1),  # a yes
-    Plan((0, 0, 1, 2), judge=3, repairer=2, scores=(0.1, 0.9)),
-    Plan((0, 0, 1), judge=lm15.ServerError("down"), repairer="Doha"),
-    Plan((0, 0, 1, lm15.ServerError("down"), ""), judge=2),
+_PLANS: tuple[Plan, ...] = (
+    ((-4,), -1, 0),  # no answer
+    ((0,), -1, 0),  # an answer that is not in the evidence
+    ((1,), -1, 0),  # one that mostly is
+    ((0,), -1, 1),
+    *(((0, 0, 1), judge, repair) for judge in range(3) for repair in (0, 2)),
+    ((1, 1, 0), 2, 2),
+    ((-3, -3, 1), 2, 1),  # a yes
+    ((0, 0, 1, 2), 3, 2),
 )
-"""What is tried on each input before anything is drawn."""
-
+"""What is tried on each of the inputs before anything is drawn."""
+_WORDS = ("Paris", "Lyon", "97", "yes", "")
+_NAMES = re.compile(r"\b[A-Z][\w'’-]+|\d[\d.,]*\d|\d")
 _numbers = st.integers(-4, 6)
-_replies: st.SearchStrategy[Item] = st.integers(0, 5).flatmap(
-    lambda number: st.sampled_from(_FAILURES) | lm_replies() if number == 5 else _numbers
-)
-_plans = st.builds(
-    Plan,
-    samples=st.lists(_numbers, min_size=1, max_size=6).map(tuple)
-    | st.lists(_replies, min_size=1, max_size=6).map(tuple),
-    judge=_replies,
-    repairer=_replies,
-    deriver=_replies,
-    scores=st.lists(st.sampled_from((0.0, 0.5, 1.0)), max_size=3).map(tuple),
-)
+_plans = st.tuples(st.lists(_numbers, min_size=1, max_size=6).map(tuple), _numbers, _numbers)
+_ASKED: ContextVar[Any] = ContextVar("asked", default=None)
+_INSIDE: ContextVar[bool] = ContextVar("inside", default=False)
+"""The predictor whose request is made, with its inputs, and whether a selector is deciding."""
 
 
-def check_program(
-    program: dspy.Module,
-    inputs: Inputs,
-    *,
-    answer_field: str | None = None,
-    without: Sequence[str] = (),
-    max_examples: int | None = None,
-) -> dict[str, int]:
-    """Check a program that contains a `Selector` against the laws, and return how many decisions each law applied to.
-
-    A copy of the program is called with the inputs, and awaited if it can be. A scripted LM replaces every LM in it.
-    What it replies is planned: first a few fixed plans on each of the first inputs, then plans that Hypothesis draws.
-    The words of an answer are taken from what the program shows to the LM, so that some answers are certified. One
-    plan in a few has a call that fails, or a reply that cannot be read.
-
-    Each decision of each selector is checked against the laws 1 to 8, and against the rule alone over the same roles
-    (law 18). Then the program's answer must vote with the one that its selector shipped: the last that was called, or
-    one of several that overlap. So a program that returns the judge's preference is found out. A program that returns
-    an answer without having called a selector is refused too.
-
-    It samples, so no count is a proof. It does not check what the program does where its selector raised, nor other
-    fields than the answer, nor how good the samples are. Tools, searches and files are really used. An LM in a closure,
-    or in an object that is not a module, is not replaced.
-
-    Args:
-        program: The program; it is not called itself and not changed.
-        inputs: What it is called with: a mapping of arguments, several mappings or `dspy.Example`s, or a Hypothesis
-            strategy of these.
-        answer_field: The field of the program's prediction that holds the answer; by default its selector's. A program
-            may also return the answer itself, as text or a number.
-        without: The names of laws to leave out.
-        max_examples: How many examples are drawn; by default, as many as the Hypothesis profile says.
+def check_returned(program: Any, inputs: Inputs, answer_field: str, most: int | None) -> dict[str, int]:
+    """Check that a program returns what its selector ships; return how many calls of selectors there were.
 
     Raises:
-        LawBroken: With the inputs, the question that the selector got, and what was returned.
-        ArgumentError: The program has no selector or never calls it, cannot be called with the inputs, or returns
-            something without an answer.
-        Exception: Whatever the program raises, unless an LM's failed call or unreadable reply is the reason. The note
-            of every exception has the example, made small.
+        AssertionError: It returns something else, on inputs and replies that the message shows.
+        ArgumentError: It has no selector, never calls it, or returns something without an answer.
+        Exception: What the program raises, with the inputs and the replies as its note.
     """
     __tracebackhide__ = True
-    if not isinstance(program, dspy.Module):
-        raise ArgumentError(f"program must be a dspy.Module; got {program!r:.80}. Make it one, and call it.")
-    if not selectors_in(program):
+    if not isinstance(program, dspy.Module) or not [*sub_modules(program, Selector)]:
         raise ArgumentError(
-            f"program must contain a Selector; {type(program).__name__} has none among its modules. Make it an"
+            f"selector must be a Selector, or a program with one among its modules; got {program!r:.80}. Make it an"
             " attribute, as in self.select = Selector()."
         )
-    if max_examples is not None and max_examples < 1:
-        raise ArgumentError(f"max_examples must be a whole number of at least 1; got {max_examples!r}.")
-    check = _Check(program, answer_field, laws_left(without))
-    failure = check.failure(inputs, settings().max_examples if max_examples is None else max_examples)
-    if failure is not None:
-        raise failure
-    return dict(check.tried)
+    several = [inputs] if isinstance(inputs, Mapping | dspy.Example) else [*inputs]
+    calls = [dict(one.inputs().items() if isinstance(one, dspy.Example) else one) for one in several]
+    ways = [way for way in ("forward", "aforward") if getattr(type(program), way, None)]
+    if not calls or not ways:
+        lacking = "inputs must have at least one mapping" if ways else "A program must have forward or aforward"
+        raise ArgumentError(f"{lacking}; got none, so nothing would be tried.")
+    n = 0
 
-
-class _Check:
-    """Checks one program on many examples, and counts."""
-
-    def __init__(self, program: dspy.Module, answer_field: str | None, laws: Sequence[Law]) -> None:
-        self.tried = Counter({_CALLS: 0, **{law.name: 0 for law in laws if law.number <= 8 or law is _SAME}})
-        self._program, self._answer_field, self._laws = program, answer_field, laws
-        self._passed: Exception | None = None
-        # Of the class, since DSPy warns of `program.forward` when it is not called by DSPy.
-        forwards = {False: getattr(type(program), "forward", None), True: getattr(type(program), "aforward", None)}
-        self._ways = {awaited: forward for awaited, forward in forwards.items() if forward is not None}
-        if not self._ways:
-            raise ArgumentError(f"{type(program).__name__} has neither forward nor aforward. Write one of them.")
-
-    def failure(self, inputs: Inputs, most: int) -> Exception | None:
-        """Return what the smallest example raises, None if none raises."""
-        listed = None if isinstance(inputs, st.SearchStrategy) else self._listed(inputs)
-        examples = ((given, plan) for plan in _PLANS for given in (listed or ())[:_MOST_LISTED])
-        try:
-            for example in examples:
-                self._hold(example)
-        except Exception as error:  # noqa: BLE001 - it is raised again, without our frames
-            return reported(error)
-        drawn = inputs if isinstance(inputs, st.SearchStrategy) else st.sampled_from(listed or ())
-        failed = falsified(st.tuples(drawn, _plans), self._hold, most)
-        if failed is None and not self.tried[_CALLS]:
-            why = f"; it raised {type(self._passed).__name__}" if self._passed else ""
-            return ArgumentError(
-                f"{type(self._program).__name__} never called its Selector, so nothing was checked{why}. Call it as"
-                " self.select(...) for these inputs, or give others."
-            )
-        return failed
-
-    def _listed(self, inputs: Any) -> list[dict[str, Any]]:
-        if isinstance(inputs, str) or not isinstance(inputs, Mapping | dspy.Example | Sequence):
-            raise ArgumentError(
-                f"inputs must be a mapping of the program's arguments, a list of these, or a Hypothesis strategy; got"
-                f" {inputs!r:.80}. Write {{'question': ...}}."
-            )
-        several = [inputs] if isinstance(inputs, Mapping | dspy.Example) else [*inputs]
-        if not several:
-            raise ArgumentError("inputs must have at least one mapping; got none, so nothing would be tried.")
-        return [self._arguments(one, f"inputs[{index}]") for index, one in enumerate(several)]
-
-    def _arguments(self, given: Any, name: str = "inputs") -> dict[str, Any]:
-        """Return the arguments of one call; they must be such that the program can be called with them."""
-        if isinstance(given, dspy.Example):
+    def hold(example: tuple[Mapping[str, Any], Plan]) -> None:
+        nonlocal n
+        for way in ways:
+            run = _Run(program, example[1])
             try:
-                given = given.inputs()
-            except ValueError:
-                raise ArgumentError(
-                    f"{name} is an Example that does not say which fields are inputs. Call .with_inputs(...) on it."
-                ) from None
-        if not isinstance(given, Mapping | dspy.Example):
-            raise ArgumentError(f"{name} must be a mapping of the program's arguments; got {given!r:.80}.")
-        arguments = {str(key): value for key, value in given.items()}
-        forward = next(iter(self._ways.values()))
-        try:
-            signature(forward).bind(self._program, **arguments)
-        except TypeError as error:
-            taken = ", ".join([*signature(forward).parameters][1:])
-            place = f"{type(self._program).__name__}.{forward.__name__}({taken})"
-            raise ArgumentError(f"{name} must fit {place}; {error}.") from None
-        return arguments
-
-    def _hold(self, example: tuple[Any, Plan]) -> None:
-        """Check one example in each way to call; raises with the example."""
-        inputs, plan = self._arguments(example[0]), example[1]
-        for awaited in self._ways:
-            run = rehearsed(self._program, deepcopy(inputs), plan, awaited=awaited)
-            try:
-                self._require_lawful(run)
-                self._require_shipped(run)
-            except LawBroken as broken:
-                lines = (("program", f"called with {_shown(inputs)}"), *broken.found.lines)
-                raise LawBroken(broken.law, broken.outcome, broken.found._replace(lines=lines)) from None
+                run.go(deepcopy(dict(example[0])), awaited=way == "aforward")
+                run.require_shipped(answer_field)
             except Exception as error:
-                error.add_note(f"Falsifying example:\n{table(_described(run, inputs, awaited))}")
+                error.add_note(f"Falsifying example:\n{table(run.described(example[0]))}")
                 raise
+            n += len(run.calls)
 
-    def _require_lawful(self, run: Rehearsal) -> None:
-        for call in run.calls:
-            if call.question is not None and call.error is None and call.ended:
-                trial, fields = self._trial(run, call), fields_of(call.pred)
-                self.tried.update(
-                    (_CALLS, *require_laws(call.select, trial, fields, [*kept(call.select.type, self._laws)]))
-                )
-                self.tried.update([_SAME.name] if _SAME in self._laws else [])
-
-    def _trial(self, run: Rehearsal, call: Call) -> Trial:
-        """The question of a call, and the roles' replies, asked of another copy."""
-        if call.question is None:
-            raise ArgumentError(
-                f"{call.name} must be called with question, candidates and perhaps evidence and task, and with lists"
-                " rather than iterators, so that its decision can be checked."
-            )
-        with staged(self._program, run.plan) as apart, deciding(call.question):
-            return trial_of(apart.selectors.get(call.name, call.select), call.question)
-
-    def _require_shipped(self, run: Rehearsal) -> None:
-        """Require that the program returned what its selector shipped, or raised because of the LM."""
-        if run.error is not None:
-            if not _is_of_the_lm(run.error):
-                raise run.error
-            self._passed = run.error
-            return
-        final = run.final
-        answer = self._answer(run, final)
-        if not final and answer:
-            raise ArgumentError(
-                f"The program returned {answer!r:.80} without having called a selector. Return what its selector ships,"
-                " or no answer."
-            )
-        if not final or any(call.error is not None or _agrees(call, answer) for call in final):
-            return
-        outcome = outcome_of(final[-1].select, self._trial(run, final[-1]), fields_of(final[-1].pred))
-        returned = replace(outcome, decision=replace(outcome.decision, answer=answer))
-        demanded = f"{outcome.answer!r}, which its selector ships; the program returned {answer!r}"
-        raise LawBroken(_law_broken_by(returned, self._laws), outcome, Finding(False, demanded))
-
-    def _answer(self, run: Rehearsal, final: Sequence[Call]) -> str | None:
-        """Return the program's answer as text, read as a candidate's is."""
-        returned, name = run.returned, type(self._program).__name__
-        shipped = [fields_of(call.pred)["answer"] for call in final if call.error is None]
-        if returned is None and any(shipped):
-            raise ArgumentError(
-                f"{name} returned None; its selector shipped {shipped[-1]!r:.60}. Return a dspy.Prediction."
-            )
-        if isinstance(returned, dspy.Example | Mapping):
-            field = self._answer_field or (final[-1].select.answer_field if final else "answer")
-            if field not in returned:
-                raise ArgumentError(
-                    f"The prediction of {name} has no field {field!r}; it has {', '.join(map(repr, returned.keys()))}."
-                    " Name the field that holds the answer: check_program(..., answer_field=...)."
-                )
-            returned = returned[field]
-        if returned is None or (isinstance(returned, str) and not returned.strip()):
-            return None
-        asked = final[-1].question if final and final[-1].question else Question("", "retrieval", ())
-        try:
-            return to_question("", [returned], None, asked.type, "answer", asked.options).answers[0]
-        except ArgumentError:
-            return str(returned)
-
-
-def _agrees(call: Call, answer: str | None) -> bool:
-    """Whether a program's answer is what a selector shipped, in whatever spelling of its class."""
-    shipped = fields_of(call.pred)["answer"]
-    if not shipped or not answer:
-        return not shipped and not answer
-    return shipped == answer or (call.question is not None and Case(call.question).same(shipped, answer))
-
-
-def _law_broken_by(returned: Outcome, laws: Sequence[Law]) -> Law:
-    """The first law that would be broken if a selector shipped what the program returned."""
-    for law in laws:
-        try:
-            if law.number <= 8:
-                law.check(returned)
-        except LawBroken:
-            return law
-    return _SAME
-
-
-def _is_of_the_lm(error: BaseException | None) -> bool:
-    """Whether a call that did not come through, or a reply that could not be read, is the reason of an error."""
-    if isinstance(error, dspy.LMError | dspy.AdapterParseError | ReplyError):
-        return True
-    return error is not None and _is_of_the_lm(error.__cause__)
-
-
-def _described(run: Rehearsal, inputs: Mapping[str, Any], awaited: bool) -> Iterator[tuple[str, str]]:
-    yield "inputs", _shown(inputs)
-    yield "way", "awaited" if awaited else "called"
-    said = [brief(repr(one), 120) for one in run.said[:_MOST_SAID]]
-    more = [f"and {len(run.said) - _MOST_SAID} more"] if len(run.said) > _MOST_SAID else []
-    yield "LM replies", "\n".join([*said, *more]) or "none"
-    for call in run.calls:
-        ended = "raised" if call.error is not None else "shipped"
-        yield (
-            call.name.removeprefix("self.") or "self",
-            f"{ended} {brief(repr(call.error or call.pred.get('answer')), 120)}",
+    for plan in _PLANS:
+        for call in calls:
+            hold((call, plan))
+    falsify(st.tuples(st.sampled_from(calls), _plans), hold, most)
+    if not n:
+        raise ArgumentError(
+            f"{type(program).__name__} never called its Selector, so nothing was checked. Call it as self.select(...)"
+            " for these inputs, or give others."
         )
+    return {"selector_calls": n}
 
 
-def _shown(inputs: Mapping[str, Any]) -> str:
-    return brief(repr(dict(inputs)), 600)
+@dataclass(slots=True)
+class _Call:
+    """A call of a selector: when it started and ended, in counts of both, what it was given and what it shipped."""
+
+    select: Selector
+    inputs: Mapping[str, Any]
+    started: int
+    ended: int = 0
+    answer: Any = None
+
+
+@dataclass
+class _Run(BaseCallback):
+    """One run of a copy of a program by a plan, watched."""
+
+    program: Any
+    plan: Plan
+    calls: list[_Call] = field(default_factory=list)
+    replies: list[Any] = field(default_factory=list)
+    returned: Any = None
+
+    def __post_init__(self) -> None:
+        self._clock, self._samples, self._open = count(1), count(), dict[str, tuple[_Call | None, Callable[[], Any]]]()
+
+    def go(self, inputs: dict[str, Any], *, awaited: bool) -> None:
+        """Run the program, every LM in it scripted."""
+        lm = scripted_lm(self._reply)
+        twin = with_lms(self.program, lambda _: lm)
+        # In the modules too, since threads of the program's own do not have the settings of this context.
+        for _, predictor in [*sub_modules(twin, dspy.Predict)]:
+            predictor.lm, predictor.callbacks = lm, [self]
+        for _, select in [*sub_modules(twin, Selector)]:
+            select.callbacks = [self]
+        nothing: dict[str, Any] = {"trace": None, "track_usage": False, "usage_tracker": None, "disable_history": True}
+        with dspy.context(lm=lm, callbacks=[self], **nothing):
+            self.returned = in_own_loop(twin.acall(**inputs)) if awaited else twin(**inputs)
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """Note what a predictor is asked, or that a selector starts."""
+        if call_id in self._open:
+            return
+        given = {**inputs.get("kwargs", {})}
+        if isinstance(instance, dspy.Predict):
+            before = _ASKED.get()
+            self._open[call_id] = None, lambda: _ASKED.set(before)
+            _ASKED.set((instance.signature, given))
+        elif isinstance(instance, Selector) and not _INSIDE.get():
+            self.calls.append(call := _Call(instance, given, next(self._clock)))
+            self._open[call_id] = call, lambda: _INSIDE.set(False)
+            _INSIDE.set(True)
+
+    def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        """Note what a selector shipped: at once, since a program may write into what it gets."""
+        call, leave = self._open.pop(call_id, (None, lambda: None))
+        leave()
+        if call is not None and exception is None:
+            call.ended, call.answer = next(self._clock), deepcopy(outputs.get("answer"))
+
+    def _reply(self, request: Request) -> Scripted:
+        known: tuple[Any, dict[str, Any]] = _ASKED.get() or (None, {})
+        signature, inputs = known
+        role, (samples, judge, repair) = role_of(request), self.plan
+        item = {"judge": judge, "repairer": repair}.get(role or "", samples[next(self._samples) % len(samples)])
+        shown = inputs.get("evidence", inputs) if role == "repairer" else inputs
+        word = _word(item, shown)
+        fields = signature.output_fields.items() if signature else ()
+        found = {name: _filled(one.annotation, word, item) for name, one in fields}
+        n = len(inputs.get("candidates") or ()) or 1
+        typed = {"preferred": item % n if item >= 0 else -1, "assessments": [], "repair_passage": -1}
+        found |= {name: value for name, value in typed.items() if name in found and role}
+        self.replies.append(found)
+        if request.config.response_format or signature is None:
+            return found
+        adapter = dspy.settings.adapter or dspy.ChatAdapter()
+        return str(adapter.format_assistant_message_content(signature, found))
+
+    def require_shipped(self, answer_field: str) -> None:
+        """Require that the program returned what the last selector shipped, or one of several at once."""
+        name, returned = type(self.program).__name__, self.returned
+        latest = max((call.started for call in self.calls), default=0)
+        final = [call for call in self.calls if call.ended > latest]
+        if isinstance(returned, dspy.Example | Mapping):
+            if answer_field not in returned:
+                raise ArgumentError(
+                    f"The prediction of {name} has no field {answer_field!r}; it has {', '.join(returned.keys())}. Name"
+                    " the field that holds the answer: check_selector(..., answer_field=...)."
+                )
+            returned = returned[answer_field]
+        if not self.calls and returned not in (None, ""):
+            raise ArgumentError(
+                f"{name} returned {returned!r:.80} without having called a selector. Return what its selector ships, or"
+                " no answer."
+            )
+        if final and not any(_is_same(call, returned) for call in final):
+            raise AssertionError(f"{name} returned {returned!r:.80}; its selector shipped {final[-1].answer!r:.80}.")
+
+    def described(self, inputs: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """Return the run as lines of a table."""
+        shipped = "\n".join(brief(repr(call.answer), 120) for call in self.calls)
+        replies = "\n".join(brief(repr(one), 120) for one in self.replies[:12])
+        return [("inputs", brief(repr(dict(inputs)), 600)), ("LM replies", replies), ("shipped", shipped or "nothing")]
+
+
+def _is_same(call: _Call, returned: Any) -> bool:
+    """Whether a program's answer is what a selector shipped, in whatever spelling of its class."""
+    shipped = call.answer
+    if returned in (None, "") or shipped in (None, ""):
+        return returned in (None, "") and shipped in (None, "")
+    kind = call.inputs.get("task") or call.select.type
+    asked = to_question("", [shipped, returned], None, kind, "answer", call.inputs.get("options") or ())
+    one, other = (asked.type.class_of(answer) for answer in asked.answers)
+    return asked.answers[0] == asked.answers[1] or (one is not None and one == other)
+
+
+def _filled(annotation: Any, word: str, number: int) -> Any:
+    """A value of an output's declared type, made of a word and a number."""
+    try:
+        schema = TypeAdapter(annotation).json_schema()
+    except Exception:  # noqa: BLE001 - a type without a schema is written as text
+        return word
+    return _value(schema, schema.get("$defs", {}), word, number)
+
+
+def _value(schema: Mapping[str, Any], defs: Mapping[str, Any], word: str, number: int) -> Any:
+    schema = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if choices := schema.get("enum") or ([schema["const"]] if "const" in schema else []):
+        return choices[number % len(choices)]
+    if "anyOf" in schema:
+        return _value(schema["anyOf"][0], defs, word, number)
+    if schema.get("type") == "object":
+        return {name: _value(part, defs, word, number) for name, part in schema.get("properties", {}).items()}
+    counted = int(word) if word.isdecimal() else number
+    counted = min(max(counted, schema.get("minimum", counted)), schema.get("maximum", counted))
+    values = {"integer": counted, "number": float(counted), "boolean": number % 2 == 1, "null": None, "array": []}
+    return values.get(schema.get("type", ""), word)
+
+
+def _word(item: int, shown: Any) -> str:
+    """A name or number in what an LM is shown, that of the longest text first; or one of a few words."""
+    values = [*shown.values()] if isinstance(shown, Mapping) else [*shown]
+    texts = [one if isinstance(one, str) else json.dumps(plain(one), ensure_ascii=False) for one in values]
+    words = [*dict.fromkeys(word for text in sorted(texts, key=len, reverse=True) for word in _NAMES.findall(text))]
+    return words[(item - 1) % len(words)] if item > 0 and words else _WORDS[-item % len(_WORDS)]

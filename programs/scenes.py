@@ -3,7 +3,7 @@
 Strategies for `eldgr_dspy.programs.checking`, made of those of `eldgr_dspy.strategies`. Needs Hypothesis.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Derivation, Repair, Reply, Verdict
-from eldgr_dspy.laws.answers import Family
 from eldgr_dspy.laws.making import SOUND, asked, counted
+from eldgr_dspy.laws.situations import few_situations
 from eldgr_dspy.laws.trials import Trial
-from eldgr_dspy.laws.typed import typed, typed_question
+from eldgr_dspy.laws.typed import typed
 from eldgr_dspy.programs.scripted import Scripted, role_of
 from eldgr_dspy.questions import Question
 from eldgr_dspy.strategies import derivations, lm_replies, questions, raw_text, repairs, verdicts
@@ -69,33 +68,11 @@ class Scene:
         return blanks.get(str(kind.get("type")))
 
 
-@st.composite
-def _contested(draw: st.DrawFn) -> Question:
-    """Draw a retrieval question in which consensus often has no certificate and another candidate has one."""
-    names = draw(st.permutations(("Dubai", "Doha", "Lusail", "yes", "Ada Lovelace")))
-    pool = draw(st.permutations((names[0], names[0].upper(), names[1], *names[2 : draw(st.integers(2, 4))])))
-    stand = draw(st.lists(st.sampled_from((names[1], names[1], *names)), min_size=1, max_size=3))
-    return Question(
-        "Which?", "retrieval", tuple(pool), (), tuple(Passage("", f"It was {name} then.") for name in stand)
-    )
-
-
-@st.composite
-def _miscounted(draw: st.DrawFn) -> Question:
-    """Draw an arithmetic question in which consensus is often wrong."""
-    jars, crates = draw(st.integers(2, 9)), draw(st.integers(2, 9))
-    pool = draw(st.permutations((str(jars + crates), f"{jars + crates}.0", str(jars * crates), "97")))
-    text = f"A crate holds {jars} jars. How many jars do {crates} crates hold?"
-    return Question(text, "arithmetic", tuple(pool[: draw(st.integers(2, 4))]))
-
-
-def at_stake(task: Task | AnswerType, families: Sequence[Family] = ()) -> st.SearchStrategy[Question]:
-    """Draw questions of a type, most of them such that a reply may change what ships; families as `questions` has."""
+def at_stake(task: Task | AnswerType) -> st.SearchStrategy[Question]:
+    """Draw questions of a type, most of them situations, so that a reply may change what ships."""
     kind = answer_type(task)
-    usual = _contested() if kind.way == "evidence" else _miscounted()
-    contested = usual.map(lambda question: typed_question(question, kind))
-    own = st.booleans().flatmap(lambda chosen: questions(kind, families) if chosen else contested)
-    return _mostly(own if families else contested, questions(kind))
+    listed = [trial.question for trial in typed(few_situations(kind), kind)]
+    return _mostly(st.sampled_from(listed), questions(kind))
 
 
 @st.composite

@@ -5,18 +5,7 @@ A signature's docstring is its prompt and a field's description is part of it: b
 """
 
 from eldgr_dspy.signatures.answerer import AnswerQuestion
-from eldgr_dspy.signatures.channels import (
-    ScoreAdv,
-    ScoredStep,
-    ScoreEpist,
-    ScoreFact,
-    ScoreInfo,
-    ScoreLogic,
-    ScoreMin,
-    ScoreSteps,
-    ScoreTriang,
-    StepAspects,
-)
+from eldgr_dspy.signatures.channels import ScoreSteps, StepAspects
 from eldgr_dspy.signatures.checks import CheckCandidate, PlanChecks
 from eldgr_dspy.signatures.deriver import DerivationStep, DeriveAnswer
 from eldgr_dspy.signatures.judge import ASPECTS, JudgeCandidates, Scores, read_scores
@@ -24,7 +13,6 @@ from eldgr_dspy.signatures.pairwise import CompareCandidates
 from eldgr_dspy.signatures.pointwise import AssessCandidate
 from eldgr_dspy.signatures.repairer import RepairAnswer
 from eldgr_dspy.signatures.slices import JudgeSlice
-from eldgr_dspy.signatures.steps import ChangeStep, FindClaims
 from eldgr_dspy.signatures.universal import MostConsistent
 
 __all__ = [
@@ -42,16 +30,6 @@ __all__ = [
     "MostConsistent",
     "PlanChecks",
     "RepairAnswer",
-    "ScoreLogic",
-    "ScoreFact",
-    "ScoreEpist",
-    "ScoreInfo",
-    "ScoreTriang",
-    "ScoreAdv",
-    "ScoreMin",
     "ScoreSteps",
-    "ScoredStep",
     "StepAspects",
-    "FindClaims",
-    "ChangeStep",
 ]

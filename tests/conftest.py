@@ -23,7 +23,7 @@ settings.register_profile("ci", parent=settings.get_profile("default"), derandom
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 OPTIONAL = (
-    "accelerate bm25s datasets mlflow peft pyarrow ray safetensors sentence_transformers statsmodels "
+    "accelerate datasets mlflow peft pyarrow ray safetensors sentence_transformers statsmodels "
     "tokenizers torch transformers trl z3".split()
 )
 """What the package runs without; most of it is in an extra."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from eldgr_dspy.words import CHANNELS
 
 if TYPE_CHECKING:
-    from eldgr_dspy.training.adapters import Scored, TotalReward, score_completions
     from eldgr_dspy.training.calls import COLUMNS
     from eldgr_dspy.training.conditioned import Conditioned, Gated
     from eldgr_dspy.training.confidence import TokenConfidence
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from eldgr_dspy.training.groups import GroupReward, eldgr_rank
     from eldgr_dspy.training.named_rewards import (
         NamedNLI,
-        orm_then_format_then_ra_msd,
         prm,
         process_reward,
         ra_msd,
@@ -36,9 +34,7 @@ if TYPE_CHECKING:
     from eldgr_dspy.training.requirements import require_inputs
     from eldgr_dspy.training.rewards import Reward, weights_of
     from eldgr_dspy.training.sampling import sample_pool
-    from eldgr_dspy.training.step_credit import StepCreditGRPOTrainer
     from eldgr_dspy.training.steps_reward import StepReward
-    from eldgr_dspy.training.strata import Lexicographic
     from eldgr_dspy.training.trainer import ConfidenceGRPOTrainer, PolicyConfidence
 
 __all__ = [
@@ -49,7 +45,6 @@ __all__ = [
     "eldgr_rank",
     "ra_msd_conditioned",
     "ra_msd_gated",
-    "orm_then_format_then_ra_msd",
     "weights_of",
     "OutcomeReward",
     "FormatReward",
@@ -57,13 +52,10 @@ __all__ = [
     "GroupReward",
     "Conditioned",
     "Gated",
-    "Lexicographic",
-    "TotalReward",
     "Reward",
     "process_reward",
     "NamedNLI",
     "ConfidenceGRPOTrainer",
-    "StepCreditGRPOTrainer",
     "PolicyConfidence",
     "TokenConfidence",
     "token_logps",
@@ -82,13 +74,10 @@ __all__ = [
     "draw_curves",
     "Sampling",
     "sample_pool",
-    "score_completions",
-    "Scored",
     "COLUMNS",
 ]
 
 _HOMES = {
-    "adapters": ["Scored", "TotalReward", "score_completions"],
     "calls": ["COLUMNS"],
     "conditioned": ["Conditioned", "Gated"],
     "confidence": ["TokenConfidence"],
@@ -101,15 +90,13 @@ _HOMES = {
     "randomness": ["kept_random_state"],
     "named_rewards": [
         *("NamedNLI", "prm", "process_reward", "ra_msd", *(f"ra_msd_without_{name}" for name in CHANNELS)),
-        *("ra_msd_conditioned", "ra_msd_gated", "orm_then_format_then_ra_msd"),
+        *("ra_msd_conditioned", "ra_msd_gated"),
     ],
     "recipe": ["RewardArguments", "recipe_path", "rewards_of"],
     "requirements": ["require_inputs"],
     "rewards": ["Reward", "weights_of"],
     "sampling": ["sample_pool"],
-    "step_credit": ["StepCreditGRPOTrainer"],
     "steps_reward": ["StepReward"],
-    "strata": ["Lexicographic"],
     "trainer": ["ConfidenceGRPOTrainer", "PolicyConfidence"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -5,7 +5,7 @@ names the reward, the column and the remedy.
 """
 
 from collections.abc import Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -39,8 +39,6 @@ class Call:
         outputs: What the model wrote, one a completion.
         columns: Everything else that was passed, by name.
         trainer: Who calls, if known; None otherwise.
-        completions: As they were passed, one for each output; empty where rows are checked before a run.
-        shared: What the parts of a reward gave in this call, each by its `id`.
     """
 
     reward: str
@@ -48,8 +46,6 @@ class Call:
     outputs: tuple[Output, ...]
     columns: Mapping[str, object]
     trainer: Any = None
-    completions: Sequence[Completion] = ()
-    shared: dict[int, Any] = field(default_factory=dict[int, Any], repr=False, compare=False)
 
     @classmethod
     def of(
@@ -62,7 +58,7 @@ class Call:
         """
         owner = getattr(columns.get("log_metric"), "__self__", None)
         trainer = owner if hasattr(owner, "model") and hasattr(owner, "num_generations") else None
-        return cls(reward, prompts, outputs_of(completions, prompts, trainer), columns, trainer, completions)
+        return cls(reward, prompts, outputs_of(completions, prompts, trainer), columns, trainer)
 
     @property
     def texts(self) -> tuple[str, ...]:

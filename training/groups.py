@@ -1,9 +1,11 @@
 """The group rank of EL-DGR as a reward: a completion's place among those of its own question.
 
-A group may be split between processes, so answers and auxiliary scores of all processes are collected; see
-`eldgr_dspy.training.gathering`.
+A process ranks its own completions, so each must have whole groups: `per_device_train_batch_size` times
+`steps_per_generation` is a multiple of `num_generations`.
 """
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple
@@ -11,10 +13,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.cases import Case
 from eldgr_dspy.channels.undefined import Scores, Undefined
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.lexical import is_yes_no
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.training.calls import Call
-from eldgr_dspy.training.gathering import in_groups, require_group_size, tell_failure
 from eldgr_dspy.training.rewards import Measured, Reward
 from eldgr_dspy.words import Policy, Task
 
@@ -31,7 +33,7 @@ NO_SCORE: Final = Undefined("there is no auxiliary score")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the other processes need to know about a completion.
+    """What a rank needs to know about a completion.
 
     Attributes:
         answer: Its final answer; None without one.
@@ -83,12 +85,13 @@ class GroupReward(Reward):
         Raises:
             ArgumentError: `certificate` is not a policy, or `group_size` not a whole number from 1.
         """
-        require_group_size(group_size)
+        if group_size is not None and (type(group_size) is not int or group_size < 1):
+            raise ArgumentError(f"group_size must be a whole number of at least 1; got {group_size!r:.80}.")
         columns = ["question", "evidence", *([] if task else ["task"]), *(auxiliary.needs if auxiliary else ())]
         wanted, parts = auxiliary is not None and auxiliary.confidence, [auxiliary] if auxiliary else []
         super().__init__(name, list(dict.fromkeys(columns)), confidence=wanted, parts=parts)
         self.task: Task | None = task
-        self.auxiliary, self.group_size, self.compares = auxiliary, group_size, True
+        self.auxiliary, self.group_size = auxiliary, group_size
         self.settings = Settings(certificate=certificate)
 
     def wants_passages(self, task: str | None) -> bool:
@@ -102,27 +105,27 @@ class GroupReward(Reward):
 
         Raises:
             ArgumentError: The completions are not whole groups of one prompt each, or their size is not known.
-            ScoringError: Another process of the run failed.
         """
-        rows = list[Question]()
+        size = self._size(call)
+        _require_whole_groups(call, size)
+        answers = [answer.answer if answer else None for answer in call.answers(self.task)]
+        samples, rows = list(map(Sample, answers, self._auxiliary_scores(call))), self._questions(call)
+        places = list[Place]()
+        for at in range(0, len(samples), size):
+            places += self._rank(rows[at], samples[at : at + size])
+        return _measured(samples, places)
 
-        def tell() -> list[Sample]:
-            scores = self._auxiliary_scores(call)  # first, because other processes may wait in there
-            rows.extend(self._questions(call))
-            answers = [answer.answer if answer else None for answer in call.answers(self.task)]
-            return list(map(Sample, answers, scores))
-
-        groups, spots = in_groups(call, self.group_size, tell)
-        ranked = dict[int, list[Place]]()
-        for (group, _), row in zip(spots, rows, strict=True):
-            if group not in ranked:
-                ranked[group] = self._rank(row, groups[group])
-        return _measured([groups[group][at] for group, at in spots], [ranked[group][at] for group, at in spots])
-
-    def give_up(self, error: Exception) -> None:
-        """Tell the other processes, which wait for this one's completions; see `Reward.give_up`."""
-        super().give_up(error)
-        tell_failure(error)
+    def _size(self, call: Call) -> int:
+        """Return how many completions a prompt has: as the trainer samples now, which differs in evaluation."""
+        trainer = call.trainer
+        number = "num_generations" if trainer is None or trainer.model.training else "num_generations_eval"
+        size: Any = getattr(trainer, number, self.group_size)
+        if size is None:
+            raise ArgumentError(
+                f"The reward {call.reward!r} does not know how many completions a prompt has; give group_size, or "
+                "call it from a trainer of TRL with num_generations."
+            )
+        return int(size)
 
     def _auxiliary_scores(self, call: Call) -> list[float | None]:
         if self.auxiliary is None:
@@ -141,6 +144,30 @@ class GroupReward(Reward):
         consensus = {key for key, n in votes.items() if n == max(votes.values())}
         keys = [_key(case, sample, key, key in consensus) for sample, key in zip(group, case.vote.classes, strict=True)]
         return list(map(Place, midranks(keys), (key[0] == SUPPORTED for key in keys)))
+
+
+def _require_whole_groups(call: Call, size: int) -> None:
+    """Raise unless the completions are groups of one prompt each, in the order in which a trainer has them.
+
+    A group is a place in that order. Equal prompts alone do not make a group: two rows of a dataset may have the same.
+    """
+    prompts = [json.dumps(prompt, sort_keys=True, default=_as_text) for prompt in call.prompts]
+    for number, at in enumerate(range(0, len(prompts), size)):
+        group = prompts[at : at + size]
+        if len(group) != size or len(set(group)) > 1:
+            raise ArgumentError(
+                f"{len(prompts)} completions are not groups of {size} of one prompt each: group {number} has "
+                f"{len(group)} completions of {len(set(group))} prompts; give the num_generations of the trainer as "
+                "group_size, completions in the trainer's order, and each process a multiple of num_generations."
+            )
+
+
+def _as_text(part: Any) -> str:
+    """Return the part of a prompt that is not text or a number; an image by its content, since copies differ."""
+    if not callable(getattr(part, "tobytes", None)):
+        return str(part)
+    shape = [getattr(part, name, None) for name in ("mode", "size", "shape", "dtype")]
+    return f"{type(part).__name__} {shape} {hashlib.sha256(part.tobytes()).hexdigest()}"
 
 
 class Place(NamedTuple):

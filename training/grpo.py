@@ -1,35 +1,28 @@
 """A training run from a recipe: `python -m eldgr_dspy.training.grpo --config ra_msd --dataset_name data`.
 
-It is TRL's GRPO with our rewards, the policy's token confidence, the learning curve, and a record that lets a run be
-resumed only with its original settings. Every flag and field of `GRPOConfig` and `ModelConfig` is TRL's own; under
-`accelerate launch -m` it runs on many processes.
+It is TRL's GRPO with our rewards, the policy's token confidence, the learning curve, and a record of the recipe. A run
+is resumed as TRL resumes it, with the settings that are given. Every flag and field of `GRPOConfig` and `ModelConfig`
+is TRL's own; under `accelerate launch -m` it runs on many processes.
 """
 
-import re
+import json
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
-from difflib import get_close_matches
-from importlib.util import find_spec
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from eldgr_dspy.errors import ArgumentError, EldgrError, brief
+from eldgr_dspy.files import replacing
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import refusal
 from eldgr_dspy.training.curves import learning_curve
-from eldgr_dspy.training.plain_yaml import require_plain
 from eldgr_dspy.training.recipe import NAMES, RewardArguments, first_rows, recipe_path, rewards_of
 from eldgr_dspy.training.rewards import Reward, weights_of
-from eldgr_dspy.training.same_recipe import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.trainer import confidence_trainer
 
-_PACKAGES: Final = {
-    "use_peft": "peft",
-    "use_vllm": "vllm",
-    "load_in_4bit": "bitsandbytes",
-    "load_in_8bit": "bitsandbytes",
-}
+FILE: Final = "recipe.json"
+"""The name of the recipe's record in the folder of a run."""
 
 
 class Recipe(NamedTuple):
@@ -54,17 +47,17 @@ def parsed(arguments: Sequence[str]) -> Recipe:
     given = list(arguments)
     for at, argument in enumerate(given[:-1]):
         if argument == "--config":
-            path = recipe_path(given[at + 1])
-            require_plain(path)
-            given[at + 1] = str(path)
+            given[at + 1] = str(recipe_path(given[at + 1]))
+    from yaml import YAMLError  # which transformers brings
+
     trl = _trl()
     groups = (RewardArguments, trl.ScriptArguments, trl.GRPOConfig, trl.ModelConfig, trl.DatasetMixtureConfig)
     try:
         recipe = Recipe(*trl.TrlParser(groups).parse_args_and_config(given))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, YAMLError) as error:
         raise ArgumentError(
             f"The recipe cannot be read ({brief(error)}); its fields are those of RewardArguments here, and of TRL's "
-            f"GRPOConfig, ModelConfig and ScriptArguments.{_meant(str(error), groups)}"
+            "GRPOConfig, ModelConfig and ScriptArguments."
         ) from error
     typed = {argument.removeprefix("--rewards=") for argument in given}
     if unnamed := [name for name in recipe.rewards.rewards if name not in NAMES and name not in typed]:
@@ -80,25 +73,21 @@ def train(recipe: Recipe) -> Any:
 
     Raises:
         ArgumentError: The data lack a column, the tokenizer a chat template, or the folder has another run.
-        RunChangedError: The run to be resumed was started with another recipe.
     """
     folder, resume = Path(recipe.training.output_dir), _resumed(recipe.training.resume_from_checkpoint)
-    if not resume:
-        require_unused(folder)
+    if not resume and any(folder.glob("checkpoint-*")):
+        raise ArgumentError(
+            f"output_dir={str(folder)!r} has checkpoints of a run; set resume_from_checkpoint: true to resume it, "
+            "or give another output_dir."
+        )
     trainer = made(recipe)
-    begun = recipe_of(
-        (recipe.rewards, recipe.training, recipe.model), trainer.train_dataset, trainer.accelerator.num_processes
-    )
-    if resume:
-        require_same_recipe(folder, begun, raise_max_steps=recipe.rewards.raise_max_steps)
-    if (not resume or recipe.rewards.raise_max_steps) and trainer.is_world_process_zero():
-        write_recipe(folder, begun)
+    if trainer.is_world_process_zero():
+        folder.mkdir(parents=True, exist_ok=True)
+        fields = {**asdict(recipe.rewards), **asdict(recipe.model), **recipe.training.to_dict()}
+        with replacing(folder / FILE) as out:
+            out.write(json.dumps(fields, indent=1, default=str).encode("ascii") + b"\n")
     trainer.accelerator.print(trainable(trainer.model))
-    result = _trained(trainer, resume)
-    if result is None:
-        trainer.accelerator.print(f"The run was finished after {trainer.state.global_step} steps; nothing was trained.")
-    else:
-        trainer.log_metrics("train", result.metrics)
+    trainer.log_metrics("train", trainer.train(resume_from_checkpoint=resume).metrics)
     trainer.save_model(str(folder))
     trainer.accelerator.print(f"The model is in {folder}.")
     if recipe.training.push_to_hub:
@@ -163,36 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         trainer.end()
 
 
-class _Finished(Exception):
-    """Raised before the first step of a run that has had its last."""
-
-
-def _trained(trainer: Any, resume: Any) -> Any:
-    """Train and return the result; None if the checkpoint is the last one, after which transformers trains a step."""
-    from transformers import TrainerCallback
-
-    class Finishing(TrainerCallback):
-        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if state.global_step >= state.max_steps:
-                raise _Finished
-
-    trainer.add_callback(Finishing())
-    try:
-        return trainer.train(resume_from_checkpoint=resume)
-    except _Finished:
-        return None
-
-
-def _meant(error: str, groups: Sequence[Any]) -> str:
-    """Return a sentence with the nearest field for each one in an error that is not known; empty if none is near."""
-    known = [field.name for group in groups for field in fields(group)]
-    unknown = [name.replace("-", "_") for name in re.findall(r"--([\w-]+)", error)]
-    nearest = {name: get_close_matches(name, known, 1) for name in unknown if name not in known}
-    return "".join(f" For {name!r}, did you mean {near[0]!r}?" for name, near in nearest.items() if near)
-
-
 def _require_complete(recipe: Recipe, rewards: int) -> None:
-    """Refuse a recipe that lacks a model, a package or a weight, which TRL would say later or less clearly."""
+    """Refuse a recipe that lacks a model or a weight, which TRL would say later or less clearly."""
     if recipe.model.model_name_or_path is None:
         raise ArgumentError("The recipe names no model; give model_name_or_path, a folder or a name on the Hub.")
     mixed = bool(recipe.datasets.datasets)
@@ -202,10 +163,6 @@ def _require_complete(recipe: Recipe, rewards: int) -> None:
             f"max_steps must be at least 1 with {field}streaming, as a stream has no length; got "
             f"{recipe.training.max_steps}. Set it."
         )
-    for name, package in _PACKAGES.items():
-        wanted = getattr(recipe.model, name, False) or getattr(recipe.training, name, False)
-        if wanted and find_spec(package) is None:
-            raise ArgumentError(f"{name}: true needs the package {package}; run: pip install {package}")
     weights = recipe.training.reward_weights
     if weights is not None and len(weights) != rewards:
         raise ArgumentError(

@@ -18,9 +18,8 @@ from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI, Precision
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training.conditioned import Conditioned, Gated
-from eldgr_dspy.training.outcome import format, orm
+from eldgr_dspy.training.outcome import orm
 from eldgr_dspy.training.steps_reward import OnError, StepReward
-from eldgr_dspy.training.strata import Lexicographic
 from eldgr_dspy.words import CHANNELS, Channel
 
 NLI_VARIABLE: Final = "ELDGR_NLI"
@@ -98,7 +97,6 @@ prm = process_reward(NamedNLI())
 ra_msd = StepReward(NLIScorer(NamedNLI()))
 ra_msd_conditioned = Conditioned(ra_msd, on=orm)
 ra_msd_gated = Gated(ra_msd)
-orm_then_format_then_ra_msd = Lexicographic([orm, format, ra_msd])
 
 WITHOUT: Final[Mapping[str, Channel]] = {f"ra_msd_without_{name}": name for name in CHANNELS}
 """The ablations, by name: all channels but one."""

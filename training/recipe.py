@@ -18,23 +18,19 @@ from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.inputs import to_passages
+from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.cross_encoder import Precision
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.programs.scoring.retrieval import retriever
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.training import eldgr_rank, format, orm
 from eldgr_dspy.training.conditioned import Conditioned, Gated
 from eldgr_dspy.training.named_rewards import BATCH, NLI_VARIABLE, NamedNLI, process_reward
 from eldgr_dspy.training.steps_reward import StepReward
-from eldgr_dspy.training.strata import Lexicographic
 
 RECIPES: Final = Path(__file__).parent / "recipes"
 """Where the recipes of this package are."""
 
-NAMES: Final = (
-    *("orm", "format", "prm", "ra_msd", "eldgr_rank"),
-    *("ra_msd_conditioned", "ra_msd_gated", "orm_then_format_then_ra_msd"),
-)
+NAMES: Final = ("orm", "format", "prm", "ra_msd", "eldgr_rank", "ra_msd_conditioned", "ra_msd_gated")
 
 
 @dataclass
@@ -59,7 +55,6 @@ class RewardArguments:
         nli_dtype: The precision of the NLI model: float32, bfloat16 or float16.
         nli_batch_size: Pairs that it reads at once.
         nli_device: Where it reads, as torch names it; None follows the trainer.
-        raise_max_steps: Whether a resumed run may have more `max_steps` than it was started with.
     """
 
     rewards: list[str] = field(default_factory=lambda: ["orm", "format", "ra_msd"], metadata={"help": "Names."})
@@ -78,7 +73,6 @@ class RewardArguments:
     nli_dtype: str = field(default="float32", metadata={"help": "Precision of the NLI model."})
     nli_batch_size: int = field(default=BATCH, metadata={"help": "Pairs that the NLI model reads at once."})
     nli_device: str | None = field(default=None, metadata={"help": "Device of the NLI model, if not the trainer's."})
-    raise_max_steps: bool = field(default=False, metadata={"help": "Let a resumed run have more max_steps."})
 
     def __post_init__(self) -> None:
         self.nli = self.nli or os.environ.get(NLI_VARIABLE)  # so that the record of a run has it
@@ -150,8 +144,6 @@ def _reward(name: str, arguments: RewardArguments) -> Any:
         return Conditioned(_steps(arguments), on=orm)
     if name == "ra_msd_gated":
         return Gated(_steps(arguments))
-    if name == "orm_then_format_then_ra_msd":
-        return Lexicographic([orm, format, _steps(arguments)])
     if name == "prm":
         return process_reward(_nli(arguments), on_error=_any(arguments.on_error))
     plain = {"orm": orm, "format": format, "eldgr_rank": eldgr_rank}
@@ -196,7 +188,7 @@ def _corpus(path: Path) -> Retriever:
             f"corpus={str(path)!r} has no passage; give a file with some, or leave the field out to compare each step "
             "with the evidence of its row."
         )
-    return retriever(passages)
+    return BM25(passages)
 
 
 def _passages(path: Path, where: str, record: Any) -> Sequence[Passage]:

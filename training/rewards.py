@@ -48,7 +48,6 @@ class Reward(ABC):
         needs: The columns of the dataset that it reads, of `COLUMNS`.
         confidence: Whether it reads token confidence, which costs a forward pass of the policy.
         parts: The rewards that it is made of.
-        compares: Whether it compares the completions of a group, for which every process of a run must measure it.
     """
 
     weight: ClassVar[float]
@@ -60,7 +59,6 @@ class Reward(ABC):
         self.needs = tuple(needs)
         self.confidence = confidence
         self.parts = tuple(parts)
-        self.compares: bool = any(part.compares for part in parts)
 
     def wants_passages(self, task: str | None) -> bool:
         """Return whether it reads the passages of a row with this task."""
@@ -95,15 +93,6 @@ class Reward(ABC):
             ArgumentError: A column is missing, or has a value that is not allowed.
         """
 
-    def give_up(self, error: Exception) -> None:
-        """Take part, without results, in whatever other processes of the run wait for.
-
-        Args:
-            error: Why this process has no results; it is raised afterwards.
-        """
-        for reward in self.parts:
-            reward.give_up(error)
-
     def __call__(self, prompts: Sequence[object], completions: Sequence[Completion], **columns: object) -> list[float]:
         """Return the reward of each completion: finite, unweighted, 0 if it is undefined.
 
@@ -122,11 +111,7 @@ class Reward(ABC):
             ScoringError: A scorer failed, and the reward's `on_error` is "raise".
         """
         began = time.perf_counter()
-        try:
-            call = Call.of(self.__name__, prompts, completions, columns)
-        except Exception as error:
-            self.give_up(error)
-            raise
+        call = Call.of(self.__name__, prompts, completions, columns)
         with kept_random_state():
             measured = self.measure(call)
         self._log(measured, time.perf_counter() - began, columns.get("log_metric"), columns.get("log_extra"))

@@ -1,6 +1,6 @@
 """Find the claims of a step: its statements, each to be checked against the evidence separately.
 
-`Claims` is what a channel scorer asks, by rule or by an LM alike; `RuleClaims` is the rule. A claim by rule is a slice
+`Claims` is what a channel scorer asks; `RuleClaims` finds them by rule. A claim by rule is a slice
 of the step: nothing is rewritten, no pronoun resolved, and a sentence that joins two facts without a conjunction stays
 one claim. A claim may be false. Linear in the length of the step.
 """
@@ -14,15 +14,13 @@ from eldgr_dspy.channels.blocks import blocks
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.steps import StepInContext, unmeasurable
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.folding import drop_invisible, fold
-from eldgr_dspy.numbers import fold_digits
 from eldgr_dspy.sentence_ends import sentences
 
 Claimed = tuple[str, ...] | Undefined
 """The claims of one step, in order; empty if it claims nothing, undefined if that could not be determined."""
 
 MOST = 32
-"""Claims a step; more claims of an LM or a rule are refused, so that one step can't use up all pairs of a batch."""
+"""Claims a step, so that one step can't use up all pairs of a batch."""
 
 _VERB = (
     "am|is|are|was|were|has|have|had|does|do|did|can|could|will|would|may|might|must|should|shall|became|becomes"
@@ -42,11 +40,10 @@ _PLAN = re.compile(
       | to\s(?:find|solve|answer)\b | search\[ | lookup\[ | finish\[ | action\b )""",
     re.VERBOSE | re.IGNORECASE,
 )
-_NUMBER = re.compile(r"\d+")
 
 
 class Claims(Protocol):
-    """Finds the claims of steps: a rule, or a module that asks an LM."""
+    """Finds the claims of steps."""
 
     def find(self, steps: Sequence[StepInContext]) -> Sequence[Claimed]:
         """Return the claims of each step, in order; `Undefined` for a step on which it abstains."""
@@ -73,28 +70,6 @@ def claims_of(step: str) -> tuple[str, ...]:
             if not sentence.rstrip("\"'”’) ").endswith(("?", "？")) and not _PLAN.match(sentence):
                 claims.extend(_clauses(sentence))
     return tuple(claims[:MOST])
-
-
-def checked_claims(step: str, claims: Sequence[str]) -> Claimed:
-    """Return the claims that an LM found in a step, as a `Claims` may return them.
-
-    Blank ones and repetitions are dropped. The result is undefined if a claim states a number that the step does not
-    have, or if there are more than `MOST` claims: inventions of an LM are not the step's claims.
-    """
-    distinct = {fold(claim).text.strip(): claim.strip() for claim in reversed(claims)}
-    kept = tuple(claim for folded, claim in reversed(distinct.items()) if folded)
-    if len(kept) > MOST:
-        return Undefined(f"{len(kept)} claims were found in the step, more than {MOST}")
-    stated = _numbers(step)
-    for claim in kept:
-        foreign = sorted(_numbers(claim) - stated)
-        if foreign:
-            return Undefined(f"a claim states {foreign[0]}, which the step does not")
-    return kept
-
-
-def _numbers(text: str) -> set[str]:
-    return set(_NUMBER.findall(fold_digits(drop_invisible(text)).replace(",", "")))
 
 
 def _prose(step: str) -> list[str]:

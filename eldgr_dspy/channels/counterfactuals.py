@@ -1,6 +1,6 @@
 """Change the meaning of a step: `adv` checks the changed step against the same documents as the step itself.
 
-`Counterfactuals` is what a channel scorer asks, by rule or by an LM alike; `RuleCounterfactuals` is the rule: change a
+`Counterfactuals` is what a channel scorer asks; `RuleCounterfactuals` is the rule: change a
 number, else swap an entity, else negate, else take an antonym. It is deterministic and does not understand meaning: if
 a step is true, the changed one is usually false, but this is not checked. Linear in the length of step and passages.
 """
@@ -30,11 +30,11 @@ class Counterfactual:
 
 
 Changed = Counterfactual | Undefined | None
-"""None if nothing in the step can be changed; undefined if it could not be scored or an LM abstained."""
+"""None if nothing in the step can be changed; undefined if it could not be scored."""
 
 
 class Counterfactuals(Protocol):
-    """Changes steps: a rule, or a module that asks an LM."""
+    """Changes steps."""
 
     def change(self, steps: Sequence[StepInContext]) -> Sequence[Changed]:
         """Return each step with its meaning changed."""
@@ -82,14 +82,6 @@ def _prose(step: str) -> str:
         parts += (step[at:start], " " * (end - start))
         at = end
     return "".join([*parts, step[at:]])
-
-
-def checked_counterfactual(step: str, changed: str, kind: Kind) -> Changed:
-    """Return a step as an LM changed it, undefined if it is blank or says the same."""
-    before, after = fold(step).text.strip(), fold(changed).text.strip()
-    if not after or before == after:
-        return Undefined("the changed step is empty" if not after else "the changed step says the same")
-    return Counterfactual(changed.strip(), kind)
 
 
 Change = tuple[int, int, str]

@@ -17,25 +17,8 @@ Answers = tuple[str | None, ...]
 DEFAULTS = Settings()
 SHOWN = ("Doha", "Paris", "Lyon", "Nice")
 """The default evidence, a passage each."""
-CRATES = "A crate holds 3 jars. How many jars do 6 crates hold?"
 SOUND = Derivation((Step("3 * 6", "18"),), "18", "18 / 6 = 3")
-
-_DENIALS = (
-    "It is not {0}, and it was not {0}.",
-    "It isn't {0}, it wasn't {0}. It isn’t {0}.",
-    "{0} is not it. {0} was not it. {0} isn't it. {0} wasn't it.",
-    "Not {0}, no {0}, never {0}, nor {0}, neither {0}.",
-    "{0} never was it. {0} cannot be it. {0}? No.",
-    "{0} is false. {0} is wrong. {0} is incorrect. {0} was denied. False: {0}.",
-    "Unlike {0}, except {0}, without {0}, rather than {0}, instead of {0}.",
-    "Contrary to what was said, {0} is not true.",
-    "However, {0} is disputed, and {0} was refuted. There is no evidence for {0}.",
-)
-
-
-def denials(answer: str) -> tuple[Passage, ...]:
-    """Return passages that deny this answer in many ways."""
-    return tuple(Passage("", denial.format(answer)) for denial in _DENIALS)
+_CRATES = "A crate holds 3 jars. How many jars do 6 crates hold?"
 
 
 def asked(
@@ -49,7 +32,7 @@ def asked(
     question = Question("Which?", "retrieval", answers, (), tuple(Passage("", text) for text in shown))
     gold = max(answers, key=answers.count, default=None) or ""
     repair = Repair(offer) if offer else SILENT
-    return replace(judged(question, judge), settings=settings, gold=gold).replying("repairer", repair)
+    return replace(_judged(question, judge), settings=settings, gold=gold).replying("repairer", repair)
 
 
 def counted(
@@ -57,16 +40,16 @@ def counted(
     judge: str | None,
     derived: Reply,
     settings: Settings = DEFAULTS,
-    text: str = CRATES,
+    text: str = _CRATES,
     gold: str = "18",
 ) -> Trial:
     """Return an arithmetic trial: the judge prefers an answer, and the deriver gives a reply."""
     question = Question(text, "arithmetic", answers, (), (Passage("", "9"), Passage("", gold)))
-    return replace(judged(question, judge), settings=settings, gold=gold).replying("deriver", derived)
+    return replace(_judged(question, judge), settings=settings, gold=gold).replying("deriver", derived)
 
 
-def judged(question: Question, judge: str | None) -> Trial:
-    """Return a trial in which the judge prefers the first candidate of an answer, another judge another one."""
+def _judged(question: Question, judge: str | None) -> Trial:
+    """A trial in which the judge prefers the first candidate of an answer, another judge another one."""
     verdict = SILENT if judge is None else Verdict(question.answers.index(judge))
     named = (Verdict(index) for index, answer in enumerate(question.answers) if answer)
     other = next((rival for rival in named if rival != verdict), SILENT)
@@ -83,12 +66,12 @@ def varied(trial: Trial) -> Trial:
 
 def opposed(consensus: str, other: str) -> Iterator[Trial]:
     """Yield consensus against another answer, with one, both or neither certified, and a repair by the other answer."""
-    pool = (other, consensus, consensus)
-    yield asked(pool, other, "Doha", shown=("Doha", other))
-    yield asked(pool, other, "Doha", shown=("Doha", consensus))
-    yield asked(("Doha", *pool), other, shown=("Doha",))
-    yield asked((consensus, consensus), offer=other, shown=("Doha", other))
-    yield asked(pool, other, shown=(consensus, other))
+    for shown in ((), (other,), (consensus,), (consensus, other)):
+        pool = (other, consensus, consensus)
+        for answers in (pool,) if consensus in shown else (pool, ("Doha", *pool)):
+            yield asked(answers, other, "Doha", shown=("Doha", *shown))
+        if consensus not in shown:
+            yield asked((consensus, consensus), offer=other, shown=("Doha", *shown))
 
 
 def shown_alone(answer: str, more: tuple[Passage, ...]) -> Trial:
@@ -97,17 +80,12 @@ def shown_alone(answer: str, more: tuple[Passage, ...]) -> Trial:
     return replace(trial, more=more)
 
 
-def apart(halves: tuple[str, str], whole: str, title: str = "", before: int = 0) -> Iterator[Trial]:
-    """Yield trials in which one passage ends with the first half of an answer, and the next begins with the second.
-
-    Args:
-        halves: Beginning and end. whole: the answer. title: that of both passages. before: passages before them.
-    """
+def apart(halves: tuple[str, str], whole: str, title: str = "", before: int = 0) -> Trial:
+    """Return a trial in which a passage ends with the first half of an answer, and the next begins with the second."""
     first, last = halves
     filler = tuple(Passage("", f"Passage {number}.") for number in range(before))
     passages = (*filler, Passage(title, f"and this is a {first}"), Passage(title, f"{last} can be seen"))
-    trial = asked((whole, whole), whole).with_evidence(passages)
-    yield replace(varied(trial), more=(Passage("", "another"),))
+    return replace(varied(asked((whole, whole), whole).with_evidence(passages)), more=(Passage("", "another"),))
 
 
 def opposed_sums(wrong: str, right: str = "18") -> Iterator[Trial]:
@@ -130,6 +108,9 @@ def derived_sum(right: str) -> tuple[str, Derivation]:
     elif value < 4:
         start, change, sign, back = value + 4, Fraction(4), "-", "+"
         text = "There are {} litres in a tank, and {} litres are taken out. How many litres are left?"
+    elif value.denominator == 1 and value > 10**9:
+        start, change, sign, back = value - 1, Fraction(1), "+", "-"
+        text = "There are {} grains in a heap, and {} grain is added. How many grains are there now?"
     else:
         start, change, sign, back = value - Fraction(5, 2), Fraction(5, 2), "+", "-"
         text = "There are {} litres in a tank, and {} litres are added. How many litres are there now?"

@@ -2,9 +2,9 @@
 
 A rule sees classes and certificates. So consensus is certified, uncertified, or a yes; there is no other class, one of
 each kind, or a certified one with another; there is a tie or not; the judge prefers each of them, or abstains; and the
-repairer abstains, or gives a span of each kind. Rarer situations follow: answers that are short, long, or a number,
-much of everything, classes of several spellings, an answer that is cut between two passages, passages that deny an
-answer, no evidence. Arithmetic comes last, with sums that are also negative, zero, and fractions.
+repairer abstains, or gives a span of each kind. Rarer situations follow: answers of every length, much of everything,
+classes of several spellings, an answer that is cut between two passages, passages that deny an answer, no evidence.
+Arithmetic comes last, with sums that are also negative, zero, and fractions.
 
 They are the same each time, in the same order, and are tried before anything is drawn. This module uses only the
 standard library. Source: ours.
@@ -12,14 +12,13 @@ standard library. Source: ours.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import cycle, islice, permutations, product
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.consultations import Repair, Reply, Verdict
 from eldgr_dspy.laws.making import (
-    CRATES,
     DEFAULTS,
     SHOWN,
     SOUND,
@@ -27,7 +26,7 @@ from eldgr_dspy.laws.making import (
     apart,
     asked,
     counted,
-    denials,
+    opposed,
     opposed_sums,
     shown_alone,
     varied,
@@ -42,6 +41,9 @@ _OTHERS: Sequence[tuple[bool | None, ...]] = ((), (True,), (False,), (None,), (T
 _SETTLED_OFFERS = ("", "Doha")  # an abstention, and a certified span
 _OFFERS = (*_SETTLED_OFFERS, "Bern", "no", "Lyon", "Rome")  # nowhere, a no, perhaps a candidate's, perhaps consensus
 
+_NAMES = ("Anna", "Bay", "Port", "Mill", "Lake", "Hill", "Ford", "Town", "Glen", "Vale")
+_OTHER_NAMES = ("North", "Moor", "Cape", "Wood", "East", "Dale", "South", "Peak", "West", "Isle")
+_MOST_WORDS, _MOST_CHARACTERS = 13, 130
 _BANGKOK = (
     "Krungthepmahanakhon Amonrattanakosin Mahintharayutthaya Mahadilokphop Noppharatratchathaniburirom"
     " Udomratchaniwetmahasathan Amonphimanawatansathit Sakkathattiyawitsanukamprasit"
@@ -53,30 +55,63 @@ _WORDINGS = (
     ("Zürich", "ada lovelace"),
     ("York", "New York"),
     ("yes", "San Marino"),
+    ("zero", f"{_BANGKOK} and {_BANGKOK}"),
 )
 """Answers that differ in everything that must not matter, above all in length; each is tried against the other."""
-
-_MORE_CRATES = f"A crate holds 3 jars. How many jars do 6{'0' * 40} crates hold?"
-_MOST = f"18{'0' * 40}"
+_DENIALS = (
+    "It is not {0}, and it was not {0}.",
+    "It isn't {0}, it wasn't {0}. It isn’t {0}.",
+    "{0} is not it. {0} was not it. {0} isn't it. {0} wasn't it.",
+    "Not {0}, no {0}, never {0}, nor {0}, neither {0}.",
+    "{0} never was it. {0} cannot be it. {0}? No.",
+    "{0} is false. {0} is wrong. {0} is incorrect. {0} was denied. False: {0}.",
+    "Unlike {0}, except {0}, without {0}, rather than {0}, instead of {0}.",
+    "Contrary to what was said, {0} is not true.",
+    "However, {0} is disputed, and {0} was refuted. There is no evidence for {0}.",
+)
 _DERIVED: Sequence[Reply] = (SILENT, SOUND, replace(SOUND, check=""), replace(SOUND, answer="9"))
 _SUMS: Sequence[Answers] = (("9", "18", "18"), ("18", "9", "9"), ("9", "18"), ("18", "9"))
 _AGREED: Sequence[Answers] = (("9", "9"), ("18", None, "18"))
+_LONG_SUMS = (("18", f"18{'0' * 40}"), (f"18{'0' * 40}", "18"))
+_VALUES = (
+    ("-5", "5"),
+    ("−5", "3"),
+    ("-1,200", "1200"),
+    ("0", "8"),
+    ("0.5", "5"),
+    ("2.25", "225"),
+    ("7", "-7"),
+    ("1,200", "12"),
+    ("1000000", "-0.5"),
+)
+"""Right sums, each with a wrong one that differs in sign or place."""
 
 
 def situations(task: Task | AnswerType | None = None) -> Iterator[Trial]:
-    """Yield every situation of a task, or of both; in retrieval the central ones first."""
+    """Yield every situation of a task, or of both; in retrieval the smallest first, then the central ones."""
     way = None if task is None else answer_type(task).way
-    if way != "derivation":
-        for several in (_contests, _ties, _scored, _spelled, _respelled, _undisputed, _worded, _large, _apart, _denied):
-            yield from several()
-        yield from _bare()
-    if way != "evidence":
-        for several in (_sums, _long_sums, _valued, _spelled_sums):
-            yield from several()
+    retrieval = (
+        _least,
+        _contests,
+        _ties,
+        _scored,
+        _spelled,
+        _undisputed,
+        _worded,
+        _respelled,
+        _apart,
+        _denied,
+        _sized,
+        _large,
+    )
+    for several in retrieval if way != "derivation" else ():
+        yield from several()
+    for several in (_sums, _valued, _spelled_sums) if way != "evidence" else ():
+        yield from several()
 
 
 def few_situations(task: Task | AnswerType) -> Iterator[Trial]:
-    """Yield the most telling situations, one in nine, under the default settings: for slower tests."""
+    """Yield the most telling situations, one in ten, under the default settings: for slower tests."""
     if answer_type(task).way == "derivation":
         yield from (trial for trial in _sums() if trial.settings == DEFAULTS)
         yield from (trial for trial in _valued() if trial.settings == DEFAULTS and trial.gold in ("-5", "0"))
@@ -89,7 +124,25 @@ def few_situations(task: Task | AnswerType) -> Iterator[Trial]:
             yield trial
     yield from (trial for trial in _scored() if trial.settings == DEFAULTS and trial.reply("repairer") == SILENT)
     yield from _spelled()
-    yield from _bare()
+    yield from opposed("Rome", _BANGKOK)
+    yield from (trial for trial in _least() if not any(passage.text.strip() for passage in trial.question.passages))
+
+
+def _name(words: Sequence[str], n: int, characters: int | None = None) -> str:
+    """A name of this many words, or of this many characters."""
+    text = " ".join(islice(cycle(words), n))[:characters]
+    return text if not text.endswith(" ") else f"{text[:-1]}s"
+
+
+# -- retrieval ---------------------------------------------------------------------------------------------------------
+
+
+def _least() -> Iterator[Trial]:
+    """A pool of two, one or none, and evidence of one, the other or neither: what is read most easily comes first."""
+    pools: Sequence[Answers] = (("Paris", "Lyon"), ("Paris",), ())
+    evidence = ((), ("", " "), ("Lyon",), ("Paris",), ("Paris", ""))
+    for answers, shown, offer, preferred in product(pools, evidence, ("", "Lyon"), (True, False)):
+        yield asked(answers, answers[-1] if answers and preferred else None, offer, shown=shown)
 
 
 def _contests() -> Iterator[Trial]:
@@ -147,31 +200,30 @@ def _worded() -> Iterator[Trial]:
     """Consensus and the other class in other words, each certified or not; judge or repairer name the other."""
     for pair in _WORDINGS:
         for consensus, other in (pair, pair[::-1]):
-            yield from _opposed(consensus, other)
+            yield from opposed(consensus, other)
 
 
-def _opposed(consensus: str, other: str) -> Iterator[Trial]:
-    for shown in ((), (other,), (consensus,), (consensus, other)):
-        pool = (other, consensus, consensus)
-        for answers in (pool,) if consensus in shown else (pool, ("Doha", *pool)):
-            yield asked(answers, other, "Doha", shown=("Doha", *shown))
-        if consensus not in shown:
-            yield asked((consensus, consensus), offer=other, shown=("Doha", *shown))
+def _sized() -> Iterator[Trial]:
+    """Answers of each number of words, contested, and of each number of characters, certified."""
+    for n in range(2, _MOST_WORDS + 1):
+        yield from opposed(_name(_NAMES, n), _name(_OTHER_NAMES, n))
+    for n in range(1, _MOST_CHARACTERS + 1):
+        name = _name(_NAMES, n, n)
+        yield asked((name, name), shown=(name,))
 
 
 def _large() -> Iterator[Trial]:
-    """The same with a long question, fifteen votes more, a long text for each candidate and a dozen passages more."""
-    for trial in _opposed("Rome", "Lyon"):
-        question = trial.question
-        answers = (*question.answers, *["Rome"] * 15)
-        longer = replace(
-            question,
-            text="Which of all the cities that are named here is it? " * 10,
-            answers=answers,
-            texts=tuple(f"{'One step, and another. ' * 10}So it is {answer}." for answer in answers),
-            passages=(*question.passages, *[Passage("", f"Passage {number}.") for number in range(12)]),
-        )
-        yield varied(replace(trial, question=longer))
+    """Contests of three to twenty candidates, with a long question, long texts and up to thirty passages more."""
+    for n in (*range(1, 11), 16):
+        for trial in opposed("Rome", "Lyon"):
+            question = trial.question
+            answers = (*question.answers, *["Rome"] * n)
+            filler = tuple(Passage("", f"Passage {number}.") for number in range(3 * n if n > 3 else 0))
+            longer = replace(question, answers=answers, passages=(*question.passages, *filler))
+            if n > 10:
+                texts = tuple(f"{'One step, and another. ' * 10}So it is {answer}." for answer in answers)
+                longer = replace(longer, text="Which of all the cities that are named here is it? " * 10, texts=texts)
+            yield varied(replace(trial, question=longer))
 
 
 def _respelled() -> Iterator[Trial]:
@@ -198,24 +250,20 @@ def _apart() -> Iterator[Trial]:
         ("the mouth of the longest", "river in Asia"),
         (_BANGKOK[:half], _BANGKOK[half + 1 :]),
     ):
-        yield from apart((left, right), f"{left} {right}", title="Guide")
-        yield from apart((left, right), f"{left} {right}")
-        yield from apart((f"{left}.", right), f"{left} {right}")
-    yield from apart(("fine", "art"), "fine art", title="Guide", before=12)
+        for halves in ((left, right), (f"{left}.", right)):
+            yield from (apart(halves, f"{left} {right}", title) for title in ("Guide", ""))
+    yield apart(("fine", "art"), "fine art", title="Guide", before=12)
 
 
 def _denied() -> Iterator[Trial]:
     """An answer that one passage states and added passages deny; and many added passages."""
     much = tuple(Passage("", f"Number {number}. {'And so on. ' * 10}") for number in range(30))
     for answer in ("Paris", "new york", "1976"):
-        yield shown_alone(answer, denials(answer))
+        yield shown_alone(answer, tuple(Passage("", denial.format(answer)) for denial in _DENIALS))
     yield shown_alone("Paris", (*much, *[Passage("", "It was Paris.")] * 6))
 
 
-def _bare() -> Iterator[Trial]:
-    """No evidence, and blank evidence, under answers that are certified in other trials."""
-    for answers, shown in product((("Lyon", "Rome", "Rome"), ("Rome", "Lyon", "Lyon"), ("Lyon",)), ((), ("", " "))):
-        yield asked(answers, "Lyon", "Lyon", shown=shown)
+# -- arithmetic --------------------------------------------------------------------------------------------------------
 
 
 def _sums() -> Iterator[Trial]:
@@ -227,28 +275,9 @@ def _sums() -> Iterator[Trial]:
         yield counted(answers, judge, derived, Settings(homogeneous=homogeneous))
 
 
-def _long_sums() -> Iterator[Trial]:
-    """A right sum of two digits against a wrong one of many, and the other way round."""
-    most = Derivation((Step(f"3 * 6{'0' * 40}", _MOST),), _MOST, f"{_MOST} / 6{'0' * 40} = 3")
-    for text, right, wrong, sound in ((CRATES, "18", _MOST, SOUND), (_MORE_CRATES, _MOST, "18", most)):
-        for derived in (SILENT, sound, replace(sound, check="")):
-            for judge, answers in ((right, (right, wrong, wrong)), (wrong, (wrong, right, right))):
-                yield counted(answers, judge, derived, text=text, gold=right)
-
-
 def _valued() -> Iterator[Trial]:
-    """Right sums that are negative, zero, fractions, or large, against wrong ones that differ in sign or place."""
-    for right, wrong in (
-        ("-5", "5"),
-        ("−5", "3"),
-        ("-1,200", "1200"),
-        ("0", "8"),
-        ("0.5", "5"),
-        ("2.25", "225"),
-        ("7", "-7"),
-        ("1,200", "12"),
-        ("1000000", "-0.5"),
-    ):
+    """Right sums that are negative, zero, fractions, or of many digits, against wrong ones."""
+    for right, wrong in (*_VALUES, *_LONG_SUMS):
         yield from opposed_sums(wrong, right)
 
 

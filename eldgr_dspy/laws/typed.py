@@ -43,11 +43,6 @@ def typed(trials: Iterable[Trial], kind: AnswerType | None) -> Iterator[Trial]:
     yield from (_typed(trial, kind, names) for trial in trials)
 
 
-def typed_question(question: Question, kind: AnswerType) -> Question:
-    """Return a question in the same way."""
-    return next(typed([Trial(question)], kind)).question
-
-
 def _typed(trial: Trial, kind: AnswerType, names: dict[str, str]) -> Trial:
     pattern = re.compile(rf"\b(?:{'|'.join(names)})\b") if names else None
 

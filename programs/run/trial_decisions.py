@@ -1,36 +1,78 @@
-"""What a user's rule or certificate decides in small situations, as a hash that a lock holds.
+"""What a user's rule or certificate decides on small questions, as a hash that a lock holds.
 
 It notices what a hash of its source does not: a change in a module that it imports.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import product
 from typing import Any
 
 from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import ArgumentError, EldgrError
-from eldgr_dspy.laws.situations import situations
-from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.own_certificates import OwnCertificate
-from eldgr_dspy.questions import Settings
-from eldgr_dspy.rules import rule_named
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rules import require_choice, require_role, rule_named
+from eldgr_dspy.words import Role
 
 SOURCELESS = "certificate={!s} cannot be frozen, because Python finds no source of it; write it in a module."
+
+
+_ANSWERS = ("Lyon", "Oslo", "Rome", "yes", None)
+_EVIDENCE = ((), ("It was Lyon then.",), ("Rome", "and then Lyon"), ("It was Rome, and Rome is not Lyon.",))
+_SILENT = Abstention("silent")
+_SOUND = Derivation((Step("3 * 6", "18"),), "18", "18 / 6 = 3")
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A question, and what each role would reply."""
+
+    question: Question
+    replies: Mapping[Role, Reply]
+
+
+def _of_texts() -> list[_Trial]:
+    """Three votes over towns, a yes and no answer, with each judge and a repair in the evidence or not."""
+    trials = []
+    for pool, shown, judge, offer in product(product(_ANSWERS, repeat=3), _EVIDENCE, (-1, 0, 2), ("Lyon", "Bern")):
+        question = Question("Which?", "retrieval", pool, (), tuple(Passage("", text) for text in shown))
+        verdict = Verdict(judge) if judge >= 0 and pool[judge] else _SILENT
+        trials.append(_Trial(question, {"judge": verdict, "repairer": Repair(offer)}))
+    return trials
+
+
+def _of_sums() -> list[_Trial]:
+    text = "A crate holds 3 jars. How many jars do 6 crates hold?"
+    replies: tuple[Reply, ...] = (_SILENT, _SOUND, replace(_SOUND, check=""))
+    pools = product(("9", "18", "$18", None), repeat=3)
+    return [
+        _Trial(Question(text, "arithmetic", pool), {"judge": Verdict(0) if pool[0] else _SILENT, "deriver": reply})
+        for pool, reply in product(pools, replies)
+    ]
 
 
 def rule_decisions(rule: str, settings: Settings) -> dict[str, str]:
     """Return a hash of what a user's rule decides, including through modules that it imports."""
     if settings.own and settings.own.consulted:  # nobody is asked here
         settings = replace(settings, certificate="folded")
-    subject = Subject(rule_named(rule))
+    found = rule_named(rule)
 
-    def decided(trial: Trial) -> object:
-        outcome = subject.settle(trial)
-        return outcome.asked, outcome.branch, outcome.answer
+    def decided(trial: _Trial) -> object:
+        asked: list[Role] = []
 
-    trials = [replace(trial, settings=settings) for trial in situations()]
-    return _decided_twice(decided, trials, f"rules={rule!r}", "question and replies")
+        def ask(wanted: Any) -> Reply:
+            asked.append(require_role(rule, wanted))
+            return trial.replies.get(asked[-1], _SILENT)
+
+        choice = require_choice(rule, drive(found(Case(trial.question, settings)), ask))
+        return asked, choice.branch, choice.answer
+
+    return _decided_twice(decided, [*_of_texts(), *_of_sums()], f"rules={rule!r}", "question and replies")
 
 
 def certificate_decisions(own: OwnCertificate | None) -> dict[str, Any]:
@@ -46,23 +88,24 @@ def certificate_decisions(own: OwnCertificate | None) -> dict[str, Any]:
     if own.consulted:  # nobody is asked here
         return {"certificate": {}}
 
-    def certified(trial: Trial) -> object:
-        case = Case(trial.question, trial.settings)
+    def certified(trial: _Trial) -> object:
+        case = Case(trial.question, Settings(certificate=own))
         return [case.certified(answer) for answer in case.question.answers]
 
-    trials = [replace(trial, settings=Settings(certificate=own)) for trial in situations("retrieval")]
     what = f"certificate={own.name!r}"
-    return {"certificate": _decided_twice(certified, trials, what, "answer, evidence and question")}
+    return {"certificate": _decided_twice(certified, _of_texts(), what, "answer, evidence and question")}
 
 
-def _decided_twice(decide: Callable[[Trial], object], trials: Sequence[Trial], what: str, about: str) -> dict[str, str]:
+def _decided_twice(
+    decide: Callable[[_Trial], object], trials: Sequence[_Trial], what: str, about: str
+) -> dict[str, str]:
     """Return a hash of what is decided on trials, where an error counts by its name.
 
     Raises:
         ArgumentError: In reversed order something else is decided.
     """
 
-    def decided(trial: Trial) -> object:
+    def decided(trial: _Trial) -> object:
         try:
             return decide(trial)
         except EldgrError as error:

@@ -1,4 +1,4 @@
-"""The seven channels by an LM: one call a text, or one call a channel, and the same tables as from an NLI model.
+"""The seven channels by an LM, one call a text, and the same tables as from an NLI model.
 
 The LM states the scores itself, with no formula, except where it is not needed: `epist` is computed if token
 confidences are given, and without passages nothing is compared with passages. What an LM says of a step is an opinion:
@@ -7,7 +7,7 @@ it is not a certificate, and its scale is not that of an NLI model.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import dspy
 
@@ -24,17 +24,8 @@ from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.one_call import OneCall, Request, aask_each, ask_each
 from eldgr_dspy.programs.scoring.step_fence import fence_steps
-from eldgr_dspy.programs.scoring.step_replies import read_numbered
-from eldgr_dspy.signatures import (
-    ScoreAdv,
-    ScoreEpist,
-    ScoreFact,
-    ScoreInfo,
-    ScoreLogic,
-    ScoreMin,
-    ScoreSteps,
-    ScoreTriang,
-)
+from eldgr_dspy.programs.scoring.step_replies import read_steps
+from eldgr_dspy.signatures import ScoreSteps
 from eldgr_dspy.words import CHANNELS, Channel
 
 MOST = 64
@@ -43,19 +34,16 @@ MOST = 64
 GROUNDED: tuple[Channel, ...] = ("fact", "epist", "triang", "adv", "min")
 """The channels that compare a step with passages."""
 
-_Role = Channel | Literal["all_at_once"]
-_OWN_NAMES: Mapping[Channel, str] = {name: name for name in CHANNELS}
-
 
 class StepRole(OneCall):
-    """Scores the steps of a reasoning with one LM call, as its signature asks; the fields are plain JSON values."""
+    """Scores the steps of a reasoning with one LM call; the fields are plain JSON values."""
+
+    signature = ScoreSteps
 
     def show(self, *, question: str, evidence: Sequence[str], steps: Sequence[str]) -> dict[str, Any]:
-        """Return the inputs that the signature has."""
-        wanted = self.signature.input_fields
-        fenced = fence_steps(question, evidence if "evidence" in wanted else (), steps)
-        material = {"question": fenced.question, "evidence": fenced.evidence, "steps": fenced.steps}
-        return {name: texts for name, texts in material.items() if name in wanted}
+        """Return the inputs, each text inside its fence."""
+        fenced = fence_steps(question, evidence, steps)
+        return {"question": fenced.question, "evidence": fenced.evidence, "steps": fenced.steps}
 
 
 class ChannelScorer(dspy.Module):
@@ -72,24 +60,13 @@ class ChannelScorer(dspy.Module):
     context are an abstention as well. The final answer of a reasoning is not shown.
 
     Attributes:
-        together: Whether one call scores all channels. Otherwise each has a call, except those without any passage,
-            and `epist` if token confidences are given.
-        logic, fact, epist, info, triang, adv, min: (question, evidence, steps) -> `logic_scores` and so on, a list of
-            entries with `step`, counted from 0, and `score`, from 0 to 1 or null.
-        all_at_once: (question, evidence, steps) -> `step_scores`, a list of entries with `step` and the seven channels.
+        steps: (question, evidence, steps) -> `step_scores`, a list of entries with `step`, counted from 0, and the
+            seven channels, each from 0 to 1 or null.
     """
 
-    def __init__(self, *, together: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.together = together
-        self.logic: dspy.Module = StepRole(ScoreLogic)
-        self.fact: dspy.Module = StepRole(ScoreFact)
-        self.epist: dspy.Module = StepRole(ScoreEpist)
-        self.info: dspy.Module = StepRole(ScoreInfo)
-        self.triang: dspy.Module = StepRole(ScoreTriang)
-        self.adv: dspy.Module = StepRole(ScoreAdv)
-        self.min: dspy.Module = StepRole(ScoreMin)
-        self.all_at_once: dspy.Module = StepRole(ScoreSteps)
+        self.steps: dspy.Module = StepRole()
 
     def forward(
         self,
@@ -127,7 +104,7 @@ class ChannelScorer(dspy.Module):
         evidence: Any = None,
         confidences: Sequence[Score] | None = None,
     ) -> dspy.Prediction:
-        """Do the same as `forward`, with the calls of its channels at once."""
+        """Do the same as `forward`, without blocking."""
         [table] = await self.ascore([_reasoning(reasoning, question, evidence, confidences)])
         return dspy.Prediction(**table.to_json())
 
@@ -137,16 +114,16 @@ class ChannelScorer(dspy.Module):
         Raises:
             ArgumentError, dspy.LMError: As `forward`.
         """
-        plans = [_plan(reasoning, self.together) for reasoning in reasonings]
+        plans = [_plan(reasoning) for reasoning in reasonings]
         return _tables(plans, ask_each(self._requests(plans)))
 
     async def ascore(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-        """Do the same as `score`, with a bounded number of calls, of all texts and channels, at once."""
-        plans = [_plan(reasoning, self.together) for reasoning in reasonings]
+        """Do the same as `score`, with a bounded number of calls at once."""
+        plans = [_plan(reasoning) for reasoning in reasonings]
         return _tables(plans, await aask_each(self._requests(plans)))
 
     def _requests(self, plans: "Sequence[_Plan]") -> list[Request]:
-        return [Request(getattr(self, one.role), one.inputs) for one in _distinct(plans)]
+        return [Request(self.steps, one.inputs) for one in _distinct(plans)]
 
 
 def _reasoning(text: Any, question: Any, evidence: Any, confidences: Sequence[Score] | None) -> Reasoning:
@@ -162,9 +139,8 @@ def _reasoning(text: Any, question: Any, evidence: Any, confidences: Sequence[Sc
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What one role is asked."""
+    """What the LM is asked."""
 
-    role: _Role
     question: str
     evidence: tuple[str, ...]
     steps: tuple[str, ...]
@@ -183,30 +159,20 @@ class _Plan:
         reasoning: The text.
         steps: Its steps.
         unmeasurable: For each step why it can't be scored, or None.
-        known: The columns that need no LM.
-        roles: Who is asked; empty if no step can be scored.
+        request: What is asked; None if no step can be scored.
     """
 
     reasoning: Reasoning
     steps: Steps
     unmeasurable: list[Undefined | None]
-    known: Mapping[Channel, Values]
-    roles: tuple[_Role, ...]
+    request: _Request | None
 
-    @property
-    def requests(self) -> list[_Request]:
-        """Return one question a role; of a step that is too long to be scored, the beginning is shown, as context."""
-        evidence = tuple(show_passage(passage.title, passage.text) for passage in self.reasoning.passages or ())
-        steps = tuple(step.content[:LONGEST] for step in self.steps.steps)
-        return [_Request(role, self.reasoning.question, evidence, steps) for role in self.roles]
-
-    def table(self, said: Sequence[Said]) -> StepTable:
-        """Return the table, from the reply of each role."""
+    def table(self, content: Mapping[str, Any] | None) -> StepTable:
+        """Return the table, from the reply."""
         n = len(self.unmeasurable)
-        columns: dict[Channel, Values] = {name: [Undefined("nothing was asked")] * n for name in CHANNELS}
-        for role, reply in zip(self.roles, said, strict=True):
-            columns |= _columns(role, reply.content, n)
-        columns |= self.known
+        nothing: dict[Channel, Values] = {name: [Undefined("nothing was asked")] * n for name in CHANNELS}
+        columns = nothing if content is None else nothing | read_steps(content, "step_scores", n)
+        columns |= _known(self.reasoning.passages, n)
         if self.reasoning.confidences is not None:
             columns["epist"] = epist(self.reasoning.confidences, columns["fact"])
         kept: dict[Channel, Values] = {
@@ -217,15 +183,15 @@ class _Plan:
         return StepTable(self.reasoning.text, self.steps.spans, score_steps(kept, grounding))
 
 
-def _plan(reasoning: Reasoning, together: bool) -> _Plan:
+def _plan(reasoning: Reasoning) -> _Plan:
+    """Return what is asked; of a step that is too long to be scored, the beginning is shown, as context."""
     steps = split_steps(reasoning.text)
-    computed = () if reasoning.confidences is None else ("epist",)
     _check_confidences(reasoning.confidences, len(steps.steps))
-    unmeasurable, known = _unmeasurable(steps), _known(reasoning.passages, len(steps.steps))
-    asked: list[Channel] = [name for name in CHANNELS if name not in known and name not in computed]
-    roles: tuple[_Role, ...] = ("all_at_once",) if together else tuple(asked)
+    unmeasurable = _unmeasurable(steps)
+    evidence = tuple(show_passage(passage.title, passage.text) for passage in reasoning.passages or ())
+    shown = tuple(step.content[:LONGEST] for step in steps.steps)
     measurable = any(why is None for why in unmeasurable)
-    return _Plan(reasoning, steps, unmeasurable, known, roles if measurable else ())
+    return _Plan(reasoning, steps, unmeasurable, _Request(reasoning.question, evidence, shown) if measurable else None)
 
 
 def _check_confidences(confidences: Sequence[Score] | None, n: int) -> None:
@@ -256,16 +222,10 @@ def _known(passages: Sequence[Passage] | None, n: int) -> dict[Channel, Values]:
     return {"fact": neutral, "epist": silent, "triang": triang([0.0] * n), "adv": adv(neutral, neutral), "min": silent}
 
 
-def _columns(role: _Role, content: Mapping[str, Any], n: int) -> Mapping[Channel, Values]:
-    if role == "all_at_once":
-        return read_numbered(content, "step_scores", n, _OWN_NAMES)
-    return read_numbered(content, f"{role}_scores", n, {role: "score"})
-
-
 def _distinct(plans: Sequence[_Plan]) -> list[_Request]:
-    return list(dict.fromkeys(request for plan in plans for request in plan.requests))
+    return list(dict.fromkeys(plan.request for plan in plans if plan.request is not None))
 
 
 def _tables(plans: Sequence[_Plan], said: Sequence[Said]) -> list[StepTable]:
-    answered = dict(zip(_distinct(plans), said, strict=True))
-    return [plan.table([answered[request] for request in plan.requests]) for plan in plans]
+    answered = {request: reply.content for request, reply in zip(_distinct(plans), said, strict=True)}
+    return [plan.table(None if plan.request is None else answered[plan.request]) for plan in plans]

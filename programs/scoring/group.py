@@ -19,8 +19,8 @@ from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.folding import drop_invisible
+from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.pairs import Asked, Row
-from eldgr_dspy.programs.scoring.retrieval import retriever as index_of
 
 EARLIER = 1_200
 """Characters of the earlier steps that `logic` reads, the latest ones. An NLI model of 512 tokens can read them with a
@@ -119,8 +119,7 @@ def gather(
 
     Raises:
         ArgumentError: A text has another number of confidences than steps, or one that is not in [0, 1]; or one of the
-            helpers did not give n answers for n questions, or gave one that its protocol does not allow; or passages
-            are too many for rank-bm25, and the extra `bm25s` is not installed.
+            helpers did not give n answers for n questions, or gave one that its protocol does not allow.
     """
     texts = tuple(split_steps(reasoning.text) for reasoning in reasonings)
     confidences = [_confidences(at, *pair) for at, pair in enumerate(zip(reasonings, texts, strict=True))]
@@ -147,7 +146,7 @@ def _confidences(at: int, reasoning: Reasoning, text: Steps) -> Iterable[Score]:
 def _own(reasonings: Sequence[Reasoning]) -> list[Retriever | None]:
     """An index of each text's own passages, the same one for equal passages."""
     corpora = [None if reasoning.passages is None else tuple(reasoning.passages) for reasoning in reasonings]
-    indexed = {corpus: index_of(corpus) for corpus in dict.fromkeys(corpora) if corpus is not None}
+    indexed = {corpus: BM25(corpus) for corpus in dict.fromkeys(corpora) if corpus is not None}
     return [None if corpus is None else indexed[corpus] for corpus in corpora]
 
 

@@ -1,7 +1,7 @@
-"""Where documents come from: a corpus that is searched by BM25, or any DSPy retriever."""
+"""Any DSPy retriever as a source of documents."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice, pairwise
 from threading import Lock
 from typing import Any
@@ -13,23 +13,7 @@ from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.protocols import Hit
 from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.programs.inputs import to_passages
-from eldgr_dspy.programs.scoring.bm25 import BM25
-from eldgr_dspy.programs.scoring.bm25s_index import BM25s
-from eldgr_dspy.programs.scoring.searching import Index, require_passages, require_search
-
-LARGE = 5_000
-"""The largest corpus that rank-bm25 searches. `python -m benchmarks.retrieval` shows why: here the index and the 96
-queries of 16 completions of six steps take it a second, and bm25s a third of one; below, both take less."""
-
-
-def retriever(passages: Iterable[Passage]) -> Index:
-    """Return the corpus, ready to be searched: by rank-bm25, above `LARGE` documents by bm25s, with the same result.
-
-    Raises:
-        ArgumentError: This is not a list of passages; or the corpus is large, and the extra `bm25s` not installed.
-    """
-    documents = require_passages(passages)
-    return BM25s(documents) if len(documents) > LARGE else BM25(documents)
+from eldgr_dspy.programs.scoring.bm25 import require_search
 
 
 class DSPyRetriever:

@@ -6,12 +6,12 @@ counts or scores wrongly in one place is not trusted in another. A step that is 
 that step alone: the LM had nothing to say about it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from eldgr_dspy.channels.undefined import Score, Undefined
 from eldgr_dspy.errors import brief
-from eldgr_dspy.words import Channel
+from eldgr_dspy.words import CHANNELS, Channel
 
 SILENT = "the LM gave no score"
 LEFT_OUT = "the LM left the step out"
@@ -23,70 +23,36 @@ class _Invalid(Exception):
     """A value that a reply may not have; the message becomes the abstention's reason."""
 
 
-def reason_to_abstain(content: Mapping[str, Any]) -> str | None:
-    """Return why a reply is an abstention, by its own word or because it could not be read; else None."""
-    if "abstained" not in content:
-        return None
-    said = content["abstained"]
-    return brief(said) if isinstance(said, str) else "it gave no reason"
-
-
 def abstained(reason: str) -> Undefined:
     """Return the score of a step about which an LM abstained."""
     return Undefined(f"the LM abstained: {reason}")
 
 
-def read_numbered(
-    content: Mapping[str, Any], field: str, n: int, names: Mapping[Channel, str]
-) -> dict[Channel, list[Score]]:
-    """Return the columns that a reply states by entries that have the number of their step.
+def read_steps(content: Mapping[str, Any], field: str, n: int) -> dict[Channel, list[Score]]:
+    """Return the seven columns that a reply states by entries that have the number of their step.
 
     Args:
         content: The fields that the role returned; `{"abstained": reason}` is an abstention.
         field: The one that holds the entries.
         n: How many steps there are.
-        names: Channel -> the name of its score in an entry.
     """
-    return _columns(content, field, n, names, _numbered)
-
-
-def read_ordered(
-    content: Mapping[str, Any], field: str, n: int, names: Mapping[Channel, str]
-) -> dict[Channel, list[Score]]:
-    """Return the columns that a reply states by exactly n entries in order; arguments are those of `read_numbered`.
-
-    Every value of an entry must be a score, even under a name that is not read.
-    """
-    return _columns(content, field, n, names, _ordered)
+    try:
+        entries = _entries(content, field, n)
+        return {name: [_score(entries.get(at), at, name) for at in range(n)] for name in CHANNELS}
+    except _Invalid as invalid:
+        return {name: [abstained(str(invalid))] * n for name in CHANNELS}
 
 
 _Entry = Mapping[str, Any]
 
 
-def _columns(
-    content: Mapping[str, Any],
-    field: str,
-    n: int,
-    names: Mapping[Channel, str],
-    placed: Callable[[Sequence[Any], str, int], Mapping[int, _Entry]],
-) -> dict[Channel, list[Score]]:
-    try:
-        entries = placed(_listed(content, field), field, n)
-        return {channel: [_score(entries.get(at), at, name) for at in range(n)] for channel, name in names.items()}
-    except _Invalid as invalid:
-        return {channel: [abstained(str(invalid))] * n for channel in names}
-
-
-def _listed(content: Mapping[str, Any], field: str) -> Sequence[Any]:
-    if (reason := reason_to_abstain(content)) is not None:
-        raise _Invalid(reason)
+def _entries(content: Mapping[str, Any], field: str, n: int) -> dict[int, _Entry]:
+    if "abstained" in content:
+        said = content["abstained"]
+        raise _Invalid(brief(said) if isinstance(said, str) else "it gave no reason")
     listed = content.get(field)
     if not isinstance(listed, list):
         raise _Invalid(f"{field} is {_shown(listed)}, not a list")
-    return listed
-
-
-def _numbered(listed: Sequence[Any], field: str, n: int) -> dict[int, _Entry]:
     entries: dict[int, _Entry] = {}
     for at, entry in enumerate(listed):
         step = _entry(entry, field, at).get("step")
@@ -95,16 +61,6 @@ def _numbered(listed: Sequence[Any], field: str, n: int) -> dict[int, _Entry]:
         if step in entries:
             raise _Invalid(f"{field} has two entries for step {step}")
         entries[step] = entry
-    return entries
-
-
-def _ordered(listed: Sequence[Any], field: str, n: int) -> dict[int, _Entry]:
-    if len(listed) != n:
-        raise _Invalid(f"{field} has {len(listed)} entries, not {n}")
-    entries = {at: _entry(entry, field, at) for at, entry in enumerate(listed)}
-    for at, entry in entries.items():
-        for name in entry:
-            _score(entry, at, name)
     return entries
 
 

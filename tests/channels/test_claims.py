@@ -1,13 +1,12 @@
 """Claims by rule are slices of a step in its order; what is asked, planned or computed is not a claim."""
 
 import time
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.channels.claims import MOST, Claimed, Claims, RuleClaims, checked_claims, claims_of
+from eldgr_dspy.channels.claims import MOST, RuleClaims, claims_of
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.steps import StepInContext
 from eldgr_dspy.channels.undefined import Undefined
@@ -75,34 +74,6 @@ def test_no_step_claims_more_than_is_scored() -> None:
 def test_the_rule_says_why_a_step_cannot_be_scored(step: str, reason: str) -> None:
     found = RuleClaims().find([StepInContext("It is so."), StepInContext(step)])
     assert found == [("It is so.",), Undefined(reason)]
-
-
-class Parrot:
-    """Claims each step whole, as an LM might."""
-
-    def find(self, steps: Sequence[StepInContext]) -> list[Claimed]:
-        return [checked_claims(step.text, [step.text]) for step in steps]
-
-
-def test_rule_and_lm_answer_the_same_question() -> None:
-    routes: list[Claims] = [RuleClaims(), Parrot()]
-    assert [list(route.find([StepInContext("It is so.")])) for route in routes] == [[("It is so.",)]] * 2
-
-
-@pytest.mark.parametrize(
-    ("claims", "expected"),
-    [
-        ([" It has 3 gates ", "it has 3 gates", "", "It is old"], ("It has 3 gates", "It is old")),
-        (["It has 1,000 people"], ("It has 1,000 people",)),
-        (["It has 1000 people"], ("It has 1000 people",)),
-        (["It has 4 gates"], Undefined("a claim states 4, which the step does not")),
-        (["It is so"] + [f"It is {letter}" for letter in "abcdefghijklmnopqrstuvwxyzäöüßéèê"],
-         Undefined("34 claims were found in the step, more than 32")),
-        ([], ()),
-    ],
-)  # fmt: skip
-def test_what_an_lm_claims_is_checked_against_the_step(claims: list[str], expected: Claimed) -> None:
-    assert checked_claims("It has 3 gates and 1,000 people.", claims) == expected
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

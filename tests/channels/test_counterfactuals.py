@@ -2,18 +2,14 @@
 
 import re
 import time
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.channels.counterfactuals import (
-    Changed,
     Counterfactual,
-    Counterfactuals,
     RuleCounterfactuals,
-    checked_counterfactual,
     counterfactual,
 )
 from eldgr_dspy.channels.steps import StepInContext
@@ -113,32 +109,6 @@ def test_the_rule_takes_entities_from_passages_then_question_and_says_why_it_can
         Undefined("the step has one word"),
         Undefined("the step is longer than 2,000 characters"),
     ]
-
-
-class Inventor:
-    """Changes every step to the same text, as an LM might."""
-
-    def change(self, steps: Sequence[StepInContext]) -> list[Changed]:
-        return [checked_counterfactual(step.text, " It is not so. ", "negation") for step in steps]
-
-
-def test_rule_and_lm_answer_the_same_question() -> None:
-    routes: list[Counterfactuals] = [RuleCounterfactuals(), Inventor()]
-    found = [list(route.change([StepInContext("It is so.")])) for route in routes]
-    assert found == [[Counterfactual("It is not so.", "negation")]] * 2
-
-
-@pytest.mark.parametrize(
-    ("changed", "reason"),
-    [
-        ("", "the changed step is empty"),
-        (" \u200b", "the changed step is empty"),
-        ("It is so.", "the changed step says the same"),
-        (" it  IS so.\u200b ", "the changed step says the same"),
-    ],
-)
-def test_a_step_that_an_lm_left_as_it_was_is_undefined(changed: str, reason: str) -> None:
-    assert checked_counterfactual("It is so.", changed, "negation") == Undefined(reason)
 
 
 @pytest.mark.parametrize("piece", [*HOSTILE, "Aa ", "Aa Bb, ", "is", "1", "1.", "'"])

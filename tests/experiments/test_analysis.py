@@ -17,7 +17,7 @@ from benchmarks.experiments.partition.analysis import (
     resolved,
     score_of,
 )
-from benchmarks.experiments.partition.arms import ARMS, RECIPE, START
+from benchmarks.experiments.partition.arms import ARMS, START
 from benchmarks.experiments.partition.outcomes import Asked, AskedOfRules, Expected, Outcomes, outcomes
 from benchmarks.experiments.partition.replies import MEASURES
 from benchmarks.experiments.partition.run import policies
@@ -25,7 +25,6 @@ from benchmarks.experiments.partition.sizes import SIZES
 from benchmarks.experiments.partition.tables import tables
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.tables.formats import as_markdown
-from eldgr_dspy.training.plain_yaml import require_plain
 from eldgr_dspy.training.recipe import NAMES
 from eldgr_dspy.words import TASKS
 
@@ -168,10 +167,6 @@ def test_no_question_is_asked_twice() -> None:
 def test_every_arm_is_compared_and_its_rewards_have_names() -> None:
     assert {*ARMS, START} == {name for one in (*ASKED.controls, *ASKED.contrasts) for name in (one.arm, one.against)}
     assert {reward for rewards in ARMS.values() for reward in rewards} <= {*NAMES}
-
-
-def test_the_recipe_of_all_arms_reads_as_it_looks() -> None:
-    require_plain(RECIPE)
 
 
 # --- the results that are kept ----------------------------------------------------------------------------------------

@@ -27,7 +27,10 @@ STANDARD_LIBRARY_ALONE = (
         f"eldgr_dspy.{name}"
         for name in ("arithmetic", "tracing", "independence", "derivations", "voting", "ranking", "cases", "decision")
     ]
-    + [f"eldgr_dspy.{name}" for name in ("laws.trials", "laws.statements", "laws", "laws.shrinking", "plugin")]
+    + [
+        f"eldgr_dspy.{name}"
+        for name in ("laws.trials", "laws.statements", "laws", "laws.literals", "laws.situations", "plugin")
+    ]
 )
 FACE = {"Decision", "Selector", "certificates", "channels", "decide", "ollama", "statistics"}
 FACE |= {"ChannelScorer", "NLIScorer", "Sampled", "load_nli", "local"}
@@ -100,7 +103,7 @@ def test_signatures_load_nothing_above_them() -> None:
     assert rooms(loaded) == {"eldgr_dspy.signatures"}
 
 
-PROGRAMS_FOR_TESTS = "checking falsifying invocations planned_replies program_checks rehearsals scenes".split()
+PROGRAMS_FOR_TESTS = "checking invocations program_checks scenes".split()
 """The modules of programs that need Hypothesis."""
 
 

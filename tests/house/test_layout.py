@@ -19,7 +19,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 EXTRAS = {
     "nli": {"torch", "transformers", "sentence-transformers"},
-    "bm25s": {"bm25s"},
     "local": {"xllamacpp"},
     "train": {"trl", "peft", "datasets", "accelerate"},
     "parquet": {"pyarrow"},
@@ -27,7 +26,7 @@ EXTRAS = {
     "ray": {"ray"},
     "math": {"math-verify[antlr4_13_2]"},
     "testing": {"hypothesis"},
-    "all": {"eldgr_dspy[local,nli,bm25s,train,parquet,mlflow,ray,math,testing]"},
+    "all": {"eldgr_dspy[local,nli,train,parquet,mlflow,ray,math,testing]"},
     "test": {
         "pytest",
         "hypothesis",
@@ -39,7 +38,6 @@ EXTRAS = {
         "torch",
         "transformers[serving]",
         "sentence-transformers",
-        "bm25s",
         "xllamacpp",
         "math-verify[antlr4_13_2]",
         "trl",

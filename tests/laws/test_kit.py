@@ -1,7 +1,6 @@
-"""The kit catches each slip whatever the seed, and complains of nothing that is lawful.
+"""The kit catches each slip whatever the seed, by the fixed situations alone, and complains of nothing that is lawful.
 
-Of a slip one drawn example is enough, since the situations that are tried first tell. `python -m benchmarks.kit` runs
-each of these twenty times at the default.
+`python -m benchmarks.kit` prints what it catches, and tries the lawful ones twenty times at the default.
 """
 
 from dataclasses import replace
@@ -14,9 +13,8 @@ import pytest
 from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, LawBroken
-from eldgr_dspy.laws.constants import Constants, constants_of
+from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.making import derived_sum
-from eldgr_dspy.laws.pointed import MOST_TRIALS, pointed
 from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.programs.selector import Selector
@@ -39,20 +37,20 @@ ABOUT_RULES = ["default_is_consensus", "the_cases_partition"]
 def test_a_slip_of_a_certificate_is_caught_whatever_is_drawn(name: str) -> None:
     law = LAW_OF[name.partition(" ")[0]]
     with pytest.raises(LawBroken) as caught:
-        check_laws(certificate=slips.CERTIFICATES[name], laws=[law], max_examples=1)
+        check_laws(certificate=slips.CERTIFICATES[name], laws=[law], max_examples=0)
     assert caught.value.law.name == law
 
 
 @pytest.mark.parametrize("name", slips.RULES)
 def test_a_slip_of_a_rule_is_caught_whatever_is_drawn(name: str) -> None:
     with pytest.raises(LawBroken):
-        check_laws(slips.RULES[name], laws=["the_cases_partition"], max_examples=1)
+        check_laws(slips.RULES[name], laws=["the_cases_partition"], max_examples=0)
 
 
 @pytest.mark.parametrize("name", slips_of_selectors.SELECTORS)
 def test_a_slip_of_a_selector_is_caught_whatever_is_drawn(name: str) -> None:
     with pytest.raises(LawBroken):
-        check_selector(slips_of_selectors.SELECTORS[name](), max_examples=1)
+        check_selector(slips_of_selectors.SELECTORS[name](), max_examples=0)
 
 
 @pytest.mark.parametrize("name", lawful.CERTIFICATES)
@@ -78,60 +76,44 @@ def test_a_lawful_selector_passes(name: str) -> None:
 # -- what a slip is written with ---------------------------------------------------------------------------------------
 
 
-MOST = 40
-
-
 class WithAttributes:
-    """Not read: 99."""
+    """Not read."""
 
-    most = 25
+    word = "Saint "
 
     def certify(self, answer: str, passages: slips.Passages) -> bool:
-        """Not read either: 98."""
-        return len(answer) < self.most and "not so" not in answer
+        """Not read either."""
+        return self.word in answer and "not so" not in answer
 
 
-def written(answer: str, passages: slips.Passages, least: float = 0.25, *, word: str = "seven") -> bool:
+def written(answer: str, passages: slips.Passages, prefix: str = "by ", *, word: str = "seven") -> bool:
     closed = [one for one in passages if one.title.startswith("Doubtful")]
-    return not closed and len(answer) <= MOST and slips.DENIAL.search(answer) is None and word not in answer
+    return not closed and prefix in answer and slips.DENIAL.search(answer) is None and word not in answer
 
 
-def test_constants_are_those_of_code_defaults_closures_globals_patterns_and_attributes() -> None:
-    found = constants_of(written)
-    assert set(found.texts) == {"Doubtful", "seven"}
-    assert set(found.numbers) == {40, 0.25}
-    assert found.patterns == (slips.DENIAL.pattern,)
-    assert constants_of(partial(written, least=33)).numbers == (*found.numbers, 33)
-    assert constants_of(WithAttributes().certify) == Constants(("not so",), (25,))
-    assert constants_of(slips.dropping(77)).numbers == (77,)
-    assert constants_of(slips.drops_by_a_pattern).numbers == (50,)
+def test_literals_are_those_of_code_defaults_closures_globals_patterns_and_attributes() -> None:
+    found = literals(written)
+    assert {"Doubtful", "seven", "by ", "disproved", "retracted"} <= {*found}
+    assert "burg" in literals(partial(written, word="burg"))
+    assert {"not so", "Saint "} <= {*literals(WithAttributes().certify)}
+    assert "debunked" in literals(slips.vetoed_by("debunked"))
+    assert not [text for text in literals(WithAttributes().certify) if text.startswith("Not read")]
 
 
 def test_what_the_package_is_written_with_is_left_out() -> None:
-    assert not constants_of(Selector(), len, None)
-    assert not constants_of(lawful.RULES["the shipped one"]["rule"])
+    assert literals(Selector(), len, None) == []
+    assert literals(lawful.RULES["the shipped one"]["rule"]) == []
 
 
-def test_situations_around_a_constant_stand_on_both_sides_of_it() -> None:
-    trials = [*pointed(Constants(("7",), (40,)))]
+def test_situations_around_a_text_have_it_as_an_answer_in_one_in_the_evidence_and_in_a_sum() -> None:
+    trials = [*around(["7"])]
     answers = {answer or "" for trial in trials for answer in trial.question.answers}
-    assert {39, 40, 41} <= {len(answer) for answer in answers}
-    assert {39, 40, 41} <= {len(answer.split()) for answer in answers}
-    assert {"7", "39", "40", "41"} <= answers
-    assert {39, 40, 41} <= {len(trial.question.answers) for trial in trials}
+    assert {"7", "7Kyoto7", "719", "197"} <= answers
     assert any("7 Paris" in passage.text for trial in trials for passage in trial.more)
 
 
-def test_situations_around_many_constants_are_bounded_and_each_constant_has_its_share() -> None:
-    words = [f"word{number}" for number in range(30)]
-    trials = [*pointed(Constants(tuple(words), tuple(range(100, 130))))]
-    assert len(trials) == MOST_TRIALS
-    shown = " ".join(str(trial) for trial in trials)
-    assert all(word in shown for word in words)
-
-
-def test_what_a_situation_around_a_constant_varies_fits_its_question() -> None:
-    for trial in pointed(Constants(("not ", "{}", "-", "\ud800", "?"), (3, 2_000, -7, 0.5, 10**15))):
+def test_what_a_situation_around_a_text_varies_fits_its_question() -> None:
+    for trial in around(("not ", "{}", "-", "\ud800", "?")):
         assert sorted(trial.pool_order) == list(range(len(trial.question.answers)))
         assert set(trial.evidence_order) == set(range(len(trial.question.passages)))
 

@@ -1,7 +1,5 @@
 """Every built-in answer type keeps the laws on classes, certificates and scores; a type with a slip breaks one."""
 
-from collections.abc import Sequence
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -154,24 +152,3 @@ def test_no_bound_covers_every_repair_of_a_type_that_enumerates_no_spans() -> No
     row = validate({**record, "candidates": [{"answer": "B"}, {"answer": "A"}], "evidence": [{"text": "Doha"}]}, "row")
     pool = pool_authority([row], "choice")
     assert (pool["bounds"]["eldgr"], pool["bounds_any_span"]["eldgr"]) == ([0.0, 100.0], None)
-
-
-@pytest.mark.parametrize("examples", ["Doha", ["Doha"], [["a", "b", "c", "d"]], [[]]])
-def test_examples_are_lists_of_answers_of_one_class(examples: Sequence[Sequence[str]]) -> None:
-    with pytest.raises(ArgumentError, match="examples must be lists of one to three answers of one class"):
-        check_answer_type("short", examples=examples)
-
-
-def test_examples_are_tried_beside_those_of_the_type() -> None:
-    class Counted(Names):
-        def read(self, answer: str):  # type: ignore[no-untyped-def]
-            return None if answer == "Zanzibar!" else super().read(answer)
-
-        def grouping(self, answers):  # type: ignore[no-untyped-def]
-            if "Zanzibar!" in answers:
-                raise ValueError("met")
-            return super().grouping(answers)
-
-    with pytest.raises(ValueError, match="met") as caught:
-        check_answer_type(Counted(), examples=[["Zanzibar!"]], max_examples=100)
-    assert "'Zanzibar!'" in caught.value.__notes__[0]

@@ -260,14 +260,16 @@ LAW_12 = [law.name for law in LAWS if law.number == 12]
 @pytest.mark.parametrize("certificate", ACROSS_PASSAGES.values(), ids=ACROSS_PASSAGES)
 def test_a_certificate_that_joins_passages_breaks_law_12_whatever_is_drawn(certificate: Any) -> None:
     with pytest.raises(LawBroken, match=r"^Law 12, "):
-        check_laws(certificate=certificate, max_examples=1, laws=LAW_12)
+        check_laws(certificate=certificate, max_examples=0, laws=LAW_12)
 
 
 def test_a_certificate_that_joins_passages_is_shown_with_an_answer_in_two_of_them() -> None:
     with pytest.raises(LawBroken, match=r"^Law 12, evidence_order_and_duplicates_do_not_matter") as caught:
-        check_laws(certificate=ACROSS_PASSAGES["tokens"], max_examples=1)
-    (answer,), passages = caught.value.outcome.trial.question.answers, caught.value.outcome.trial.question.passages
-    assert answer == " ".join(passage.text for passage in passages) == "fine art"
+        check_laws(certificate=ACROSS_PASSAGES["tokens"], max_examples=0, laws=LAW_12)
+    assert "fine art" in caught.value.outcome.trial.question.answers
+    assert {"and this is a fine", "art can be seen"} <= {
+        passage.text for passage in caught.value.outcome.trial.question.passages
+    }
 
 
 def test_the_shipped_rule_keeps_every_law_in_every_situation_and_each_has_something_to_say() -> None:
@@ -279,14 +281,14 @@ def test_the_shipped_rule_keeps_every_law_in_every_situation_and_each_has_someth
     assert min(said.values()) > 0, said
 
 
-def test_the_situations_are_of_the_task_that_is_asked_for_and_some_eight_hundred() -> None:
+def test_the_situations_are_of_the_task_that_is_asked_for_and_some_eleven_hundred() -> None:
     by_task = {task: list(situations(task)) for task in TASKS}
     assert {task: {trial.question.task for trial in found} for task, found in by_task.items()} == {
         "retrieval": {"retrieval"},
         "arithmetic": {"arithmetic"},
     }
     assert list(situations()) == [*by_task["retrieval"], *by_task["arithmetic"]]
-    assert 750 < len(list(situations())) < 850
+    assert 1_000 < len(list(situations())) < 1_200
 
 
 def test_what_is_tried_of_a_selector_is_a_part_of_them_under_the_default_settings() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import dspy
-import pytest
 from dspy.lm15 import Request
 
 from eldgr_dspy.certificates import Passage
@@ -20,18 +19,8 @@ TEXT = "Qatar lies on the Persian Gulf. Its capital is Doha. So the answer is Do
 PASSAGES = [{"title": "Qatar", "text": "Doha is the capital of Qatar."}]
 INPUTS: dict[str, Any] = {"question": QUESTION, "reasoning": TEXT, "evidence": PASSAGES}
 DOCUMENTS = (Passage("Qatar", "Doha is the capital of Qatar."),)
-ROLES = (*CHANNELS, "all_at_once")
-each_way = pytest.mark.parametrize("together", [True, False], ids=["together", "each"])
 
 _STEP = re.compile(r"<step (\d+) [b-z]{8,}>")
-
-
-def role_asked(request: Request) -> str:
-    """The channel that is asked for, or all_at_once."""
-    response_format: Any = request.config.response_format
-    named = next(name for name in response_format["schema"]["properties"] if name.endswith("_scores"))
-    role = str(named.removesuffix("_scores"))
-    return "all_at_once" if role == "step" else role
 
 
 def steps_shown(request: Request) -> list[int]:
@@ -39,29 +28,22 @@ def steps_shown(request: Request) -> list[int]:
     return [int(number) for number in _STEP.findall(request.messages[-1].text or "")]
 
 
-def scores_of(role: str) -> str:
-    """The field that holds the entries of a role."""
-    return "step_scores" if role == "all_at_once" else f"{role}_scores"
+def fields(entries: Any) -> dict[str, Any]:
+    """The reply with these entries."""
+    return {"step_rationale": "So it stands.", "step_scores": entries}
 
 
-def fields(role: str, entries: Any) -> dict[str, Any]:
-    """The reply of a role."""
-    name = scores_of(role)
-    return {name.replace("scores", "rationale"): "So it stands.", name: entries}
-
-
-def entry(role: str, step: Any, score: Any) -> dict[str, Any]:
+def entry(step: Any, score: Any) -> dict[str, Any]:
     """One entry: a score, or by channel."""
     scores: Mapping[Any, Any] = score if isinstance(score, Mapping) else dict.fromkeys(CHANNELS, score)
-    return {"step": step, **scores} if role == "all_at_once" else {"step": step, "score": scores.get(role)}
+    return {"step": step, **scores}
 
 
 def obliging(score: Callable[[int], Any] = lambda step: step / 10, **options: Any) -> ScriptedLM:
-    """An LM that gives each step its score, or its scores by channel, in whatever way it is asked."""
+    """An LM that gives each step its score, or its scores by channel."""
 
     def reply(request: Request) -> str:
-        role = role_asked(request)
-        return json.dumps(fields(role, [entry(role, step, score(step)) for step in steps_shown(request)]))
+        return json.dumps(fields([entry(step, score(step)) for step in steps_shown(request)]))
 
     return scripted_lm(reply, **options)
 
@@ -87,7 +69,3 @@ def channels_of(found: dict[str, Any], step: int = 0) -> dict[str, float | None]
 def reasons_of(found: dict[str, Any], step: int = 0) -> dict[str, str]:
     """Why channels are undefined."""
     return {name: why for name, why in found["steps"][step]["undefined"].items() if name in CHANNELS}
-
-
-def asked(lm: Any) -> list[str]:
-    return [role_asked(request) for request in lm.requests]

@@ -14,7 +14,7 @@ from eldgr_dspy.channels.steps import LONGEST
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.channel_scorer import GROUNDED, MOST, ChannelScorer
-from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
+from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.words import CHANNELS
 from tests.scoring.asking import (
     DOCUMENTS,
@@ -22,15 +22,12 @@ from tests.scoring.asking import (
     PASSAGES,
     QUESTION,
     TEXT,
-    asked,
     awaited,
     channels_of,
-    each_way,
     entry,
     fields,
     obliging,
     reasons_of,
-    role_asked,
     scored,
 )
 
@@ -41,7 +38,7 @@ def test_one_call_scores_all_channels_of_a_text() -> None:
     lm = obliging()
     with dspy.context(lm=lm):
         found = ChannelScorer()(**INPUTS).toDict()
-    assert asked(lm) == ["all_at_once"]
+    assert len(lm.requests) == 1
     assert [step["channels"]["fact"] for step in found["steps"]] == [0.0, 0.1, 0.2]
     assert [step["text"] for step in found["steps"]] == [
         "Qatar lies on the Persian Gulf. ",
@@ -50,30 +47,10 @@ def test_one_call_scores_all_channels_of_a_text() -> None:
     ]
 
 
-def test_otherwise_each_channel_has_a_call_of_its_own() -> None:
-    lm = obliging()
-    with dspy.context(lm=lm):
-        found = ChannelScorer(together=False)(**INPUTS).toDict()
-    assert asked(lm) == list(CHANNELS)
-    assert found == scored(obliging())
-
-
-@each_way
-def test_a_channel_s_score_is_that_channel_s(together: bool) -> None:
+def test_a_channel_s_score_is_that_channel_s() -> None:
     own = {name: at / 10 for at, name in enumerate(CHANNELS)}
-    found = scored(obliging(lambda _: own), ChannelScorer(together=together))
+    found = scored(obliging(lambda _: own), ChannelScorer())
     assert channels_of(found) == own
-
-
-def test_both_ways_say_what_a_score_means_in_the_same_words() -> None:
-    lm = obliging()
-    with dspy.context(lm=lm):
-        ChannelScorer()(**INPUTS)
-        ChannelScorer(together=False)(**INPUTS)
-    together, *each = ([part.strip() for part in str(one.system).split("\n\n")] for one in lm.requests)
-    scales = [next(part for part in parts if part.startswith("The channel")) for parts in each]
-    assert [part for part in together if part.startswith("The channel")] == scales
-    assert len(set(scales)) == 7
 
 
 def test_a_prediction_is_the_json_of_its_table() -> None:
@@ -83,28 +60,26 @@ def test_a_prediction_is_the_json_of_its_table() -> None:
     assert found == table.to_json() == json.loads(json.dumps(found))
 
 
-@each_way
-def test_a_scorer_scores_many_texts_in_order_and_the_same_at_once(together: bool) -> None:
-    scorer: Scorer = ChannelScorer(together=together)
+def test_a_scorer_scores_many_texts_in_order_and_the_same_at_once() -> None:
+    scorer: Scorer = ChannelScorer()
     assert isinstance(scorer, ChannelScorer)
     texts = [Reasoning(f"Over {number} times. {TEXT}", QUESTION, DOCUMENTS) for number in range(9)]
     lm = obliging(lambda step: 0.5 + step / 10)
     with dspy.context(lm=lm):
         tables = scorer.score(texts)
         before = list(lm.requests)
-        assert len(before) == 9 * (1 if together else 7)
+        assert len(before) == 9
         assert asyncio.run(scorer.ascore(texts)) == tables
     assert [table.text for table in tables] == [one.text for one in texts]
     assert before == lm.requests[len(before) :]
 
 
-@each_way
-def test_texts_that_are_shown_alike_are_asked_about_once(together: bool) -> None:
-    scorer, lm = ChannelScorer(together=together), obliging(lambda step: 0.5 + step / 10)
+def test_texts_that_are_shown_alike_are_asked_about_once() -> None:
+    scorer, lm = ChannelScorer(), obliging(lambda step: 0.5 + step / 10)
     texts = [Reasoning(f"{TEXT}{end}", QUESTION, DOCUMENTS) for end in ("", "", " 2", "\n")]
     with dspy.context(lm=lm):
         tables = scorer.score(texts)
-        assert len(lm.requests) == (1 if together else 7)
+        assert len(lm.requests) == 1
         assert asyncio.run(scorer.ascore(texts)) == tables
     assert [table.text for table in tables] == [one.text for one in texts]
     assert len({table.reward for table in tables}) == 1
@@ -118,8 +93,8 @@ def test_without_a_text_there_is_no_call() -> None:
 
 
 def test_entries_are_placed_by_their_number_and_not_by_their_order() -> None:
-    entries = [entry("all_at_once", step, step / 10) for step in (2, 0, 1)]
-    found = scored(scripted_lm(lambda _: fields("all_at_once", entries)))
+    entries = [entry(step, step / 10) for step in (2, 0, 1)]
+    found = scored(scripted_lm(lambda _: fields(entries)))
     assert [step["channels"]["logic"] for step in found["steps"]] == [0.0, 0.1, 0.2]
 
 
@@ -133,20 +108,9 @@ def test_steps_are_shown_without_marker_and_answer_line_and_passages_with_their_
     assert "####" not in shown
 
 
-@pytest.mark.parametrize("role", ["logic", "info"])
-def test_channels_that_read_no_evidence_are_shown_none(role: str) -> None:
-    lm = obliging()
-    with dspy.context(lm=lm):
-        ChannelScorer(together=False)(**INPUTS)
-        ChannelScorer(together=False)(**{**INPUTS, "evidence": ["Dubai is the capital of Qatar."]})
-    one, other = [text_of(request) for request in lm.requests if role_asked(request) == role]
-    assert one == other
-
-
 # --- what is undefined without asking ---------------------------------------------------------------------------------
 
 
-@each_way
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -157,9 +121,9 @@ def test_channels_that_read_no_evidence_are_shown_none(role: str) -> None:
     ],
     ids=["one word", "code", "too long", "too many"],
 )
-def test_a_text_without_a_measurable_step_is_not_asked_about(together: bool, text: str, reason: str) -> None:
+def test_a_text_without_a_measurable_step_is_not_asked_about(text: str, reason: str) -> None:
     lm = obliging()
-    found = scored(lm, ChannelScorer(together=together), reasoning=text)
+    found = scored(lm, ChannelScorer(), reasoning=text)
     assert reasons_of(found) == dict.fromkeys(CHANNELS, reason)
     assert (found["reward"], found["undefined"], lm.requests) == (None, "no step was measured", [])
 
@@ -171,9 +135,8 @@ def test_a_text_that_says_nothing_is_not_asked_about(text: str) -> None:
     assert lm.requests == []
 
 
-@each_way
-def test_a_step_that_can_t_be_measured_stays_undefined_whatever_the_lm_says(together: bool) -> None:
-    found = scored(obliging(), ChannelScorer(together=together), reasoning="It is hot.\nHence.\nIt is dry.")
+def test_a_step_that_can_t_be_measured_stays_undefined_whatever_the_lm_says() -> None:
+    found = scored(obliging(), ChannelScorer(), reasoning="It is hot.\nHence.\nIt is dry.")
     assert reasons_of(found, 1) == dict.fromkeys(CHANNELS, "the step has one word")
     assert [channels_of(found, at)["logic"] for at in (0, 2)] == [0.0, 0.2]
 
@@ -186,30 +149,25 @@ def test_a_step_that_is_too_long_is_shown_in_part() -> None:
     assert len(lm.requests[0].messages[-1].text or "") < 2 * LONGEST
 
 
-@each_way
-def test_without_a_corpus_nothing_is_held_against_passages(together: bool) -> None:
+def test_without_a_corpus_nothing_is_held_against_passages() -> None:
     lm = obliging()
-    found = scored(lm, ChannelScorer(together=together), evidence=None)
+    found = scored(lm, ChannelScorer(), evidence=None)
     assert reasons_of(found) == dict.fromkeys(GROUNDED, "there is no corpus")
     assert channels_of(found, 2)["logic"] == channels_of(found, 2)["info"] == 0.2
-    assert set(asked(lm)) == ({"all_at_once"} if together else {"logic", "info"})
 
 
-@each_way
-def test_a_corpus_without_a_passage_is_neutral_as_the_formulas_say(together: bool) -> None:
-    found = scored(obliging(lambda _: 0.9), ChannelScorer(together=together), evidence=[])
+def test_a_corpus_without_a_passage_is_neutral_as_the_formulas_say() -> None:
+    found = scored(obliging(lambda _: 0.9), ChannelScorer(), evidence=[])
     settled: dict[str, float | None] = {"fact": 0.5, "epist": None, "triang": 0.0, "adv": 0.5, "min": None}
     assert channels_of(found) == {"logic": 0.9, "info": 0.9, **settled}
     assert reasons_of(found) == dict.fromkeys(("epist", "min"), "the corpus has no passage")
 
 
-@each_way
-def test_with_token_confidences_epist_is_computed_from_them_and_from_the_lm_s_fact(together: bool) -> None:
+def test_with_token_confidences_epist_is_computed_from_them_and_from_the_lm_s_fact() -> None:
     lm = obliging(lambda _: 0.75)
-    found = scored(lm, ChannelScorer(together=together), confidences=[0.75, 0.25, Undefined("the step has no token")])
+    found = scored(lm, ChannelScorer(), confidences=[0.75, 0.25, Undefined("the step has no token")])
     assert [channels_of(found, at)["epist"] for at in range(3)] == [1.0, 0.5, None]
     assert reasons_of(found, 2) == {"epist": "the step has no token"}
-    assert "epist" not in asked(lm)
 
 
 def test_with_token_confidences_and_no_fact_epist_is_undefined() -> None:
@@ -244,7 +202,6 @@ def test_what_cannot_be_scored_is_refused_in_a_sentence_before_anything_is_asked
 # --- what is raised ---------------------------------------------------------------------------------------------------
 
 
-@each_way
 @pytest.mark.parametrize(
     ("error", "raised"),
     [
@@ -255,27 +212,13 @@ def test_what_cannot_be_scored_is_refused_in_a_sentence_before_anything_is_asked
     ],
     ids=["no key", "busy", "down", "late"],
 )
-def test_a_call_that_does_not_come_through_is_raised(together: bool, error: Any, raised: Any) -> None:  # hazard 79
-    scorer = ChannelScorer(together=together)
+def test_a_call_that_does_not_come_through_is_raised(error: Any, raised: Any) -> None:  # hazard 79
+    scorer = ChannelScorer()
     with dspy.context(lm=scripted_lm(lambda _: error)):
         with pytest.raises(raised):
             scorer(**INPUTS)
         with pytest.raises(raised):
             asyncio.run(awaited(scorer, **INPUTS))
-
-
-def test_where_one_call_fails_the_others_are_awaited_before_it_is_raised() -> None:
-    fine = obliging()
-    lm = scripted_lm(
-        lambda request: (
-            lm15.ServerError("down")
-            if role_asked(request) == "logic"
-            else Line(fine.script.answer(request).text or "", delay=0.05)
-        )
-    )
-    with dspy.context(lm=lm), pytest.raises(dspy.LMError, match="down"):
-        asyncio.run(awaited(ChannelScorer(together=False), **INPUTS))
-    assert sorted(asked(lm)) == sorted(CHANNELS)
 
 
 def test_a_role_that_breaks_is_raised() -> None:
@@ -284,6 +227,6 @@ def test_a_role_that_breaks_is_raised() -> None:
             raise ZeroDivisionError("a bug")
 
     scorer = ChannelScorer()
-    scorer.all_at_once = Broken()
+    scorer.steps = Broken()
     with pytest.raises(ZeroDivisionError):
         scorer(**INPUTS)

@@ -1,30 +1,20 @@
-"""Both engines find the same, by Lucene's idf what the formula says, with ties to the earliest; nothing bad gets in."""
+"""BM25 finds what the formula says, with ties to the earliest; nothing bad gets in."""
 
 import math
-import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import bm25s
-import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from rank_bm25 import BM25Okapi
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.channels.protocols import Reasoning, Retriever
+from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.scoring.bm25 import BM25
-from eldgr_dspy.programs.scoring.bm25s_index import BM25s
+from eldgr_dspy.programs.scoring.bm25 import BM25, document_words, query_words
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.programs.scoring.retrieval import LARGE, retriever
-from eldgr_dspy.programs.scoring.searching import Index, document_words, query_words
-from tests.refusing import refused
 from tests.scoring.readers import Reader, by_chance
-
-ENGINES = [pytest.param(engine, id=engine.__name__) for engine in (BM25, BM25s)]
 
 WORDS = "Qatar cup Doha capital 2022 Gulf the of 多哈市 Zoé İzmir re\u200bad".split()
 texts = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
@@ -37,8 +27,8 @@ def corpus(*said: str) -> list[Passage]:
     return [Passage("", text) for text in said]
 
 
-def found(engine: Callable[[list[Passage]], Index], said: Sequence[str], query: str, k: int = 5) -> list[int]:
-    (hits,) = engine(corpus(*said)).search([query], k)
+def found(said: Sequence[str], query: str, k: int = 5) -> list[int]:
+    (hits,) = BM25(corpus(*said)).search([query], k)
     return [hit.document for hit in hits]
 
 
@@ -61,12 +51,11 @@ def weights(documents: list[Passage], words: list[str]) -> list[float]:
     return scores
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @given(documents=corpora, asked=queries, k=st.integers(1, 12))
 def test_what_is_found_shares_a_word_with_the_query_and_scores_what_bm25_gives_it(
-    engine: Callable[[list[Passage]], Index], documents: list[Passage], asked: list[str], k: int
+    documents: list[Passage], asked: list[str], k: int
 ) -> None:
-    index = engine(documents)
+    index = BM25(documents)
     for query, hits in zip(asked, index.search(asked, k), strict=True):
         words = query_words(query)
         expected = weights(documents, words) if documents else []
@@ -79,42 +68,22 @@ def test_what_is_found_shares_a_word_with_the_query_and_scores_what_bm25_gives_i
         assert not left_out or max(left_out) <= min(hit.score for hit in hits) * (1 + 1e-6)
 
 
-@given(corpora, queries, st.integers(1, 12))
-def test_both_engines_find_the_same_with_the_same_scores(documents: list[Passage], asked: list[str], k: int) -> None:
-    assert BM25(documents).search(asked, k) == BM25s(documents).search(asked, k)
-
-
-@given(corpora.filter(lambda documents: any(map(document_words, documents))), texts)
-def test_the_order_is_that_of_bm25s_by_its_own_default(documents: list[Passage], query: str) -> None:
-    """Its Lucene has no factor k1 + 1, which changes no order; and it has the latest first among equals."""
-    theirs, words = bm25s.BM25(dtype="float64"), query_words(query)
-    theirs.index([document_words(passage) for passage in documents], show_progress=False)
-    scores = theirs.get_scores(words) if words else np.zeros(len(documents))
-    ranked = [int(at) for at in np.argsort(-scores.astype(np.float32), kind="stable") if scores[at] > 0]
-    (hits,) = BM25(documents).search([query], len(documents))
-    assert [hit.document for hit in hits] == ranked
-
-
-@pytest.mark.parametrize("engine", ENGINES)
 @given(documents=corpora, asked=queries, k=st.integers(1, 12))
 def test_queries_in_a_batch_find_what_each_finds_alone_and_the_order_of_words_does_not_matter(
-    engine: Callable[[list[Passage]], Index], documents: list[Passage], asked: list[str], k: int
+    documents: list[Passage], asked: list[str], k: int
 ) -> None:
-    index = engine(documents)
+    index = BM25(documents)
     assert index.search(asked, k) == [index.search([query], k)[0] for query in asked]
     turned = [" ".join(reversed(query_words(query))) for query in asked]
     assume(all(query_words(one) == query_words(query)[::-1] for one, query in zip(turned, asked, strict=True)))
     assert index.search(turned, k) == index.search(asked, k)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @given(documents=corpora, query=texts)
 @example(documents=corpus("Doha", "", "Doha", ""), query="Doha")
-def test_copies_of_a_document_score_the_same_and_the_earliest_comes_first(
-    engine: Callable[[list[Passage]], Index], documents: list[Passage], query: str
-) -> None:
+def test_copies_of_a_document_score_the_same_and_the_earliest_comes_first(documents: list[Passage], query: str) -> None:
     """What this does not claim: that copies leave the scores of others alone; words of copies are less rare."""
-    (hits,) = engine([*documents, *documents]).search([query], 2 * len(documents) or 1)
+    (hits,) = BM25([*documents, *documents]).search([query], 2 * len(documents) or 1)
     scores = {hit.document: hit.score for hit in hits}
     places = {hit.document: place for place, hit in enumerate(hits)}
     for document in range(len(documents)):
@@ -123,84 +92,55 @@ def test_copies_of_a_document_score_the_same_and_the_earliest_comes_first(
         assert document not in places or places[document] < places[twin]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_ties_go_to_the_earliest_also_where_k_cuts_through_them(engine: Callable[[list[Passage]], Index]) -> None:
-    """bm25s by itself returns the last of them first."""
-    assert found(engine, ["Doha"] * 9, "Doha", 3) == [0, 1, 2]
-    assert found(engine, ["Gulf", *["Doha Gulf"] * 9, "Doha Gulf cup", "Doha"], "Doha", 3) == [11, 1, 2]
+def test_ties_go_to_the_earliest_also_where_k_cuts_through_them() -> None:
+    assert found(["Doha"] * 9, "Doha", 3) == [0, 1, 2]
+    assert found(["Gulf", *["Doha Gulf"] * 9, "Doha Gulf cup", "Doha"], "Doha", 3) == [11, 1, 2]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_sum_in_another_order_is_the_same_score(engine: Callable[[list[Passage]], Index]) -> None:
+def test_a_sum_in_another_order_is_the_same_score() -> None:
     """The first two have the same by symmetry, and in double precision the later one scores more in the last digit."""
     said = ["oil gas sea", "gas sea sun", "sea", "sea", "cup"]
-    first, second, *_ = engine(corpus(*said)).scores(["oil", "gas", "sea", "sun"])
+    first, second, *_ = BM25(corpus(*said)).scores(["oil", "gas", "sea", "sun"])
     assert first < second
-    assert found(engine, said, "oil gas sea sun") == [0, 1, 2, 3]
+    assert found(said, "oil gas sea sun") == [0, 1, 2, 3]
 
 
 # --- what other implementations trip over -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("said", [[], [""], ["", " ?! \u200b"]], ids=["none", "empty", "no-words"])
-def test_a_corpus_without_documents_or_without_words_finds_nothing(
-    engine: Callable[[list[Passage]], Index], said: list[str]
-) -> None:
-    """rank-bm25 divides by zero, and bm25s raises."""
-    index = engine(corpus(*said))
+def test_a_corpus_without_documents_or_without_words_finds_nothing(said: list[str]) -> None:
+    """rank-bm25 divides by zero."""
+    index = BM25(corpus(*said))
     assert index.search(["Doha", ""]) == [[], []]
     assert index.search([]) == [] and len(index.documents) == len(said)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("query", ["", " ", "?!", "\u200b", "Paris", "it was the"])
-def test_a_query_that_matches_nothing_finds_nothing(engine: Callable[[list[Passage]], Index], query: str) -> None:
+def test_a_query_that_matches_nothing_finds_nothing(query: str) -> None:
     """Other libraries return k documents that score 0. The last query has stop words alone, which are in the corpus."""
-    assert found(engine, ["Doha was the capital", "it is Doha"], query) == []
+    assert found(["Doha was the capital", "it is Doha"], query) == []
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_more_documents_may_be_asked_for_than_there_are(engine: Callable[[list[Passage]], Index]) -> None:
-    """bm25s by itself raises."""
-    assert found(engine, ["Doha", "the cup in Doha"], "Doha", 1_000) == [0, 1]
+def test_more_documents_may_be_asked_for_than_there_are() -> None:
+    assert found(["Doha", "the cup in Doha"], "Doha", 1_000) == [0, 1]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_word_that_is_said_twice_counts_twice(engine: Callable[[list[Passage]], Index]) -> None:
-    index = engine(corpus("Doha cup", "Gulf cup", "Qatar"))
+def test_a_word_that_is_said_twice_counts_twice() -> None:
+    index = BM25(corpus("Doha cup", "Gulf cup", "Qatar"))
     ((once,), (twice,)) = index.search(["Doha", "Doha Doha"])
     assert twice.score == pytest.approx(2 * once.score, rel=1e-6)
-    assert found(engine, ["Doha cup", "Gulf cup", "Qatar"], "Doha Gulf gulf") == [1, 0]
+    assert found(["Doha cup", "Gulf cup", "Qatar"], "Doha Gulf gulf") == [1, 0]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_word_of_every_document_still_matches(engine: Callable[[list[Passage]], Index]) -> None:
-    assert found(engine, ["Doha"], "Doha") == [0]
-    assert found(engine, ["Doha cup", "Doha"], "Doha") == [1, 0]
+def test_a_word_of_every_document_still_matches() -> None:
+    assert found(["Doha"], "Doha") == [0]
+    assert found(["Doha cup", "Doha"], "Doha") == [1, 0]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_rare_word_outweighs_a_common_one(engine: Callable[[list[Passage]], Index]) -> None:
+def test_a_rare_word_outweighs_a_common_one() -> None:
     said = ["cup final", *["cup Gulf"] * 6, *[f"w{number} x{number} y{number}" for number in range(4)], "Doha final"]
-    assert found(engine, said, "cup Doha")[0] == 11
-
-
-@given(corpora.filter(lambda documents: any(map(document_words, documents))), texts)
-def test_okapi_gives_the_scores_of_rank_bm25_as_it_is_without_those_that_are_not_positive(
-    documents: list[Passage], query: str
-) -> None:
-    stock = BM25Okapi([document_words(passage) for passage in documents]).get_scores(query_words(query))
-    (hits,) = BM25(documents, idf="okapi").search([query], len(documents))
-    assert {hit.document for hit in hits} == {int(at) for at in np.flatnonzero(stock > 0)}
-    assert [hit.score for hit in hits] == pytest.approx([stock[hit.document] for hit in hits])
-
-
-def test_okapi_finds_nothing_in_a_corpus_of_one_and_nothing_by_a_word_of_half_the_documents() -> None:
-    """Its idf is negative or 0 there. That is what rank-bm25 does, and why it is not the default."""
-    assert BM25(corpus("Doha"), idf="okapi").search(["Doha"]) == [[]]
-    assert BM25(corpus("Doha", "cup"), idf="okapi").search(["Doha"]) == [[]]
-    assert BM25(corpus("", "\u200b"), idf="okapi").search(["Doha"]) == [[]]
+    assert found(said, "cup Doha")[0] == 11
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
@@ -221,8 +161,7 @@ def test_okapi_finds_nothing_in_a_corpus_of_one_and_nothing_by_a_word_of_half_th
     ids=["case", "zero-width", "full-width", "combining", "han", "cyrillic", "arabic", "number"],
 )
 def test_a_word_is_found_however_it_is_written(said: str, query: str) -> None:
-    for engine in (BM25, BM25s):
-        assert found(engine, ["nothing of it", said], query) == [1]
+    assert found(["nothing of it", said], query) == [1]
 
 
 def test_words_are_those_of_the_title_and_of_the_text_and_stop_words_are_not_looked_for() -> None:
@@ -237,29 +176,13 @@ def test_the_words_of_a_text_do_not_depend_on_what_else_it_holds(text: str) -> N
     assert document_words(Passage("", f"{text} \u2014")) == document_words(Passage("", text))
 
 
-# --- which engine -----------------------------------------------------------------------------------------------------
-
-
-def test_a_corpus_is_searched_by_rank_bm25_and_a_large_one_by_bm25s() -> None:
-    small, large = retriever(corpus("Doha") * LARGE), retriever(corpus("Doha") * (LARGE + 1))
-    assert isinstance(small, BM25) and isinstance(large, BM25s)
-    either: list[Retriever] = [small, large]
-    assert [index.search(["Doha"], 2)[0][1].document for index in either] == [1, 1]
-
-
-def test_without_the_extra_a_large_corpus_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    assert retriever(corpus("Doha")).search(["Doha"])
-    assert "pip install 'eldgr_dspy[bm25s]'" in refused(lambda: retriever(corpus("Doha") * (LARGE + 1)))
-
-
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [0, -1, True, 2.0, None, "5"], ids=repr)
 def test_k_is_a_whole_number_from_one(k: Any) -> None:
     with pytest.raises(ArgumentError, match=r"k must be a whole number of at least 1; got .*\."):
-        retriever(corpus("Doha")).search(["Doha"], k)
+        BM25(corpus("Doha")).search(["Doha"], k)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +197,7 @@ def test_k_is_a_whole_number_from_one(k: Any) -> None:
 )
 def test_queries_are_a_list_of_strings(asked: Any, said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
-        retriever([]).search(asked)
+        BM25([]).search(asked)
 
 
 @pytest.mark.parametrize(
@@ -287,30 +210,15 @@ def test_queries_are_a_list_of_strings(asked: Any, said: str) -> None:
     ids=["none", "text", "texts"],
 )
 def test_a_corpus_is_a_list_of_passages(documents: Any, said: str) -> None:
-    for make in (retriever, BM25, BM25s):
-        with pytest.raises(ArgumentError, match=said):
-            make(documents)
+    with pytest.raises(ArgumentError, match=said):
+        BM25(documents)
 
 
-def test_the_idf_is_one_of_two() -> None:
-    wrong: Any = "robertson"
-    with pytest.raises(ArgumentError, match="idf='robertson' is not known; use one of 'lucene', 'okapi'"):
-        BM25([], wrong)
-
-
-@pytest.mark.parametrize("n", [LARGE, LARGE + 1], ids=["small", "large"])
-def test_many_passages_of_a_text_are_searched_as_a_large_corpus_is_and_the_same_is_found(
-    n: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_passages_of_a_text_are_searched_as_a_corpus_is_and_the_same_is_found() -> None:
+    n = 500
     passages = tuple(corpus(*(f"Bread {at} is baked." for at in range(n - 1)), "Doha is in Qatar."))
     text = "Step 1: Doha is in Qatar.\nStep 2: Bread 7 is baked."
     own, shared = Reasoning(text, "Where?", passages), Reasoning(text, "Where?")
     found = NLIScorer(Reader(by_chance("entailment", "neutral"))).score([own])
     assert found == NLIScorer(Reader(by_chance("entailment", "neutral")), BM25(passages)).score([shared])
     assert found[0].scores[0].document == n - 1
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    if n > LARGE:
-        with pytest.raises(ArgumentError, match=r"^BM25s, which searches large corpora, needs bm25s; run: pip install"):
-            NLIScorer(Reader()).score([own])
-    else:
-        NLIScorer(Reader()).score([own])

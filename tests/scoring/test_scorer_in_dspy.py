@@ -14,7 +14,6 @@ from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.channels.table import StepTable
 from eldgr_dspy.programs.scoring.channel_scorer import MOST, ChannelScorer
 from eldgr_dspy.programs.testing import scripted_lm, text_of
-from eldgr_dspy.words import CHANNELS
 from tests.injection.attacks import ATTACKS
 from tests.injection.judges import ordered, outside
 from tests.injection.scenes import written
@@ -23,7 +22,6 @@ from tests.scoring.asking import (
     INPUTS,
     PASSAGES,
     QUESTION,
-    ROLES,
     TEXT,
     channels_of,
     entry,
@@ -36,19 +34,18 @@ from tests.scoring.asking import (
 # --- within DSPy ------------------------------------------------------------------------------------------------------
 
 
-def test_its_predictors_are_its_roles() -> None:
-    assert [name for name, _ in ChannelScorer().named_predictors()] == [f"{role}.predict" for role in ROLES]
+def test_its_predictor_is_its_role_s() -> None:
+    assert [name for name, _ in ChannelScorer().named_predictors()] == ["steps.predict"]
 
 
-def test_the_lm_is_the_context_s_unless_one_is_set_on_the_scorer_or_on_a_role() -> None:
-    inherited, own, special = obliging(), obliging(), obliging()
-    scorer = ChannelScorer(together=False)
+def test_the_lm_is_the_context_s_unless_one_is_set_on_the_scorer() -> None:
+    inherited, own = obliging(), obliging()
+    scorer = ChannelScorer()
     with dspy.context(lm=inherited):
         scorer(**INPUTS)
         scorer.set_lm(own)
-        scorer.fact.set_lm(special)
         scorer(**INPUTS)
-    assert [len(lm.requests) for lm in (inherited, own, special)] == [7, 6, 1]
+    assert [len(lm.requests) for lm in (inherited, own)] == [1, 1]
 
 
 def test_calls_at_once_keep_the_context_that_they_were_made_in() -> None:
@@ -56,7 +53,7 @@ def test_calls_at_once_keep_the_context_that_they_were_made_in() -> None:
 
     async def under(lm: Any) -> list[StepTable]:
         with dspy.context(lm=lm):
-            return await ChannelScorer(together=False).ascore([Reasoning(TEXT, QUESTION, DOCUMENTS)] * 3)
+            return await ChannelScorer().ascore([Reasoning(TEXT, QUESTION, DOCUMENTS)] * 3)
 
     async def both() -> list[list[StepTable]]:
         return await asyncio.gather(*map(under, lms))
@@ -77,10 +74,9 @@ def test_a_bounded_number_of_calls_run_at_once() -> None:
             running -= 1
             return dspy.Prediction(abstained="slow")
 
-    scorer = ChannelScorer(together=False)
-    for name in CHANNELS:
-        setattr(scorer, name, Slow())
-    asyncio.run(scorer.ascore([Reasoning(TEXT, f"{QUESTION} {at}", DOCUMENTS) for at in range(10)]))
+    scorer = ChannelScorer()
+    scorer.steps = Slow()
+    asyncio.run(scorer.ascore([Reasoning(TEXT, f"{QUESTION} {at}", DOCUMENTS) for at in range(40)]))
     assert most == 16
 
 
@@ -93,11 +89,10 @@ def test_a_batch_scores_as_one_call_does() -> None:
 
 
 def test_a_copy_is_changed_apart_from_the_scorer() -> None:
-    scorer = ChannelScorer(together=False)
+    scorer = ChannelScorer()
     twin = scorer.deepcopy()
     twin.set_lm(obliging())
-    assert twin.together is False
-    assert [predictor.lm for predictor in scorer.predictors()] == [None] * 8
+    assert [predictor.lm for predictor in scorer.predictors()] == [None]
 
 
 def test_what_was_learnt_is_saved_and_loaded(tmp_path: Path) -> None:
@@ -113,16 +108,16 @@ def test_what_was_learnt_is_saved_and_loaded(tmp_path: Path) -> None:
     assert len(loaded.predictors()[-1].demos) == 1
 
 
-def test_an_optimizer_teaches_the_roles_that_were_asked() -> None:
+def test_an_optimizer_teaches_the_role() -> None:
     optimizer: Any = dspy.BootstrapFewShot(metric=lambda *_: True, max_bootstrapped_demos=1, max_labeled_demos=0)
     with dspy.context(lm=obliging()):
         compiled = optimizer.compile(ChannelScorer(), trainset=[dspy.Example(**INPUTS).with_inputs(*INPUTS)])
-    assert [len(predictor.demos) for predictor in compiled.predictors()] == [0] * 7 + [1]
+    assert [len(predictor.demos) for predictor in compiled.predictors()] == [1]
 
 
 def test_usage_is_counted_for_the_whole() -> None:
     with dspy.context(lm=obliging(), track_usage=True):
-        usage: Any = ChannelScorer(together=False)(**INPUTS).get_lm_usage()
+        usage: Any = ChannelScorer()(**INPUTS).get_lm_usage()
     assert usage["scripted/lm"]["total_tokens"] > 0
 
 
@@ -140,8 +135,7 @@ def orders_outside(request: Request) -> bool:
 def test_an_order_in_a_step_stays_inside_its_fence(attack: Any) -> None:
     lm = scripted_lm(
         lambda request: fields(
-            "all_at_once",
-            [entry("all_at_once", step, 1.0 if orders_outside(request) else 0.25) for step in steps_shown(request)],
+            [entry(step, 1.0 if orders_outside(request) else 0.25) for step in steps_shown(request)],
         )
     )
     text = f"It is hot in {QUESTION[:-1]}.\n\n{written(attack, 'candidate', 'candidate 3')}\n\nSo it is dry."
@@ -176,5 +170,5 @@ def test_a_step_that_guesses_its_marker_by_all_else_is_wrong() -> None:
 
 
 def test_a_step_that_states_scores_is_scored_by_the_reply_alone() -> None:
-    text = f"It is hot.\n\n{json.dumps(fields('all_at_once', [entry('all_at_once', 0, 1.0)]))}\n\nSo it is dry."
+    text = f"It is hot.\n\n{json.dumps(fields([entry(0, 1.0)]))}\n\nSo it is dry."
     assert channels_of(scored(obliging(), reasoning=text))["fact"] == 0.0

@@ -20,27 +20,23 @@ from eldgr_dspy.words import CHANNELS
 from tests.scoring.asking import (
     DOCUMENTS,
     QUESTION,
-    ROLES,
     TEXT,
-    each_way,
     entry,
     fields,
     obliging,
     reasons_of,
-    role_asked,
     scored,
-    scores_of,
 )
 from tests.selecting import Returns
 
 # --- what a reply may have wrong --------------------------------------------------------------------------------------
 
-WHOLE = [entry("all_at_once", step, 0.5) for step in range(3)]
+WHOLE = [entry(step, 0.5) for step in range(3)]
 
 
 def whole(**changed: Any) -> dict[str, Any]:
     """A reply whose first entry is changed."""
-    return fields("all_at_once", [{**WHOLE[0], **changed}, *WHOLE[1:]])
+    return fields([{**WHOLE[0], **changed}, *WHOLE[1:]])
 
 
 REFUSED: dict[str, Any] = {  # hazards 57, 59, 60, 61, 62, 63 and 66
@@ -53,9 +49,9 @@ REFUSED: dict[str, Any] = {  # hazards 57, 59, 60, 61, 62, 63 and 66
     "a further channel": whole(style=1), "a channel too few": {**whole(), "step_scores": [{"step": 0, "fact": 1}]},
     "a step below 0": whole(step=-1), "a step beyond the last": whole(step=3), "a step as text": whole(step="0"),
     "a step that is half": whole(step=0.5), "a step as truth": whole(step=True), "a step twice": whole(step=1),
-    "scores without steps": fields("all_at_once", [0.5, 0.5, 0.5]),
-    "scores by step": fields("all_at_once", {"0": WHOLE[0]}), "null": fields("all_at_once", None),
-    "more than there are steps": fields("all_at_once", [*WHOLE, {**WHOLE[0], "step": 3}]),
+    "scores without steps": fields([0.5, 0.5, 0.5]),
+    "scores by step": fields({"0": WHOLE[0]}), "null": fields(None),
+    "more than there are steps": fields([*WHOLE, {**WHOLE[0], "step": 3}]),
     "deep nesting": "[" * 100_000,
 }  # fmt: skip
 
@@ -80,22 +76,13 @@ def test_a_prompt_too_long_for_the_lm_is_an_abstention() -> None:  # hazard 82
     assert reasons_of(found)["logic"].startswith("the LM abstained: prompt too long")
 
 
-def test_an_abstention_on_one_channel_leaves_the_others() -> None:
-    fine = obliging(lambda _: 0.5)
-    lm = scripted_lm(lambda request: "" if role_asked(request) == "fact" else fine.script.answer(request))
-    found = scored(lm, ChannelScorer(together=False))
-    assert set(reasons_of(found)) == {"fact"}
-    assert found["reward"] == 0.5
-
-
 def test_a_step_that_is_left_out_is_undefined_alone() -> None:
-    found = scored(scripted_lm(lambda _: fields("all_at_once", WHOLE[:2])))
+    found = scored(scripted_lm(lambda _: fields(WHOLE[:2])))
     assert reasons_of(found, 2) == dict.fromkeys(CHANNELS, "the LM left the step out")
     assert reasons_of(found, 0) == {}
 
 
-@each_way
-def test_a_null_is_undefined_alone(together: bool) -> None:
+def test_a_null_is_undefined_alone() -> None:
     found = scored(
         obliging(lambda step: {"fact": None if step == 1 else 1, **dict.fromkeys({*CHANNELS} - {"fact"}, 1)})
     )
@@ -115,7 +102,7 @@ def test_another_adapter_lets_nothing_more_through(adapter: Any, name: str) -> N
 
 def saying(**fields: Any) -> ChannelScorer:
     scorer = ChannelScorer()
-    scorer.all_at_once = Returns(dspy.Prediction(**fields))
+    scorer.steps = Returns(dspy.Prediction(**fields))
     return scorer
 
 
@@ -159,8 +146,8 @@ def lawful(table: StepTable, text: str) -> None:
 
 
 @given(_replies, st.sampled_from([TEXT, "", "Doha", "It is hot.\nSo.\nIt is dry."]) | st.text(max_size=80))
-@example(json.dumps(fields("all_at_once", [{"step": 0, "fact": 10**400}])), TEXT)
-@example(json.dumps(fields("all_at_once", WHOLE)), "Half \ud800 a pair. \udfff Two halves.")
+@example(json.dumps(fields([{"step": 0, "fact": 10**400}])), TEXT)
+@example(json.dumps(fields(WHOLE)), "Half \ud800 a pair. \udfff Two halves.")
 def test_whatever_an_lm_returns_a_channel_is_in_the_unit_interval_or_undefined(reply: str, text: str) -> None:
     reasonings = [Reasoning(text, QUESTION, DOCUMENTS)]
     with dspy.context(lm=scripted_lm(lambda _: reply)):
@@ -169,12 +156,9 @@ def test_whatever_an_lm_returns_a_channel_is_in_the_unit_interval_or_undefined(r
     lawful(table, text)
 
 
-@given(st.dictionaries(st.sampled_from(["scores", "abstained"]), _lists), st.booleans())
-def test_whatever_a_role_of_one_s_own_returns_so_it_is(said: dict[str, Any], together: bool) -> None:
-    scorer = ChannelScorer(together=together)
-    for role in ROLES:
-        own = {("abstained" if name == "abstained" else scores_of(role)): value for name, value in said.items()}
-        setattr(scorer, role, Returns(dspy.Prediction(**own)))
+@given(st.dictionaries(st.sampled_from(["step_scores", "abstained"]), _lists))
+def test_whatever_a_role_of_one_s_own_returns_so_it_is(said: dict[str, Any]) -> None:
+    scorer = saying(**said)
     reasonings = [Reasoning(TEXT, QUESTION, DOCUMENTS)]
     [table] = scorer.score(reasonings)
     assert asyncio.run(scorer.ascore(reasonings)) == [table]

@@ -11,7 +11,6 @@ import pytest
 
 from eldgr_dspy.programs.credentials import remember_credentials
 from eldgr_dspy.programs.lms import holds_lm, with_lms
-from eldgr_dspy.programs.rehearsals import selectors_in
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.role_calls import role_call
 from eldgr_dspy.programs.sampled import Sampled
@@ -94,13 +93,12 @@ def remembering() -> Any:
     [
         lambda program: with_lms(program, lambda lm: lm),
         remember_credentials,
-        selectors_in,
         holds_lm,
         outputs,
         describe,
         role_call,
     ],
-    ids=["with_lms", "remember_credentials", "selectors_in", "holds_lm", "outputs", "describe", "role_call"],
+    ids=["with_lms", "remember_credentials", "holds_lm", "outputs", "describe", "role_call"],
 )
 def test_who_looks_for_modules_and_lms_does_not_read_what_they_remember(look: Callable[[Any], Any]) -> None:
     look(remembering())

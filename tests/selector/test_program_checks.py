@@ -1,4 +1,4 @@
-"""A whole program is checked: what its selectors decide, and that it returns what they ship."""
+"""A whole program is checked: it returns what its selector ships."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,18 +8,15 @@ from typing import Any, Literal, cast
 import dspy
 import pydantic
 import pytest
-from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.laws import LAWS, LawBroken
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import check_program, scripted_lm
+from eldgr_dspy.programs.testing import check_selector, scripted_lm
 from tests.refusing import refused
 from tests.selecting import Returns
 
 ASKED = {"question": "What is the capital of Qatar?"}
 PASSAGES = ["Doha is the capital of Qatar.", "Lusail is a city north of Doha."]
-SAME = "sync_equals_async_equals_batch_equals_replay"
 
 
 class Program(dspy.Module):
@@ -187,10 +184,8 @@ LAWFUL: dict[str, Callable[[], dspy.Module]] = {
 
 
 @pytest.mark.parametrize("make", LAWFUL.values(), ids=LAWFUL)
-def test_a_lawful_program_passes_and_its_decisions_are_counted(make: Callable[[], dspy.Module]) -> None:
-    tried = check_program(make(), ASKED, max_examples=10)
-    assert list(tried) == ["selector_calls", *(law.name for law in LAWS if law.number <= 8), SAME]
-    assert tried["selector_calls"] == tried[SAME] >= 10
+def test_a_lawful_program_passes_and_the_calls_of_its_selectors_are_counted(make: Callable[[], dspy.Module]) -> None:
+    assert check_selector(make(), ASKED, max_examples=10)["selector_calls"] >= 10
 
 
 def test_a_sum_is_checked_too() -> None:
@@ -200,20 +195,18 @@ def test_a_sum_is_checked_too() -> None:
             return self.select(question=question, candidates=pool)
 
     asked = {"question": "Tom has 3 boxes of 12 pens. How many pens has he?"}
-    assert check_program(Sums(task="arithmetic"), asked, max_examples=20)["override_needs_a_certificate"] > 0
+    assert check_selector(Sums(task="arithmetic"), asked, max_examples=5)["selector_calls"] > 5
 
 
 @pytest.mark.parametrize("adapter", [dspy.JSONAdapter(), dspy.XMLAdapter()])
 def test_the_adapter_of_the_context_reads_the_replies(adapter: Any) -> None:
     with dspy.context(adapter=adapter):
-        assert check_program(Program(), ASKED, max_examples=5)["override_needs_a_certificate"] > 0
+        assert check_selector(Program(), ASKED, max_examples=5)["selector_calls"] > 5
 
 
-def test_inputs_may_be_several_examples_or_a_strategy() -> None:
+def test_inputs_may_be_several_examples() -> None:
     examples = [dspy.Example(**ASKED, answer="Doha").with_inputs("question"), ASKED]
-    assert check_program(Program(), examples, max_examples=5)["selector_calls"] > 20
-    drawn = st.fixed_dictionaries({"question": st.text(max_size=5)})
-    assert check_program(Program(), drawn, max_examples=20)["selector_calls"] >= 5
+    assert check_selector(Program(), examples, max_examples=5)["selector_calls"] > 20
 
 
 def test_the_program_and_its_lms_are_left_alone() -> None:
@@ -222,7 +215,7 @@ def test_the_program_and_its_lms_are_left_alone() -> None:
     before = program.dump_state()
     program.set_lm(lm)
     with dspy.context(lm=lm):
-        check_program(program, ASKED, max_examples=5)
+        check_selector(program, ASKED, max_examples=5)
     assert (lm.requests, program.history, program.get_lm(), program.select.callbacks) == ([], [], lm, [])
     cast("Any", program).set_lm(None)
     assert program.dump_state() == before
@@ -234,7 +227,7 @@ def test_a_program_may_change_its_inputs() -> None:
             return super().forward(question.pop())
 
     given = {"question": ["Where is Doha?"]}
-    check_program(Pops(), given, max_examples=3)
+    check_selector(Pops(), given, max_examples=3)
     assert given == {"question": ["Where is Doha?"]}
 
 
@@ -286,47 +279,20 @@ class FirstHop(TwoHops):
         return found
 
 
-class Slipped(Selector):
-    """Ships the judge's preference itself."""
-
-    def forward(self, *args: Any, **inputs: Any) -> Any:
-        pred = super().forward(*args, **inputs)
-        if pred.preference is not None:
-            pred.answer, pred.branch = inputs["candidates"][pred.preference].answer, "judge"
-        return pred
-
-
-class Contains(Program):
-    """Contains a selector that breaks a law."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.select = Slipped()
-
-
-BROKEN = [Prefers, AsksTheJudge, Votes, Invents, FirstHop, Contains]
+BROKEN = [Prefers, AsksTheJudge, Votes, Invents, FirstHop]
 
 
 @pytest.mark.parametrize("make", BROKEN)
 def test_a_program_that_ignores_the_lock_is_found_out(make: Callable[[], dspy.Module]) -> None:
-    with pytest.raises(LawBroken) as caught:
-        check_program(make(), ASKED, max_examples=1)
-    message = str(caught.value)
-    assert "\n  program     called with {'question': 'What is the capital of Qatar?'}\n" in message
-    assert (", which its selector ships; the program returned " in message) is (make is not Contains)
+    with pytest.raises(AssertionError, match=r"^\w+ returned '.*'; its selector shipped ") as caught:
+        check_selector(make(), ASKED, max_examples=0)
+    (note,) = caught.value.__notes__
+    assert note.startswith("Falsifying example:\n  inputs      {'question': 'What is the capital of Qatar?'}\n")
 
 
 def test_the_message_names_what_shipped_and_what_was_returned() -> None:
-    with pytest.raises(LawBroken) as caught:
-        check_program(Votes(), ASKED)
-    assert "  shipped     'Lusail' (certified), by branch repair\n" in str(caught.value)
-    end = "  demanded    'Lusail', which its selector ships; the program returned 'Paris'"
-    assert str(caught.value).endswith(end)
-
-
-def test_what_is_returned_is_checked_whatever_laws_are_left_out() -> None:
-    with pytest.raises(LawBroken, match=f"^Law 18, {SAME}"):
-        check_program(Votes(), ASKED, without=[law.name for law in LAWS if law.number <= 8])
+    with pytest.raises(AssertionError, match=r"^Votes returned 'Paris'; its selector shipped 'Lusail'\."):
+        check_selector(Votes(), ASKED)
 
 
 class Awaits(Program):
@@ -339,8 +305,8 @@ class Awaits(Program):
 
 
 def test_a_program_is_awaited_too() -> None:
-    with pytest.raises(LawBroken, match=r"its selector ships; the program returned 'Paris'"):
-        check_program(Awaits(), ASKED, max_examples=1)
+    with pytest.raises(AssertionError, match=r"^Awaits returned 'Paris'; its selector shipped "):
+        check_selector(Awaits(), ASKED, max_examples=1)
 
 
 # -- what else is found out --------------------------------------------------------------------------------------------
@@ -392,60 +358,39 @@ class Hidden(dspy.Module):
         return self.find(question=question, candidates=["Doha"])
 
 
-class Iterates(Program):
-    def selected(self, question: str) -> Any:
-        return self.select(question=question, candidates=iter(["Paris", "Doha"]), evidence=PASSAGES)
-
-    def returned(self, pred: Any) -> Any:
-        return pred.answer.upper() + "!?"
-
-
 def test_an_exception_of_a_program_comes_with_a_small_example() -> None:
     with pytest.raises(KeyError, match=r"Lyon|97|yes|Qatar|Lusail") as caught:
-        check_program(Raises(), ASKED)
+        check_selector(Raises(), ASKED)
     (note,) = caught.value.__notes__
     assert note.startswith("Falsifying example:\n  inputs      {'question': 'What is the capital of Qatar?'}\n")
     assert "\n  LM replies  {'reasoning': " in note
-    assert "\n  select      shipped " in note
+    assert "\n  shipped     " in note
 
 
 def test_an_exception_of_a_role_comes_with_an_example() -> None:
     program = Program()
     program.select.judge = Returns(KeyError("a bug"))
     with pytest.raises(KeyError, match="a bug") as caught:
-        check_program(program, ASKED)
-    assert "\n  select      raised KeyError('a bug')" in caught.value.__notes__[0]
+        check_selector(program, ASKED)
+    assert caught.value.__notes__[0].startswith("Falsifying example:")
 
 
+WITHOUT = "selector must be a Selector, or a program with one among its modules; got "
 REFUSED: dict[str, tuple[Callable[[], Any], Any, str]] = {
-    "not a module": (lambda: str, ASKED, "program must be a dspy.Module; got <class 'str'>. Make it one, and call it."),
-    "without a selector": (
-        lambda: dspy.Predict("question -> answer"),
-        ASKED,
-        "program must contain a Selector; Predict has none among its modules. Make it an attribute, as in self.select ="
-        " Selector().",
-    ),
-    "with a hidden one": (
-        Hidden,
-        ASKED,
-        "program must contain a Selector; Hidden has none among its modules. Make it an attribute, as in self.select ="
-        " Selector().",
-    ),
-    "that returns None": (
-        Nothing,
-        ASKED,
-        "Nothing returned None; its selector shipped 'Paris'. Return a dspy.Prediction.",
-    ),
+    "not a module": (lambda: str, ASKED, WITHOUT),
+    "without a selector": (lambda: dspy.Predict("question -> answer"), ASKED, WITHOUT),
+    "with a hidden one": (Hidden, ASKED, WITHOUT),
+    "that returns None": (Nothing, ASKED, "Nothing returned None; its selector shipped 'Paris'."),
     "without an answer": (
         NoAnswer,
         ASKED,
-        "The prediction of NoAnswer has no field 'answer'; it has 'reply', 'why'. Name the field that holds the answer:"
-        " check_program(..., answer_field=...).",
+        "The prediction of NoAnswer has no field 'answer'; it has reply, why. Name the field that holds the answer:"
+        " check_selector(..., answer_field=...).",
     ),
     "that bypasses its selector": (
         Bypasses,
         ASKED,
-        "The program returned 'Doha' without having called a selector. Return what its selector ships, or no answer.",
+        "Bypasses returned 'Doha' without having called a selector. Return what its selector ships, or no answer.",
     ),
     "that never calls it": (
         NeverCalls,
@@ -453,48 +398,23 @@ REFUSED: dict[str, tuple[Callable[[], Any], Any, str]] = {
         "NeverCalls never called its Selector, so nothing was checked. Call it as self.select(...) for these inputs, or"
         " give others.",
     ),
-    "that cannot be called": (Empty, ASKED, "Empty has neither forward nor aforward. Write one of them."),
-    "with an iterator of candidates": (
-        Iterates,
-        ASKED,
-        "self.select must be called with question, candidates and perhaps evidence and task, and with lists rather than"
-        " iterators, so that its decision can be checked.",
-    ),
-    "inputs that are text": (
-        Program,
-        "Where?",
-        "inputs must be a mapping of the program's arguments, a list of these, or a Hypothesis strategy; got 'Where?'."
-        " Write {'question': ...}.",
-    ),
+    "that cannot be called": (Empty, ASKED, "A program must have forward or aforward; got none, so nothing would be"),
     "no inputs": (Program, [], "inputs must have at least one mapping; got none, so nothing would be tried."),
-    "inputs of another program": (
-        Program,
-        [ASKED, {"query": "Where?"}],
-        "inputs[1] must fit Program.forward(question); missing a required argument: 'question'.",
-    ),
-    "an example without inputs": (
-        Program,
-        dspy.Example(question="Where?"),
-        "inputs[0] is an Example that does not say which fields are inputs. Call .with_inputs(...) on it.",
-    ),
-    "inputs that are numbers": (
-        Program,
-        [7],
-        "inputs[0] must be a mapping of the program's arguments; got 7.",
-    ),
 }
 
 
 @pytest.mark.parametrize(("make", "inputs", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_checked_is_told_in_a_sentence(make: Callable[[], Any], inputs: Any, message: str) -> None:
-    assert refused(lambda: check_program(make(), inputs, max_examples=2)) == message
+    with pytest.raises((ArgumentError, AssertionError)) as caught:
+        check_selector(make(), inputs, max_examples=2)
+    assert str(caught.value).startswith(message)
 
 
-def test_max_examples_is_at_least_one() -> None:
-    assert "got 0" in refused(lambda: check_program(Program(), ASKED, max_examples=0))
+def test_max_examples_is_not_negative() -> None:
+    assert "got -1" in refused(lambda: check_selector(Program(), ASKED, max_examples=-1))
 
 
 def test_the_answer_may_be_in_another_field() -> None:
-    assert check_program(NoAnswer(), ASKED, answer_field="reply", max_examples=2)["selector_calls"] > 0
+    assert check_selector(NoAnswer(), ASKED, answer_field="reply", max_examples=2)["selector_calls"] > 0
     with pytest.raises(ArgumentError, match="no field 'said'"):
-        check_program(NoAnswer(), ASKED, answer_field="said", max_examples=2)
+        check_selector(NoAnswer(), ASKED, answer_field="said", max_examples=2)

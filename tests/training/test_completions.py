@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.channels.steps import split_steps
-from eldgr_dspy.training import GroupReward, StepReward, TokenConfidence, format, orm, score_completions
+from eldgr_dspy.training import GroupReward, StepReward, TokenConfidence, format, orm
 from eldgr_dspy.training.completions import Message, outputs_of
 from tests.refusing import refused
 from tests.training.calling import Fixed, rows, said
@@ -82,8 +82,6 @@ def test_a_prompt_that_opens_the_thinking_makes_a_completion_without_tags_one_th
     for prompt, expected in (("Who?\n<think>\n", [0.0]), ("Who?\n<think>\n\n</think>\n\n", [1.0]), ("Who?", [1.0])):
         assert orm([prompt], [UNENDED], **DOHA) == format([prompt], [UNENDED], **DOHA) == expected
         assert orm([prompt], [INSIDE["prefilled"]], **DOHA) == [1.0]
-        (scored,) = score_completions([orm], [UNENDED], [{"task": "retrieval", "gold": "Doha"}], [prompt])
-        assert scored.parts["orm"] == expected[0]
 
 
 class Trainer(NamedTuple):

@@ -5,7 +5,6 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,12 +17,9 @@ from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import (
     Conditioned,
     Gated,
-    GroupReward,
     StepReward,
-    TotalReward,
     format,
     orm,
-    score_completions,
     weights_of,
 )
 from tests.refusing import refused
@@ -105,19 +101,6 @@ def test_a_reward_that_is_its_own_condition_is_a_threshold() -> None:
     assert rewarded(Conditioned(one, on=one, at_least=0.5), 2) == [0.0, 0.6] and one.calls == 1
 
 
-def test_the_condition_is_measured_once_for_all_completions_and_all_rewards_that_share_it() -> None:
-    on, inner = Given("on", [1.0, 0.0, 1.0]), Given("inner", [0.5] * 3)
-    total = TotalReward([Conditioned(inner, on=on), Conditioned(Given("outer", [0.25] * 3), on=on)])
-    assert rewarded(total, 3) == [0.75, 0.0, 0.75] and (on.calls, inner.calls) == (1, 1)
-    assert rewarded(total, 3) == [0.75, 0.0, 0.75] and on.calls == 2, "another call is another batch"
-
-
-def test_a_reward_that_compares_a_group_is_measured_wherever_it_is_a_part() -> None:
-    """Each time, all processes meet in it: one that has failed elsewhere could not know that it is not needed again."""
-    group = GroupReward(group_size=2)
-    assert Conditioned(orm, on=group).compares and not Conditioned(orm, on=format).compares
-
-
 @pytest.mark.parametrize("at_least", [math.nan, math.inf, -math.inf, True, "1", None])
 def test_a_threshold_that_is_not_a_finite_number_is_refused(at_least: Any) -> None:
     sentence = refused(lambda: Conditioned(format, on=orm, at_least=at_least))
@@ -133,12 +116,6 @@ def test_it_is_pickled_named_and_weighed_as_the_other_rewards() -> None:
         Conditioned(Given("orm", [1.0]), on=orm)
 
 
-def test_other_trainers_get_it_with_its_parts() -> None:
-    row = {name: values[0] for name, values in rows(1).items()}
-    (scored,) = score_completions([Conditioned(format, on=orm)], ["A: Qatar"], [row])
-    assert scored.score == 1 and scored.parts["format_conditioned/passed"] == 1
-
-
 def test_a_scorer_that_fails_ends_the_training_as_it_does_alone() -> None:
     with pytest.raises(ScoringError, match="'ra_msd' failed on 1 completions"):
         Conditioned(StepReward(Broken(), confidence=False), on=orm)(["?"], ["A: Qatar"], **rows(1))
@@ -146,72 +123,6 @@ def test_a_scorer_that_fails_ends_the_training_as_it_does_alone() -> None:
     for reward in (Conditioned(survived, on=orm), Gated(survived)):
         with pytest.warns(UserWarning, match="they earn 0"):
             assert reward(["?"], ["A: Qatar"], **rows(1)) == [0.0]
-
-
-# --- reward functions that are not ours -------------------------------------------------------------------------------
-
-
-def short(prompts: list[Any], completions: list[Any], **columns: Any) -> list[Any]:
-    """A reward function as TRL's users write it; it does not apply to an empty completion."""
-    texts = [one if isinstance(one, str) else one[0]["content"] for one in completions]
-    return [None if not text else math.nan if text == "?" else len(text) < 10 for text in texts]
-
-
-def test_a_function_of_trl_may_be_either_part_and_none_and_nan_of_it_are_undefined() -> None:
-    log = Log()
-    texts = ["A: Qatar", "", "?", "The answer is A: Qatar"]
-    reward = Conditioned(short, on=Given("on", [1.0] * 4))
-    assert reward(["?"] * 4, texts, **log.arguments) == [1.0, 0.0, 0.0, 0.0]
-    assert log.metrics["short_conditioned/undefined"] == 0.5
-    assert Conditioned(Given("one", [0.5] * 4), on=short)(["?"] * 4, texts) == [0.5, 0, 0, 0]
-    assert pickle.loads(pickle.dumps(reward)).parts[-1].function is short  # noqa: S301
-
-
-def test_a_function_gets_what_the_trainer_passed() -> None:
-    def seen(prompts: Any, completions: Any, completion_ids: Any, difficulty: Any, **rest: Any) -> Any:
-        assert (prompts, completion_ids, difficulty, set(rest)) == (["?"], [[7]], [3], {"log_metric", "log_extra"})
-        assert completions == [[{"role": "assistant", "content": "A: Qatar"}]]
-        return np.array([0.5], dtype=np.float32)
-
-    said = [[{"role": "assistant", "content": "A: Qatar"}]]
-    reward = Conditioned(seen, on=format)
-    columns = {"task": ["retrieval"], "completion_ids": [[7]], "difficulty": [3], **Log().arguments}
-    with pytest.raises(AssertionError):
-        reward(["?"], said, **columns)
-    del columns["task"]
-    assert Conditioned(seen, on=Given("on", [1.0]))(["?"], said, **columns) == [0.5]
-
-
-def test_a_function_gets_the_thinking_from_other_trainers_too() -> None:
-    def seen(completions: Any, **_: Any) -> list[float]:
-        return [float("</think>" in completion) for completion in completions]
-
-    total = [Conditioned(seen, on=Given("on", [1.0]))]
-    assert [scored.score for scored in score_completions(total, ["<think>a b</think>A: Qatar"], [{}])] == [1.0]
-
-
-async def later(**_: Any) -> list[float]:
-    return [1.0]
-
-
-@pytest.mark.parametrize(
-    ("function", "said"),
-    [
-        (later, "The reward function 'later' is async, and it was called without await; give one that is not"),
-        (lambda **_: [1.0, 1.0], "must return one number for each of 1 completions; got 2"),
-        (lambda **_: None, "must return a list; got None"),
-        (lambda **_: "1", "must return a list; got '1'"),
-        (lambda **_: [math.inf], "[0] must be a finite number; got inf"),
-        (lambda **_: ["1"], "[0] must be a finite number; got '1'"),
-    ],
-)
-def test_what_a_function_may_not_return_is_named(function: Any, said: str) -> None:
-    assert said in refused(lambda: rewarded(Conditioned(function, on=Given("on", [1.0])), 1))
-
-
-def test_what_is_not_a_reward_is_refused() -> None:
-    nothing: Any = 7
-    assert "must be a reward or a reward function; got 7" in refused(lambda: Conditioned(nothing, on=orm))
 
 
 # --- the gate of a completion -----------------------------------------------------------------------------------------

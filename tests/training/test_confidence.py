@@ -8,11 +8,9 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
-from torch.utils._python_dispatch import TorchDispatchMode
 
-import eldgr_dspy.training.policy as reading
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.training import FormatReward, GroupReward, StepReward, TokenConfidence, TotalReward, orm, token_logps
+from eldgr_dspy.training import Conditioned, FormatReward, GroupReward, StepReward, TokenConfidence, orm, token_logps
 from eldgr_dspy.training.calls import Call
 from eldgr_dspy.training.confidence import spelled, token_confidence
 from eldgr_dspy.training.rewards import Measured
@@ -56,79 +54,6 @@ def test_every_module_is_left_in_the_mode_that_it_was_in() -> None:
     modes = [module.training for module in model.modules()]
     token_logps(model, PROMPTS[:1], COMPLETIONS[:1])
     assert [module.training for module in model.modules()] == modes and any(modes) and not all(modes)
-
-
-# --- memory -----------------------------------------------------------------------------------------------------------
-
-
-class Logits(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types for it
-    """Keeps the most rows of a vocabulary that one operation has made; a view makes none."""
-
-    def __init__(self, vocabulary: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.vocabulary, self.most = vocabulary, 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        tensor = isinstance(made, torch.Tensor) and not func.is_view and made.shape[-1:] == (self.vocabulary,)
-        self.most = max(self.most, made.numel() // self.vocabulary if tensor else 0)
-        return made
-
-
-class Capped(torch.nn.Module):
-    """A policy that changes its head's logits, as some models do."""
-
-    def __init__(self, model: Any) -> None:
-        super().__init__()
-        self.model, self.device, self.get_output_embeddings = model, model.device, model.get_output_embeddings
-
-    def forward(self, **given: Any) -> Any:
-        read = self.model(**given)
-        read.logits = 0.5 * torch.tanh(read.logits / 0.5)
-        return read
-
-
-LONG = [[4 + at % 5 for at in range(20)], [5] * 11, [6, 7] * 7]
-
-
-def test_no_more_logits_are_held_than_a_chunk_and_one_a_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bytes: chunk x vocabulary x 4. Whole logits have batch x length x vocabulary x 4, here 3 x 26 rows."""
-    model = tiny_policy(tiny_tokenizer([f"word{at}" for at in range(300)]))
-    monkeypatch.setattr(reading, "CHUNK", 4)
-    measuring: Any = Logits
-    with measuring(model.config.vocab_size) as chunked:
-        found = token_logps(model, PROMPTS, LONG)
-    with measuring(model.config.vocab_size) as whole:
-        model(input_ids=torch.ones((3, 26), dtype=torch.long))
-    assert (chunked.most, whole.most) == (4, 3 * 26)
-    for row, prompt, completion in zip(found, PROMPTS, LONG, strict=True):
-        assert row == pytest.approx(directly(model, prompt, completion), abs=1e-5)
-
-
-def test_a_model_that_changes_the_logits_of_its_head_is_read_as_it_is() -> None:
-    model = Capped(tiny_policy(tiny_tokenizer(["a b c d e f"])))
-    for row, prompt, completion in zip(token_logps(model, PROMPTS, COMPLETIONS), PROMPTS, COMPLETIONS, strict=True):
-        assert row == pytest.approx(directly(model, prompt, completion), abs=1e-5)
-
-
-def test_a_head_that_the_model_does_not_call_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = tiny_policy(tiny_tokenizer(["a b c d e f"]))
-    monkeypatch.setattr(model, "get_output_embeddings", lambda: torch.nn.Linear(1, 1))
-    found = token_logps(model, PROMPTS, COMPLETIONS)
-    assert found[1] == pytest.approx(directly(model, PROMPTS[1], COMPLETIONS[1]), abs=1e-5)
-
-
-def test_the_head_is_as_it_was_even_after_a_failure() -> None:
-    """TRL may have set a forward of its own on it."""
-    model = tiny_policy(tiny_tokenizer(["a b c d e f"]))
-    token_logps(model, PROMPTS, COMPLETIONS)
-    assert "forward" not in vars(model.lm_head)
-    model.lm_head.forward = own = lambda hidden: torch.nn.functional.linear(hidden, -model.lm_head.weight)
-    with pytest.raises(IndexError):
-        token_logps(model, PROMPTS, [[10_000]] * 3)
-    assert model.lm_head.forward is own
-    found = token_logps(model, PROMPTS, COMPLETIONS)
-    assert found[0] == pytest.approx(directly(model, PROMPTS[0], COMPLETIONS[0]), abs=1e-5)
 
 
 class Probe:
@@ -214,7 +139,7 @@ def test_the_policy_is_not_asked_where_no_reward_wants_it(tmp_path: Path) -> Non
 @pytest.mark.parametrize("wants", [True, False])
 def test_a_reward_of_rewards_wants_it_where_one_of_them_does(wants: bool) -> None:
     steps = StepReward(Fixed(), confidence=wants)
-    assert TotalReward([orm, steps]).confidence == GroupReward(auxiliary=steps).confidence == steps.confidence == wants
+    assert Conditioned(steps, on=orm).confidence == GroupReward(auxiliary=steps).confidence == steps.confidence == wants
 
 
 # --- tokens and steps -------------------------------------------------------------------------------------------------

@@ -1,10 +1,6 @@
-"""The group rank as a reward: strata first, ties share a place, and a group may stand in several processes."""
+"""The group rank as a reward: strata first, ties share a place, and a process has whole groups."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
@@ -17,11 +13,8 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.ranking import rank
 from eldgr_dspy.training import GroupReward, StepReward, eldgr_rank
 from eldgr_dspy.training.groups import Key, midranks
-from tests.dates import LISTED
 from tests.training.calling import Broken, ByLength, Log, Model, Trainer, rows
-from tests.training.training_on import EVIDENCE, ROWS, completions
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.training.training_on import EVIDENCE, ROWS, completions, trainer, trains
 
 
 def places(*answers: str, **settings: Any) -> list[float]:
@@ -201,115 +194,22 @@ def test_what_its_parts_need_it_needs_and_what_they_raise_it_raises() -> None:
         reward(["?"], ["A: Qatar"], **rows(1))
 
 
-# --- two processes ----------------------------------------------------------------------------------------------------
+# --- in a training ----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def shared_training(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a training of two processes that has ended well."""
-    folder = tmp_path_factory.mktemp("shared")
-    # The store of torchrun is its own, so that no port is chosen before it is used.
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += ["-m", "tests.training.two_processes", str(folder)]
-    alone = {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
-    environment = {**os.environ, **alone}
-    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=400)
-    assert run.returncode == 0, run.stdout + run.stderr
-    return folder
-
-
-def seen(folder: Path, what: str) -> list[Any]:
-    """What both processes saw."""
-    return [json.loads((folder / f"seen-{rank}.json").read_text())[what] for rank in (0, 1)]
-
-
+@trains
 @pytest.mark.slow
-def test_a_group_that_straddles_two_processes_is_ranked_as_one(shared_training: Path) -> None:
-    assert seen(shared_training, "processes") == [2, 2]
-    first, second = seen(shared_training, "places")
-    assert [*first, *second] == pytest.approx(
-        [1, *[1 / 3] * 3, *[5 / 6, 1 / 6, 1 / 6, 5 / 6], *[5 / 6, 1 / 6, 1 / 6, 5 / 6]]
-    )
-
-
-@pytest.mark.slow
-def test_where_one_process_fails_the_other_is_told_and_does_not_wait(shared_training: Path) -> None:
-    told, failed = seen(shared_training, "one fails")
-    assert failed.startswith("ArgumentError: evidence[0] cannot be used")
-    assert told.startswith("ScoringError: Process 1 of 2 could not rank its completions: ArgumentError: evidence[0]")
-    assert seen(shared_training, "again") == seen(shared_training, "places")
-
-
-UNREAD = "completions: a message's content must be text; got [{'type': 'text', 'text': 'A: Doha'}]"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("what", "sentence"),
-    [
-        ("one cannot be read", UNREAD),
-        ("one cannot be read, total", UNREAD),
-        ("one cannot be read, nested", UNREAD),
-        (
-            "a term fails",
-            f"task[0] must be one of {LISTED}, in the dataset's column task; got 'poetry'",
-        ),
-        ("nested, one fails", "question[0] must be the question as text for the reward 'inner'; got 7"),
-    ],
-)
-def test_wherever_one_process_fails_all_raise(shared_training: Path, what: str, sentence: str) -> None:
-    """Before the reward is measured, in a term beside it, in the reward that is inside it."""
-    told, failed = seen(shared_training, what)
-    assert failed.startswith(f"ArgumentError: {sentence}")
-    assert told.startswith("ScoringError: Process 1 of 2 could not rank its completions: ") and sentence in told
-    assert seen(shared_training, "again, that read") == seen(shared_training, "places")
-    assert seen(shared_training, "again, in the end") == seen(shared_training, "places")
-
-
-@pytest.mark.slow
-def test_strata_are_ranked_over_both_processes_and_if_one_fails_both_raise(shared_training: Path) -> None:
-    """Every row accepts "Qatar" alone, so in the third group the rank inside, by certificates, decides nothing."""
-    first, second = seen(shared_training, "strata")
-    assert [*first, *second] == pytest.approx(
-        [1, *[1 / 3] * 3, *[5 / 6, 1 / 6, 1 / 6, 5 / 6], *[1 / 6, 5 / 6, 5 / 6, 1 / 6]]
-    )
-    for what, sentence in [("strata, a part fails", "task[0] must be one of"), ("strata, one cannot be read", UNREAD)]:
-        told, failed = seen(shared_training, what)
-        assert failed.startswith(f"ArgumentError: {sentence}")
-        assert told.startswith("ScoringError: Process 1 of 2 could not rank its completions: ") and sentence in told
-    assert seen(shared_training, "strata, again") == [first, second]
-
-
-@pytest.mark.slow
-def test_steps_are_credited_by_the_spread_of_the_group_in_both_processes(shared_training: Path) -> None:
-    """Of the group in both, two completions are half right, in one step of two, and two are right in their only one."""
-    first, second = seen(shared_training, "credit")
-    between, inside = 4 * 0.25**2 / 3, (0.25 + 0.25 + 0 + 0) / 4
-    scalar, step = 0.25 / (between**0.5 + 1e-4), 0.5 / ((between + inside) ** 0.5 + 1e-4)
-    assert [first[4][0], first[4][-1]] == pytest.approx([step - scalar, -scalar])
-    assert sorted(set(first[5])) == pytest.approx([-scalar - step, -scalar, step - scalar])
-    assert [*second[0], *second[1]] == pytest.approx([scalar] * 2 * len(second[0]))
-    assert [first[0][0], first[0][-1], *second[2]] == pytest.approx([0.5 / 0.5001, 0.0, *[0.0] * len(second[2])])
-
-
-@pytest.mark.slow
-def test_both_processes_refuse_what_are_no_whole_groups(shared_training: Path) -> None:
-    first, second = seen(shared_training, "groups of five")
-    assert first == second and "12 completions are not groups of 5 of one prompt each" in first
-
-
-@pytest.mark.slow
-def test_in_a_real_training_each_group_of_the_log_has_the_places_of_its_answers(shared_training: Path) -> None:
-    """The trainer writes the completions of both processes in one order, four of a prompt together."""
-    written = completions(shared_training)
+def test_in_a_real_training_each_group_of_the_log_has_the_places_of_its_answers(tmp_path: Path) -> None:
+    """The trainer writes the completions of a prompt, four of them, together."""
+    trainer([GroupReward()], tmp_path, log_completions=True).train()
+    written = completions(tmp_path)
     evidence = {row["question"]: EVIDENCE[row["question"]] for row in ROWS}
-    assert len(written) == 36 and len({row["eldgr_rank"] for row in written}) > 2
+    assert len(written) == 24
     for at in range(0, len(written), 4):
         group = written[at : at + 4]
-        question = {row["prompt"][0]["content"] for row in group}
-        assert len(question) == 1
-        passages = evidence.get(question.pop(), EVIDENCE[ROWS[0]["question"]])
-        by_hand = naive_places([row["completion"][0]["content"] for row in group], [one["text"] for one in passages])
+        (question,) = {row["prompt"][0]["content"] for row in group}
+        passages = [text for one in evidence[question] for text in (one["title"], one["text"])]
+        by_hand = naive_places([row["completion"][0]["content"] for row in group], passages)
         assert [row["eldgr_rank"] for row in group] == pytest.approx(by_hand)
 
 

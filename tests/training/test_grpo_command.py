@@ -1,12 +1,10 @@
-"""A run by `python -m eldgr_dspy.training.grpo`: what it leaves, and that a resumed run keeps its settings."""
+"""A run by `python -m eldgr_dspy.training.grpo`: what it leaves, and what it refuses."""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,12 +12,11 @@ from typing import Any
 import pytest
 import torch
 
-from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.generation import Sampling
 from eldgr_dspy.training.grpo import made, main, parsed
-from eldgr_dspy.training.same_recipe import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.sampling import sample_pool
 from tests.training.saved import saved_policy
 from tests.training.training_on import ROWS, SMALL, completions, trains
@@ -27,98 +24,6 @@ from tests.training.training_on import ROWS, SMALL, completions, trains
 pytestmark = trains
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-# --- the record of a run ----------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Settings:
-    """Fields of a recipe, two of which shape no number."""
-
-    learning_rate: float = 1e-5
-    drop: tuple[str, ...] = ()
-    corpus: str | None = None
-    output_dir: str = "runs/a"
-    logging_steps: int = 1
-
-
-def test_a_recipe_is_what_shapes_the_run_with_its_data() -> None:
-    recipe = recipe_of([Settings()], ROWS, 1)
-    assert recipe_of([Settings(output_dir="b", logging_steps=5)], ROWS, 1) == recipe
-    assert {*recipe} == {"learning_rate", "drop", "corpus", "processes", "data"}
-    assert recipe_of([Settings()], ROWS[::-1], 1)["data"] != recipe["data"]
-
-
-def test_a_corpus_counts_by_its_content(tmp_path: Path) -> None:
-    for name, text in (("a", "Doha"), ("b", "Doha"), ("c", "Dubai")):
-        (tmp_path / name).write_text(text, "utf-8")
-    first, same, other = (recipe_of([Settings(corpus=str(tmp_path / name))], ROWS, 1) for name in "abc")
-    assert first == same != other
-
-
-def test_a_run_is_resumed_with_the_recipe_that_it_was_begun_with(tmp_path: Path) -> None:
-    recipe = recipe_of([Settings()], ROWS, 1)
-    write_recipe(tmp_path / "run", recipe)
-    require_same_recipe(tmp_path / "run", recipe)
-    require_same_recipe(tmp_path / "run", {**recipe, "a_field_of_a_later_release": 1})
-    with pytest.raises(RunChangedError) as caught:
-        require_same_recipe(tmp_path / "run", recipe_of([Settings(2e-5, ("fact",))], ROWS, 2))
-    assert str(caught.value) == (
-        f"{tmp_path / 'run'}: the run to resume was started with another recipe:\n"
-        '  drop[0]: (absent) -> "fact"\n'
-        "  learning_rate: 1e-05 -> 2e-05\n"
-        "  processes: 1 -> 2\n"
-        "Give each of these fields its original value, or another output_dir for a new run."
-    )
-
-
-def test_a_run_of_more_steps_is_resumed_only_if_that_is_asked_for(tmp_path: Path) -> None:
-    write_recipe(tmp_path, {"max_steps": 30, "tau": 0.5})
-    with pytest.raises(RunChangedError, match=r"max_steps: 30 -> 40\n.* To train for more steps, set raise_max_steps"):
-        require_same_recipe(tmp_path, {"max_steps": 40, "tau": 0.5})
-    require_same_recipe(tmp_path, {"max_steps": 40, "tau": 0.5}, raise_max_steps=True)
-    require_same_recipe(tmp_path, {"max_steps": 30, "tau": 0.5}, raise_max_steps=True)
-    with pytest.raises(RunChangedError, match=r"recipe:\n  tau: 0.5 -> 0.6\nGive"):
-        require_same_recipe(tmp_path, {"max_steps": 40, "tau": 0.6}, raise_max_steps=True)
-
-
-@pytest.mark.parametrize(("before", "now"), [(30, 20), (30, -1), (-1, 30)])
-def test_a_run_is_never_shortened_nor_counted_otherwise(before: int, now: int, tmp_path: Path) -> None:
-    write_recipe(tmp_path, {"max_steps": before})
-    with pytest.raises(RunChangedError, match=rf"max_steps: {before} -> {now}\nGive .* new run\.$"):
-        require_same_recipe(tmp_path, {"max_steps": now}, raise_max_steps=True)
-
-
-def test_of_a_stream_one_row_is_read() -> None:
-    from datasets import IterableDataset
-
-    read = []
-
-    def rows(first: dict[str, str]) -> Iterator[dict[str, str]]:
-        for row in (first, *[{"prompt": "again"}] * 9):
-            read.append(row)
-            yield row
-
-    hashes = []
-    for prompt in ("Who?", "Who?", "Where?"):
-        stream: Any = IterableDataset.from_generator(rows, gen_kwargs={"first": {"prompt": prompt}})
-        hashes.append(recipe_of([Settings()], stream, 1)["data"])
-    assert len(read) == 3 and hashes[0] == hashes[1] != hashes[2]
-
-
-def test_where_no_run_was_begun_none_is_resumed(tmp_path: Path) -> None:
-    with pytest.raises(
-        ArgumentError, match=r"resume_from_checkpoint is set, but output_dir=.* has no run to resume: it has no"
-    ):
-        require_same_recipe(tmp_path, {})
-
-
-def test_no_run_begins_among_the_checkpoints_of_another(tmp_path: Path) -> None:
-    require_unused(tmp_path)
-    (tmp_path / "checkpoint-2").mkdir()
-    with pytest.raises(ArgumentError, match=r"has checkpoints of a run; set resume_from_checkpoint: true"):
-        require_unused(tmp_path)
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
@@ -188,42 +93,13 @@ def test_a_run_that_was_broken_off_resumes_as_if_it_had_not_been(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
-def test_another_recipe_or_a_second_beginning_is_a_sentence_and_not_a_traceback(
+def test_a_second_beginning_is_a_sentence_and_not_a_traceback(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     with pytest.raises(SystemExit) as caught:
-        main([*flags(run), "--resume_from_checkpoint", "true", "--tau", "0.6"])
-    assert "started with another recipe:\n  tau: 0.5 -> 0.6\nGive each of these fields" in str(caught.value.code)
-    with pytest.raises(SystemExit) as caught:
         main(flags(run))
     assert "has checkpoints of a run; set resume_from_checkpoint: true to resume it" in str(caught.value.code)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
-def test_a_run_may_get_more_steps_and_once_finished_trains_no_further_one(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It ends within an epoch, where transformers trains one step more than it should."""
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    again = shutil.copytree(run, tmp_path / "run")
-    shutil.copytree(run.parent / "data", tmp_path / "data")
-    resumed = [*flags(again), "--resume_from_checkpoint", "true", "--max_steps", "5", "--raise_max_steps", "true"]
-    model, before = again / "adapter_model.safetensors", (again / "adapter_model.safetensors").read_bytes()
-
-    def steps() -> list[int]:
-        return [point.step for point in read_curve(again / "learning_curve.jsonl")]
-
-    main(resumed)
-    trained = model.read_bytes()
-    assert steps() == [1, 2, 3, 4, 5] and trained != before
-    assert json.loads((again / "recipe.json").read_text("utf-8"))["max_steps"] == 5
-    model.unlink()  # as if the run was killed before it saved its model
-    capsys.readouterr()
-    main(resumed)
-    assert steps() == [1, 2, 3, 4, 5] and model.read_bytes() == trained
-    assert "The run was finished after 5 steps; nothing was trained." in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -245,9 +121,6 @@ class Scripted:
 
     def is_world_process_zero(self) -> bool:
         return True
-
-    def add_callback(self, callback: object) -> None:
-        pass
 
     def train(self, resume_from_checkpoint: object) -> Any:
         self.asked.append("train")
@@ -310,14 +183,6 @@ def test_a_mixture_that_is_streamed_needs_a_number_of_steps(tmp_path: Path) -> N
     file.write_text(f"rewards: [orm]\nmodel_name_or_path: m\noutput_dir: out\nuse_cpu: true\nbf16: false\n{data}")
     with pytest.raises(ArgumentError, match="max_steps must be at least 1 with streaming, as a stream has no length"):
         made(parsed(["--config", str(file)]))
-
-
-@pytest.mark.parametrize("wanted", ["use_peft", "use_vllm"])
-def test_a_package_that_is_wanted_and_absent_is_named_first(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eldgr_dspy.training.grpo.find_spec", lambda name: None)
-    package = wanted.removeprefix("use_")
-    with pytest.raises(SystemExit, match=rf"{wanted}: true needs the package {package}; run: pip install {package}"):
-        main(["--config", SMALL, *ORM, "--use_peft", "false", f"--{wanted}", "true", *NO_POLICY])
 
 
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")

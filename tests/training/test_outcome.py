@@ -6,7 +6,7 @@ import pytest
 
 from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training import FormatReward, OutcomeReward, format, orm, score_completions, weights_of
+from eldgr_dspy.training import FormatReward, OutcomeReward, format, orm, weights_of
 from tests.dates import LISTED
 from tests.training.calling import Log, rows, said
 
@@ -191,9 +191,6 @@ def test_what_is_neither_text_nor_messages_is_refused(completion: Any) -> None:
     )
     with pytest.raises(ArgumentError) as caught:
         orm(["?"] * 2, ["A: x", completion], **rows(2))
-    assert str(caught.value) == sentence
-    with pytest.raises(ArgumentError) as caught:
-        score_completions([orm], ["A: x", completion], [{"task": "retrieval", "gold": "x"}] * 2)
     assert str(caught.value) == sentence
 
 

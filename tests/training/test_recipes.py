@@ -313,23 +313,6 @@ def test_a_field_that_nobody_knows_is_refused(tmp_path: Path) -> None:
         parsed(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"])
 
 
-@pytest.mark.parametrize(
-    ("field", "near"), [("learning_rat", "learning_rate"), ("gates", "gate"), ("lora_rr", "lora_r")]
-)
-def test_a_misspelt_field_is_named_with_the_nearest_one(field: str, near: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text(f"{field}: 1\n", "utf-8")
-    for given in (["--config", str(tmp_path / "mine.yaml")], [f"--{field.replace('_', '-')}x", "1"]):
-        with pytest.raises(ArgumentError) as caught:
-            parsed([*given, "--use_cpu", "true"])
-        sentence = str(caught.value)
-        assert sentence.endswith(f", did you mean {near!r}?") and f"For '{field}" in sentence
-
-
-def test_a_field_that_is_like_no_other_gets_no_suggestion(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text("qqqqq: 1\n", "utf-8")
-    assert refused(lambda: parsed(["--config", str(tmp_path / "mine.yaml")])).endswith("ScriptArguments.")
-
-
 def test_fields_of_trl_pass_through() -> None:
     flags = ["--vllm_mode", "server", "--loss_type", "dr_grpo", "--beta", "0.04", "--load_in_4bit", "true"]
     recipe = parsed(["--config", SMALL, *flags])

@@ -10,12 +10,12 @@ from datasets import Dataset
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import (
+    Conditioned,
     FormatReward,
     GroupReward,
     NamedNLI,
     Reward,
     StepReward,
-    TotalReward,
     format,
     orm,
     prm,
@@ -66,7 +66,7 @@ SOLVED = [{**ROWS[0], "task": "arithmetic", "gold": ["7"], "evidence": None}]
 
 @pytest.mark.parametrize("nothing", [None, []], ids=["null", "empty"])
 @pytest.mark.parametrize(
-    "reward", [STEPS, TotalReward([orm, STEPS]), GroupReward(), GroupReward(auxiliary=STEPS)], ids=repr_of
+    "reward", [STEPS, Conditioned(STEPS, on=orm), GroupReward(), GroupReward(auxiliary=STEPS)], ids=repr_of
 )
 def test_where_no_row_has_passages_a_reward_that_reads_them_is_refused(reward: Reward, nothing: Any) -> None:
     rows = [{**row, "evidence": nothing} for row in ROWS]
@@ -85,7 +85,7 @@ def test_in_arithmetic_the_group_rank_reads_no_passage_and_its_auxiliary_reward_
     assert "no row of the dataset has any" in refused(SOLVED, [STEPS])
 
 
-@pytest.mark.parametrize("reward", [orm, TotalReward([format, orm]), GroupReward(auxiliary=orm)], ids=repr_of)
+@pytest.mark.parametrize("reward", [orm, Conditioned(format, on=orm), GroupReward(auxiliary=orm)], ids=repr_of)
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_gold_that_is_not_a_number_where_one_is_expected_is_refused_with_its_row(reward: Reward, on_disk: bool) -> None:
     """Before the first step, wherever the row is; what states a number is read for it."""
@@ -131,7 +131,7 @@ def test_the_trainer_says_it_before_it_starts(tmp_path: Path) -> None:
 
 @trains
 @pytest.mark.slow
-@pytest.mark.parametrize("within", [lambda one: one, lambda one: TotalReward([orm, one])], ids=["alone", "in a sum"])
+@pytest.mark.parametrize("within", [lambda one: one, lambda one: Conditioned(one, on=orm)], ids=["alone", "in another"])
 def test_an_nli_model_that_is_not_there_is_named_before_the_first_step(within: Any, tmp_path: Path) -> None:
     """It is loaded with the trainer, and not when the first step is scored."""
     absent = NamedNLI(str(tmp_path))

@@ -1,4 +1,4 @@
-"""Search for the smallest example that fails a check, and report it without Hypothesis's frames and notes."""
+"""Search with Hypothesis for the smallest example that fails a check. Needs the extra `testing`."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,19 +7,24 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import FlakyFailure
 
-from eldgr_dspy.laws.reporting import reported
-
 T = TypeVar("T")
 
 _CHECKS = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.nested_given)
 
 
-def falsified(examples: st.SearchStrategy[T], hold: Callable[[T], object], most: int) -> Exception | None:
-    """Return what the smallest example that Hypothesis finds makes `hold` raise, without Hypothesis's notes."""
+def falsify(examples: st.SearchStrategy[T], hold: Callable[[T], object], most: int | None) -> None:
+    """Raise what the smallest example that Hypothesis finds makes `hold` raise, without Hypothesis's own notes.
+
+    Args:
+        examples: The examples. hold: the check. most: how many to draw; by default as many as the profile says.
+    """
+    __tracebackhide__ = True
+    if most == 0:
+        return
     raised = list[tuple[Exception, list[str]]]()
 
     @settings(
-        max_examples=most,
+        max_examples=settings().max_examples if most is None else most,
         deadline=None,
         database=None,
         report_multiple_bugs=False,
@@ -42,5 +47,5 @@ def falsified(examples: st.SearchStrategy[T], hold: Callable[[T], object], most:
         # Hypothesis ends with the smallest; if that raises nothing any more, the first is as good as any.
         found, notes = raised[0 if isinstance(error, FlakyFailure) else -1]
         found.__notes__ = notes
-        return reported(found)
-    return None
+    if raised:
+        raise found.with_traceback(None) from found.__cause__

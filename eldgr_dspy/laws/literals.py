@@ -1,0 +1,119 @@
+"""Situations around the texts in the code under test: a slip that depends on a word shows only beside that word.
+
+    around(literals(my_rule))      trials, the same each time
+
+For `"not " in text` there are answers that equal and contain the text, and passages that apply it to an answer. Lengths
+and counts need no reading: `eldgr_dspy.laws.situations` has every one. This module uses only the standard library.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice, zip_longest
+from types import CodeType, FunctionType, MethodType
+from typing import Any, get_args
+
+from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType, Way
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.laws.making import apart, opposed, opposed_sums, shown_alone, varied
+from eldgr_dspy.laws.trials import Trial
+from eldgr_dspy.words import ROLES, TASKS, Branch, Task
+
+_OURS = {"eldgr_dspy", "dspy", "hypothesis", "builtins"}
+_VOCABULARY = {*get_args(Branch), *TASKS, *ROLES}
+_MOST, _LONGEST, _MOST_THINGS = 12, 60, 400
+
+
+def literals(*things: object) -> list[str]:
+    """Return the short texts in the code of functions, classes and objects, without calling them.
+
+    Those in closures, defaults, attributes and the globals of the code's own package are read too; of a pattern, its
+    words. At most twelve, without the names of roles and branches.
+    """
+    packages = {_package(thing) for thing in things} - _OURS
+    found, seen, queue = dict[str, None](), list[object](), [*things]
+    while queue and len(seen) < _MOST_THINGS:
+        thing = queue.pop(0)
+        if isinstance(thing, str):
+            found |= dict.fromkeys([thing] if 0 < len(thing) <= _LONGEST and thing not in _VOCABULARY else ())
+        elif isinstance(thing, re.Pattern):
+            queue += re.findall(r"[^\W\d_]{3,}", re.sub(r"\\.", " ", str(thing.pattern)))
+        elif not any(thing is one for one in seen):
+            seen.append(thing)
+            queue += _parts(thing, packages)
+    return [*islice(found, _MOST)]
+
+
+def _parts(thing: Any, packages: set[str]) -> Iterable[object]:
+    """What a thing of one of these packages is made of."""
+    if isinstance(thing, list | tuple | set | frozenset):
+        return sorted(thing, key=repr) if isinstance(thing, set | frozenset) else thing
+    if isinstance(thing, dict):
+        return [*thing, *thing.values()]
+    if isinstance(thing, partial):
+        return [thing.func, thing.args, thing.keywords]
+    if isinstance(thing, MethodType):
+        return [thing.__func__, thing.__self__]
+    if isinstance(thing, CodeType):
+        return thing.co_consts
+    if _package(thing) not in packages:
+        return []
+    if isinstance(thing, FunctionType):
+        cells = [cell.cell_contents for cell in thing.__closure__ or ()]
+        named = [thing.__globals__.get(name) for name in _names(thing.__code__)]
+        texts = [one for one in thing.__code__.co_consts if one != thing.__doc__]
+        return [*texts, thing.__defaults__, thing.__kwdefaults__, cells, named]
+    if isinstance(thing, type):
+        return [value for name, value in vars(thing).items() if name not in ("__doc__", "__module__", "__qualname__")]
+    return [*type(thing).__mro__, *getattr(thing, "__dict__", {}).values()]
+
+
+def _names(code: CodeType) -> list[str]:
+    return [*code.co_names, *(name for one in code.co_consts if isinstance(one, CodeType) for name in _names(one))]
+
+
+def _package(thing: Any) -> str:
+    thing = thing.func if isinstance(thing, partial) else thing
+    return str(getattr(thing, "__module__", None) or "").partition(".")[0]
+
+
+def around(texts: Iterable[str], task: Task | AnswerType | None = None, *, added: bool = True) -> Iterator[Trial]:
+    """Yield the situations around some texts, those of each in turn; those that add evidence only if `added`."""
+    way = None if task is None else answer_type(task).way
+    rounds = zip_longest(*(_of_text(text, way, added) for text in texts))
+    yield from (trial for trials in rounds for trial in trials if trial is not None)
+
+
+def _of_text(text: str, way: Way | None, added: bool) -> Iterator[Trial]:
+    if way != "derivation":
+        if added:
+            yield from _evidence(text)
+        for word in (text, f"{text} Kyoto {text}", f"{text}Kyoto{text}"):
+            yield from opposed(word, "Lyon")
+            yield from opposed("Rome", word)
+        yield from (_about(text, trial) for trial in opposed("Rome", "Lyon"))
+    if way != "evidence":
+        for wrong in (text, f"{text}19", f"19{text}"):
+            yield from opposed_sums(wrong)
+        yield from (_about(text, trial) for trial in opposed_sums("9"))
+
+
+def _evidence(text: str) -> Iterator[Trial]:
+    """Added passages that contain a text, alone and with the answer, and one with it as the title; and a cut answer."""
+    for answer in ("Paris", "paris"):
+        forms = (text.replace("{}", answer), f"{text} {answer}", f"{answer} {text}", f"{text}{answer}", text)
+        yield shown_alone(answer, more=(*(Passage("", form) for form in forms), Passage(text, "And more.")))
+    yield apart(("fine", "art"), f"fine{text}art")
+    yield apart(("fine", "art"), f"fine {text.strip()} art")
+
+
+def _about(text: str, trial: Trial) -> Trial:
+    """The same with a text in the question, in each candidate's own text, in a passage and as a title."""
+    question = trial.question
+    own = tuple(f"{text} Then it is {answer}. {text}" for answer in question.answers)
+    more = (*question.passages, Passage(text, "No more is known."), Passage("", f"{text} It is known. {text}"))
+    return varied(
+        replace(trial, question=replace(question, text=f"{text} {question.text} {text}", texts=own, passages=more))
+    )
