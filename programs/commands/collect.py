@@ -9,7 +9,7 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.evaluate import Grouped, limit_options, without_fresh
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import AnswerName, address_option, require_address
+from eldgr_dspy.programs.commands.options import AnswerName, require_address
 from eldgr_dspy.rows import MAX_CANDIDATES
 
 
@@ -33,7 +33,7 @@ class _GroupedAlike(Grouped):
 @click.option("--passages", metavar="FIELD", help="Field of the passages.  [default: evidence, context or passages]")
 @click.option("--columns", is_flag=True, help="Keep confidence, logprobs, scores and tags of predictions.")
 @click.option("--lm", metavar="MODEL", help="Model for predictors without one.  [default: the module's]")
-@address_option("Address of that model's server; give it once for each, if there are several.")
+@click.option("--api-base", metavar="URL", help="Address of that model's server.")
 @click.option(
     "--temperature", type=click.FloatRange(min=0, min_open=True), help="Of the samples.  [default: the model's]"
 )
@@ -42,9 +42,7 @@ class _GroupedAlike(Grouped):
 @click.option("--fresh", is_flag=True, help="Start again; the old journal is kept.")
 @limit_options("sample")
 @click.pass_context
-def collect(
-    context: click.Context, /, lm: str | None, api_base: str | tuple[str, ...] | None, fresh: bool, **given: Any
-) -> None:
+def collect(context: click.Context, /, lm: str | None, api_base: str | None, fresh: bool, **given: Any) -> None:
     """Collect a pool from your DSPy program.
 
     The program is a dspy.Module, or a function or class that makes one without arguments; MODULE is imported, which

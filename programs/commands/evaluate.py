@@ -2,8 +2,7 @@
 
 import shlex
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,6 @@ from eldgr_dspy.programs.commands.options import (
     with_options,
 )
 from eldgr_dspy.programs.commands.output import Form, decisions_option, form_options, pages_option
-from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
@@ -211,8 +209,7 @@ def evaluate(
     with models.asking(selector):
         if dry_run:
             return _forecast(selector, plan, form)
-        bar = progress_bar(session.begin, quiet=quiet or form == "json")
-        with _servers_said(models.api_base, quiet=quiet), bar as watcher:
+        with progress_bar(session.begin, quiet=quiet or form == "json") as watcher:
             summary = run_over(selector, plan, watcher)
     if form == "json" or not quiet:
         _print(context, summary, out_of(plan), form, all_tables=all_tables)
@@ -239,24 +236,6 @@ def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *,
     if unprinted:
         say(f"The results are in {out}; they could not be printed: {refusal(unprinted)}")
         context.exit(1)
-
-
-@contextmanager
-def _servers_said(api_base: str | Sequence[str] | None, *, quiet: bool) -> Iterator[None]:
-    """Say after a run, even one that was stopped, which of several servers failed requests."""
-    from eldgr_dspy.programs.engines.servers import server_at
-
-    servers = [] if api_base is None or isinstance(api_base, str) else [server_at(address) for address in api_base]
-    try:
-        yield
-    finally:
-        failed = [server for server in servers if server.failed and not quiet]
-        for one in failed:
-            failures = f"failed {one.failed:,} request{'s' * (one.failed > 1)} and answered {one.answered:,}"
-            where = redacted_message(one.address)
-            say(f"The server {where} {failures}. Its requests went to other servers. Its last failure: {one.reason}")
-        if failed and len(failed) < len(servers):
-            say(f"Servers that answered every request: {len(servers) - len(failed)} of {len(servers)}.")
 
 
 def _say_where(summary: "Summary", out: Path, plan: "Plan", *, all_tables: bool) -> None:

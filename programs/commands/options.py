@@ -29,7 +29,7 @@ class Models:
 
     Attributes:
         lm: For all roles. judge, deriver, repairer: for one of them.
-        api_base, num_ctx: Address of the server, or several, and context of Ollama's models.
+        api_base, num_ctx: Address of the server, and context of Ollama's models.
         judge_style, orders: How many candidates the judge sees in a call, and in how many orders.
         replies: How replies are read.
         judges: Judges by name, each as it was given; None where it is a recording alone.
@@ -39,7 +39,7 @@ class Models:
     judge: str | None
     deriver: str | None
     repairer: str | None
-    api_base: str | Sequence[str] | None
+    api_base: str | None
     num_ctx: int | None
     judge_style: Style
     orders: int
@@ -175,17 +175,6 @@ homogeneous_option = click.option(
 )
 
 
-def address_option(text: str) -> Callable[[Command], Command]:
-    """Return the option `--api-base`: an address, or several; `text` is its help."""
-    return click.option(
-        "--api-base",
-        metavar="URL",
-        multiple=True,
-        callback=lambda _, __, given: given[0] if len(given) == 1 else given or None,
-        help=text,
-    )
-
-
 _REFUSALS = (
     click.option(
         "--refusals",
@@ -203,7 +192,7 @@ _MODELS = (
     judges_option,
     click.option("--deriver", metavar="MODEL", help="Model for the deriver."),
     click.option("--repairer", metavar="MODEL", help="Model for the repairer."),
-    address_option("Address of the models' server; give it once for each, if there are several."),
+    click.option("--api-base", metavar="URL", help="Address of the models' server."),
     click.option(
         "--num-ctx",
         type=click.IntRange(min=1),
@@ -277,7 +266,7 @@ def names_in(rules: str) -> tuple[str, ...]:
 
 def lms_of(
     models: Mapping[_Who, str | None],
-    api_base: str | Sequence[str] | None,
+    api_base: str | None,
     num_ctx: int | None,
     others: Iterable[str | None] = (),
 ) -> dict[_Who, Any]:
@@ -299,7 +288,7 @@ def lms_of(
 
 
 def certificate_lm(
-    selector: Any, model: str | None, api_base: str | Sequence[str] | None, num_ctx: int | None
+    selector: Any, model: str | None, api_base: str | None, num_ctx: int | None
 ) -> AbstractContextManager[Any]:
     """Return a context with this LM in DSPy's settings, if the selector's certificate may ask it."""
     import dspy
@@ -310,7 +299,7 @@ def certificate_lm(
     return context
 
 
-def require_address(api_base: str | Sequence[str] | None, names: Sequence[str]) -> None:
+def require_address(api_base: str | None, names: Sequence[str]) -> None:
     """Refuse a server address if no model is given, and one without http:// or https://.
 
     Ollama's own engine accepts an address without a scheme, as Ollama does, and checks it itself.
@@ -320,18 +309,19 @@ def require_address(api_base: str | Sequence[str] | None, names: Sequence[str]) 
     """
     from eldgr_dspy.programs.models import is_of_ollama
 
-    for address in [api_base] if isinstance(api_base, str) else api_base or ():
-        remember_settings({"api_base": address})
-        shown = f"--api-base={address.rpartition('@')[2]!r:.200}"
-        if not names:
-            raise ArgumentError(
-                f"{shown} needs a model to ask, but none is given. Add --lm MODEL or a model for a role, or leave the "
-                "address out."
-            )
-        if not _ADDRESS.match(address) and not all(map(is_of_ollama, names)):
-            raise ArgumentError(
-                f"{shown} must be an address with http:// or https://, for example http://localhost:8000/v1."
-            )
+    if api_base is None:
+        return
+    remember_settings({"api_base": api_base})
+    shown = f"--api-base={api_base.rpartition('@')[2]!r:.200}"
+    if not names:
+        raise ArgumentError(
+            f"{shown} needs a model to ask, but none is given. Add --lm MODEL or a model for a role, or leave the "
+            "address out."
+        )
+    if not _ADDRESS.match(api_base) and not all(map(is_of_ollama, names)):
+        raise ArgumentError(
+            f"{shown} must be an address with http:// or https://, for example http://localhost:8000/v1."
+        )
 
 
 def selector_of(lms: dict[Role, Any], settings: Mapping[str, Any], style: tuple[Style, int]) -> Any:

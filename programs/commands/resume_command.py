@@ -70,17 +70,17 @@ class _Options:
         self.replies: Replies = "lenient" if lenient else "strict"
 
     @staticmethod
-    def _server(settings: Sequence[Mapping[str, Any]]) -> tuple[str | Sequence[str] | None, int | None]:
-        """The address, or several, and the context that were asked for; where they are the model's own, none.
+    def _server(settings: Sequence[Mapping[str, Any]]) -> tuple[str | None, int | None]:
+        """The address and the context that were asked for; where they are the model's own, none.
 
         Ollama's engine states an address in a form of its own, so that of another LM is taken first.
         """
-        from eldgr_dspy.programs.engines.wire import DEFAULTS
+        from eldgr_dspy.programs.engines.ollama import ADDRESS, CONTEXT
 
         owns = [options.get("metadata") or {} for options in settings]
         given = [options.get("api_base") for options in settings]
-        hosts = [host for own in owns if (host := own.get("host", DEFAULTS["host"])) != DEFAULTS["host"]]
-        sizes = [size for own in owns if (size := own.get("num_ctx", DEFAULTS["num_ctx"])) != DEFAULTS["num_ctx"]]
+        hosts = [host for own in owns if (host := own.get("host", ADDRESS)) != ADDRESS]
+        sizes = [size for own in owns if (size := own.get("num_ctx", CONTEXT)) != CONTEXT]
         return next(filter(None, [*given, *hosts]), None), next(iter(sizes), None)
 
     def words(self, roles: Collection[Consulted]) -> Iterator[str]:
@@ -91,8 +91,7 @@ class _Options:
             model = self.models.get(role, new if role in roles else None)
             yield from (f"--{role}", model) if model else ()
         yield from ("--lm", self.lm) if self.lm else ()
-        for address in [self.api_base] if isinstance(self.api_base, str) else self.api_base or ():
-            yield from ("--api-base", address)
+        yield from ("--api-base", self.api_base) if self.api_base else ()
         yield from ("--num-ctx", str(self.num_ctx)) if self.num_ctx else ()
         yield from ("--judge-style", self.style) if self.style != "listwise" else ()
         yield from ("--orders", str(self.orders)) if self.orders != 1 else ()

@@ -140,7 +140,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         RunDirectory(out, fresh=plan.fresh) as directory,
         rarer_collections(),
         reused_threads(),
-        metered_settings(plan.timeout),
+        metered_settings(),
         selector.reading(),
         ExitStack() as results,
     ):

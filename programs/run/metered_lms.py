@@ -13,7 +13,6 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.errors import RunStoppedError
-from eldgr_dspy.programs.balanced import ADDRESS, BalancedLM
 from eldgr_dspy.programs.consulting import is_several_answers, notice
 from eldgr_dspy.programs.lms import with_lms
 from eldgr_dspy.programs.retrying import Retries
@@ -32,7 +31,7 @@ class _EchoError(dspy.LMTransportError):
 class _Metered:
     """What a metered LM does differently; mixed into the class of the LM that it copies."""
 
-    resends = False  # an LM with several servers leaves it to this one
+    resends = False  # within a limit: it counts each request itself
     retries: int
     lane: Lane
 
@@ -49,10 +48,10 @@ class _Metered:
         """Keep the record of a call for its meter, and nowhere else."""
         request = REQUEST.get()
         if request is not None:
-            request.record, request.address = entry, ADDRESS.get()
+            request.record = entry
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        again = self._again()
+        again = Retries(self.retries)
         while True:
             for seconds in _admission():
                 time.sleep(seconds)
@@ -73,7 +72,7 @@ class _Metered:
         """
         if isinstance(getattr(self, "engine", None), str):
             return await in_thread(lambda: self(*args, **kwargs))
-        again = self._again()
+        again = Retries(self.retries)
         while True:
             for seconds in _admission():
                 await asyncio.sleep(seconds)
@@ -116,12 +115,8 @@ class _Metered:
         record = request.record
         if record is not None and request.fresh:
             number = getattr(record["response"], "id", None)
-            if isinstance(number, str) and number and self.lane.is_echo(f"{number} {request.address}"):
+            if isinstance(number, str) and number and self.lane.is_echo(number):
                 raise _EchoError(f"The reply {number} was delivered before, to another request.")
-
-    def _again(self) -> Retries:
-        """Return how often a call may send its request again."""
-        return Retries(self.retries, self.spare if isinstance(self, BalancedLM) else 0)
 
     def _pause(self, error: Any, again: Retries) -> Iterator[float]:
         """Yield the pause before a request is retried, in short waits; raise the failure if it is not retried."""
@@ -175,7 +170,7 @@ def metered_lm(lm: Any) -> Any:
     twin = lm.copy()
     # Its class, because DSPy would not accept a wrapper as an LM, and DSPy does not report the requests it retries.
     twin.__class__ = type("MeteredLM", (_Metered, type(lm)), {})
-    twin.retries, twin.num_retries = lm.retries if isinstance(lm, BalancedLM) else lm.num_retries, 0
+    twin.retries, twin.num_retries = lm.num_retries, 0
     twin.lane = Lane(Numbers())
     return twin
 

@@ -53,12 +53,10 @@ class Request:
     Attributes:
         record: DSPy's record of it, once there is one.
         fresh: Whether a server was asked, and not the cache.
-        address: That of the server, where an LM has several.
     """
 
     record: Mapping[str, Any] | None = None
     fresh: bool = False
-    address: str | None = None
 
 
 REQUEST: ContextVar[Request | None] = ContextVar("eldgr_request", default=None)
