@@ -149,7 +149,9 @@ def test_the_part_of_openai_is_removed_from_an_address(host: str, address: str) 
     assert ollama("m", host=host).kwargs["metadata"]["host"] == address
 
 
-@pytest.mark.parametrize("host", ["ftp://gpu-box", "http://", "http://gpu-box:port", "http://[", "http://gpu box", "::1"])
+@pytest.mark.parametrize(
+    "host", ["ftp://gpu-box", "http://", "http://gpu-box:port", "http://[", "http://gpu box", "::1"]
+)
 def test_what_is_not_an_address_is_refused(host: str) -> None:
     with pytest.raises(ArgumentError, match="must be an address"):
         ollama("m", host=host)

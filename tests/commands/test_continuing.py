@@ -59,7 +59,9 @@ def runs(draw: st.DrawFn) -> Made:
     asked: list[Role] = [role for role in ROLES if draw(st.booleans())]
     models: dict[Role, str | None] = {role: draw(st.none() | st.sampled_from(MODELS)) for role in asked}
     named = [model for model in models.values() if model]
-    api_base = draw(st.none() | st.sampled_from(ADDRESSES[: 1 if any(map(is_of_ollama, named)) else 2])) if named else None
+    api_base = (
+        draw(st.none() | st.sampled_from(ADDRESSES[: 1 if any(map(is_of_ollama, named)) else 2])) if named else None
+    )
     num_ctx = draw(st.sampled_from([None, 4096])) if any(map(is_of_ollama, named)) else None
     styles = [("listwise", 1), ("listwise", 3), ("pairwise", 1), ("pairwise", 2)]
     styles += [("pointwise", 1)] if models.get("judge") else []
