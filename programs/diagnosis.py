@@ -22,6 +22,7 @@ from eldgr_dspy.programs.credentials import remember_lm
 from eldgr_dspy.programs.engines.json_objects import read_object
 from eldgr_dspy.programs.engines.ollama import FAILURES as OF_OLLAMA
 from eldgr_dspy.programs.engines.ollama import OllamaLM, fault_of
+from eldgr_dspy.programs.engines.reply_forms import refuses_schema
 from eldgr_dspy.programs.engines.strict import STRICT, ReplyFormat
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.redaction import remember_environment
@@ -152,6 +153,9 @@ def _answers(lm: dspy.LM, seconds: float) -> Iterator[Finding]:
         refused = _told(error, seconds).removesuffix(".")
         yield Finding("structured output", True, f"A JSON schema was tried, and failed: {refused}. {_reads(wanted)}")
         response = None
+    if refuses_schema(lm):
+        without = "It is asked without one from its second call on; --structured off spares the first refusal."
+        yield Finding("schema", True, f"The server refuses the JSON schema of the judge's reply. {without}")
     yield _verdict(said, wanted)
     if isinstance(lm, OllamaLM) and response is not None:
         yield _thinking(response, asked_for=bool(lm.kwargs["metadata"]["think"]))

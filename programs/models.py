@@ -6,6 +6,7 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.words import SchemaUse
 
 _OLLAMA = ("ollama", "ollama_chat")
 _LOCAL = "local:"
@@ -16,7 +17,14 @@ def is_of_ollama(name: str) -> bool:
     return name.strip().partition("/")[0] in _OLLAMA
 
 
-def lm_named(name: str, api_base: str | None = None, *, num_ctx: int | None = None, **options: Any) -> dspy.LM:
+def lm_named(
+    name: str,
+    api_base: str | None = None,
+    *,
+    num_ctx: int | None = None,
+    structured: SchemaUse = "auto",
+    **options: Any,
+) -> dspy.LM:
     """Return the LM of a name such as `ollama/deepseek-r1:7b` or `openai/gpt-4o-mini`.
 
     A name such as `local:model.gguf` is a file that runs in this process (`eldgr_dspy.local`).
@@ -26,12 +34,20 @@ def lm_named(name: str, api_base: str | None = None, *, num_ctx: int | None = No
             so are `vllm/NAME` and `hosted_vllm/NAME`: a model on a server of vLLM's.
         api_base: Address of the server, if it is not the provider's own. For Ollama it may end in `/v1` or not.
         num_ctx: Tokens that prompt and reply may have together; only for a name of Ollama's.
+        structured: Whether requests carry a JSON schema: `on`, `off`, or `auto`, until the server refuses one.
         options: Further options of `dspy.LM`; for a name of Ollama's also those of `eldgr_dspy.ollama`.
 
     Raises:
         ArgumentError: The name has no model, the address is not valid, or `num_ctx` is given to a model that is not
             Ollama's.
     """
+    lm = _lm(name, api_base, num_ctx, options)
+    if structured != "auto":
+        setattr(lm, "structured", structured)  # noqa: B010 -- not an attribute of DSPy's
+    return lm
+
+
+def _lm(name: str, api_base: str | None, num_ctx: int | None, options: dict[str, Any]) -> dspy.LM:
     if name.strip().startswith(_LOCAL):
         from eldgr_dspy.programs.engines.local import local
 

@@ -5,7 +5,9 @@ from typing import Any
 
 import click
 
+from eldgr_dspy.programs.commands.options import structured_option
 from eldgr_dspy.programs.commands.output import form_options
+from eldgr_dspy.words import SchemaUse
 
 _DEFAULT = "ollama/deepseek-r1:7b"
 
@@ -16,6 +18,7 @@ _DEFAULT = "ollama/deepseek-r1:7b"
 @click.option(
     "--num-ctx", type=click.IntRange(min=1), metavar="N", help="Context of Ollama's models, in tokens.  [default: 8192]"
 )
+@structured_option
 @click.option("--pull", is_flag=True, help="Let Ollama pull the model if it is missing.")
 @click.option(
     "--timeout",
@@ -32,6 +35,7 @@ def doctor(
     judge: str,
     api_base: str | None,
     num_ctx: int | None,
+    structured: SchemaUse,
     pull: bool,
     timeout: float,
     form: str,
@@ -50,7 +54,8 @@ def doctor(
     from eldgr_dspy.programs.models import lm_named
 
     require_address(api_base, [judge])
-    lm = lm_named(judge, api_base, num_ctx=num_ctx, cache=False, num_retries=0, timeout=timeout, temperature=0.0)
+    options = {"cache": False, "num_retries": 0, "timeout": timeout, "temperature": 0.0}
+    lm = lm_named(judge, api_base, num_ctx=num_ctx, structured=structured, **options)
     findings = []
     for finding in diagnosis.diagnose(lm, timeout, _pull if pull else None):
         findings.append(finding)

@@ -41,7 +41,19 @@ class Grouped(click.Command):
     groups: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             "Models",
-            ("lm", "judge", "judges", "deriver", "repairer", "api_base", "num_ctx", "judge_style", "orders", "replies"),
+            (
+                "lm",
+                "judge",
+                "judges",
+                "deriver",
+                "repairer",
+                "api_base",
+                "num_ctx",
+                "judge_style",
+                "orders",
+                "structured",
+                "replies",
+            ),
         ),
         (
             "The rule",

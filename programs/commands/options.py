@@ -14,7 +14,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands.judge_options import judges_option
 from eldgr_dspy.redaction import remember_settings
 from eldgr_dspy.refusals import REFUSALS
-from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Refusal, Replies, Role, Strictness
+from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Refusal, Replies, Role, SchemaUse, Strictness
 
 Style: TypeAlias = Literal["listwise", "pairwise", "pointwise", "derive", "universal", "slices", "checks"]
 Command: TypeAlias = Callable[..., Any]
@@ -31,7 +31,7 @@ class Models:
         lm: For all roles. judge, deriver, repairer: for one of them.
         api_base, num_ctx: Address of the server, and context of Ollama's models.
         judge_style, orders: How many candidates the judge sees in a call, and in how many orders.
-        replies: How replies are read.
+        structured, replies: Whether requests carry a JSON schema, and how replies are read.
         judges: Judges by name, each as it was given; None where it is a recording alone.
     """
 
@@ -43,6 +43,7 @@ class Models:
     num_ctx: int | None
     judge_style: Style
     orders: int
+    structured: SchemaUse
     replies: Replies
     judges: Mapping[str, str | None] = field(default_factory=dict)
 
@@ -61,12 +62,14 @@ class Models:
 
     def selector(self, settings: Mapping[str, Any]) -> Any:
         """Return a selector under these settings, with these roles."""
-        lms = lms_of(self.named, self.api_base, self.num_ctx, [model for _, model in self.styles.values()])
+        lms = lms_of(
+            self.named, self.api_base, self.num_ctx, self.structured, [model for _, model in self.styles.values()]
+        )
         return selector_of(lms, {**settings, "replies": self.replies}, (self.judge_style, self.orders))
 
     def asking(self, selector: Any) -> AbstractContextManager[Any]:
         """Return the context in which a selector's certificate asks the model for all roles, if it asks any."""
-        return certificate_lm(selector, self.lm, self.api_base, self.num_ctx)
+        return certificate_lm(selector, self.lm, self.api_base, self.num_ctx, self.structured)
 
 
 def choice(words: Any) -> click.Choice[str]:
@@ -186,6 +189,9 @@ _REFUSALS = (
         "--refusal", type=choice(Refusal), default="inapplicable", help="Refusals are final, or count as no answer."
     ),
 )
+structured_option = click.option(
+    "--structured", type=choice(SchemaUse), default="auto", help="Send a JSON schema: always, never, or until refused."
+)
 _MODELS = (
     click.option("--lm", metavar="MODEL", help="Model for all roles. Without a model the heuristic roles are used."),
     click.option("--judge", metavar="MODEL", help="Model for the judge."),
@@ -208,6 +214,7 @@ _MODELS = (
     click.option(
         "--orders", type=click.IntRange(1, 100), default=1, help="Ask the judge in this many candidate orders."
     ),
+    structured_option,
     click.option(
         "--replies", type=choice(Replies), default="strict", help="Read replies strictly, or forgive their form."
     ),
@@ -268,6 +275,7 @@ def lms_of(
     models: Mapping[_Who, str | None],
     api_base: str | None,
     num_ctx: int | None,
+    structured: SchemaUse = "auto",
     others: Iterable[str | None] = (),
 ) -> dict[_Who, Any]:
     """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off.
@@ -282,20 +290,22 @@ def lms_of(
     require_address(api_base, every)
     sizes = {model: num_ctx if is_of_ollama(model) else None for model in named.values()}
     return {
-        role: lm_named(model, api_base, num_ctx=sizes[model], temperature=0.0, cache=False)
+        role: lm_named(model, api_base, num_ctx=sizes[model], structured=structured, temperature=0.0, cache=False)
         for role, model in named.items()
     }
 
 
 def certificate_lm(
-    selector: Any, model: str | None, api_base: str | None, num_ctx: int | None
+    selector: Any, model: str | None, api_base: str | None, num_ctx: int | None, structured: SchemaUse
 ) -> AbstractContextManager[Any]:
     """Return a context with this LM in DSPy's settings, if the selector's certificate may ask it."""
     import dspy
 
     if model is None or selector.certifier is None:
         return nullcontext()
-    context: AbstractContextManager[Any] = dspy.context(lm=lms_of({"judge": model}, api_base, num_ctx)["judge"])
+    context: AbstractContextManager[Any] = dspy.context(
+        lm=lms_of({"judge": model}, api_base, num_ctx, structured)["judge"]
+    )
     return context
 
 

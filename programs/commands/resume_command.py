@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from eldgr_dspy.errors import EldgrError
 from eldgr_dspy.named_judges import judge_in
 from eldgr_dspy.questions import Settings
-from eldgr_dspy.words import CONSULTED, ROLES, Consulted, Replies, Role, is_role
+from eldgr_dspy.words import CONSULTED, ROLES, Consulted, Replies, Role, SchemaUse, is_role
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
@@ -62,6 +62,9 @@ class _Options:
         models, own = {*self.models.values()}, (asked.get("certificate") or {}).get("model")
         self.lm: str | None = own if own in models and None not in models else None
         self.api_base, self.num_ctx = self._server([lm["settings"] for lm in lms.values() if lm])
+        self.structured: SchemaUse = next(
+            (lm["structured"] for lm in lms.values() if lm and "structured" in lm), "auto"
+        )
         judge = stated.get("judge", {})
         self.style: JudgeStyle = _STYLES.get(str(judge.get("module")).rpartition(".")[2], "listwise")
         parts = judge.get("attributes", {}).values()
@@ -93,6 +96,7 @@ class _Options:
         yield from ("--lm", self.lm) if self.lm else ()
         yield from ("--api-base", self.api_base) if self.api_base else ()
         yield from ("--num-ctx", str(self.num_ctx)) if self.num_ctx else ()
+        yield from ("--structured", self.structured) if self.structured != "auto" else ()
         yield from ("--judge-style", self.style) if self.style != "listwise" else ()
         yield from ("--orders", str(self.orders)) if self.orders != 1 else ()
         yield from ("--replies", self.replies) if self.replies != "strict" else ()
@@ -105,11 +109,11 @@ def _require_same_roles(run: "RunRead", settings: Settings, options: _Options) -
     from eldgr_dspy.programs.run.run_directory import require_same
 
     models: dict[Role, str | None] = {role: options.models.get(role) for role in ROLES}
-    lms = lms_of(models, options.api_base, options.num_ctx)
+    lms = lms_of(models, options.api_base, options.num_ctx, options.structured)
     given = {**settings.arguments(), "replies": options.replies}
     selector = selector_of(lms, given, (options.style, options.orders))
     stated = run.stated("role")
-    asking = certificate_lm(selector, options.lm, options.api_base, options.num_ctx)
+    asking = certificate_lm(selector, options.lm, options.api_base, options.num_ctx, options.structured)
     with asking, metered_settings(), selector.reading():
         now = [("role", role, details) for role, (_, details) in calls_of_roles(selector, {}).items() if role in stated]
     require_same(run.path, run.heads, now)

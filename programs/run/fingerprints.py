@@ -149,7 +149,8 @@ def describe_lm(lm: Any) -> dict[str, Any] | None:
     if isinstance(lm, LocalLM):  # whose server listens elsewhere in each process
         settings = {**settings, "file": lm.file}
         del settings["api_base"]
-    return {"model": lm.model, "model_type": kind, "settings": settings}
+    wish = vars(lm).get("structured")
+    return {"model": lm.model, "model_type": kind, "settings": settings} | ({"structured": wish} if wish else {})
 
 
 def _clean(value: Any) -> Any:

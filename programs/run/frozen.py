@@ -219,7 +219,8 @@ class _LMs:
                 "own; give it: from_frozen(..., api_base=...), or lm=."
             )
         options = {name: value for name, value in settings.items() if value != MASK}
-        return lm_named(model, self._api_base, **self.plain(options), **own)
+        structured = details.get("structured", "auto")
+        return lm_named(model, self._api_base, structured=structured, **self.plain(options), **own)
 
 
 def _is_same(lm: dspy.BaseLM, details: Mapping[str, Any]) -> bool:
