@@ -7,25 +7,23 @@ This shows whether a judge can be asked, not how well it judges.
 
 import json
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import dspy
 import httpx
-from dspy.lm15 import Config, DataPart, LM15Error, Message, Request, Response, TextPart, ThinkingPart
-from ollama import ResponseError, ShowResponse
+from dspy.lm15 import Config, DataPart, Message, Request, Response, TextPart, ThinkingPart
+from ollama import Client, ShowResponse
 
 from eldgr_dspy.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.errors import brief
 from eldgr_dspy.programs.consulting import FAILURES, Said, ask
 from eldgr_dspy.programs.credentials import remember_lm
-from eldgr_dspy.programs.engines.deadline import run_within
-from eldgr_dspy.programs.engines.faults import fault_of
 from eldgr_dspy.programs.engines.json_objects import read_object
-from eldgr_dspy.programs.engines.ollama import OllamaLM
+from eldgr_dspy.programs.engines.ollama import FAILURES as OF_OLLAMA
+from eldgr_dspy.programs.engines.ollama import OllamaLM, fault_of
+from eldgr_dspy.programs.engines.reply_forms import refuses_schema
 from eldgr_dspy.programs.engines.strict import STRICT, ReplyFormat
-from eldgr_dspy.programs.engines.window import counts_everything
-from eldgr_dspy.programs.engines.wire import client_at, version_of
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.redaction import remember_environment
 from eldgr_dspy.replies import read_reply
@@ -49,10 +47,6 @@ _SCHEMA = {
     "required": ["seal", "preferred"],
     "additionalProperties": False,
 }
-_FAILURES = (
-    *(LM15Error, ResponseError, httpx.HTTPError),
-    *(OSError, ValueError, TypeError, AttributeError, RecursionError),
-)
 _SLACK = 32  # tokens that a template may add to a reply
 _SENDS: dict[ReplyFormat, str] = {
     "json_schema": "sends this model a JSON schema with each question",
@@ -61,8 +55,8 @@ _SENDS: dict[ReplyFormat, str] = {
 }
 """What a `Selector` does, by the format in which it asks for a reply."""
 
-Pull = Callable[[str, str, float], None]
-"""Makes a server (its address) pull a model (its name); raises `TimeoutError` after seconds without progress."""
+Pull = Callable[[Client, str, float], None]
+"""Makes a server pull a model; raises `TimeoutError` after so many seconds without progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,69 +98,40 @@ class _Ollama:
         self.model, self.host, self.num_ctx = lm.model.partition("/")[2], options["host"], options["num_ctx"]
 
     def findings(self, pull: Pull | None) -> Iterator[Finding]:
-        try:
-            names = run_within(self.seconds, self._listed)
-            version = run_within(self.seconds, lambda: version_of(self.host))
-        except _FAILURES as error:
-            yield self._failed("server", error)
-            return
-        yield Finding("server", True, f"Ollama {version or 'of unknown version'} answers at {self.host}.")
-        shown = yield from self._present(names, pull)
-        if shown is not None:
-            yield self._window(shown, unseen=not counts_everything(version))
-            yield from _answers(self.lm, self.seconds)
-
-    def _present(self, names: list[str], pull: Pull | None) -> Generator[Finding, None, ShowResponse | None]:
-        try:
-            if pull is not None and _tagged(self.model) not in names:
-                pull(self.host, self.model, self.seconds)
-        except TimeoutError:
-            yield Finding("model", False, self._stalled())
-            return None
-        except _FAILURES as error:
-            yield self._failed("model", error)
-            return None
-        try:
-            shown = run_within(self.seconds, self._shown)
-        except _FAILURES as error:
-            yield self._failed("model", error)
-            return None
-        details = shown.details
-        known = [details.parameter_size, details.quantization_level] if details else []
+        with Client(self.host, follow_redirects=False, timeout=self.seconds) as client:
+            try:
+                names = [_tagged(entry.model) for entry in client.list().models if entry.model]
+            except OF_OLLAMA as error:
+                yield self._failed("server", error)
+                return
+            yield Finding("server", True, f"Ollama answers at {self.host}.")
+            try:
+                if pull is not None and _tagged(self.model) not in names:
+                    pull(client, self.model, self.seconds)
+                shown = client.show(self.model)
+            except OF_OLLAMA as error:
+                yield self._failed("model", error)
+                return
+        known = [shown.details.parameter_size, shown.details.quantization_level] if shown.details else []
         yield Finding("model", True, f"{', '.join([self.model, *filter(None, known)])} is there.")
-        return shown
+        yield self._window(shown)
+        yield from _answers(self.lm, self.seconds)
 
-    def _stalled(self) -> str:
-        return (
-            f"{self.host} made no progress in pulling {self.model} for {self.seconds:g} s, and may still be pulling; "
-            f"run --pull again to continue, use a longer --timeout to wait longer, or try: ollama pull {self.model}"
-        )
-
-    def _window(self, shown: ShowResponse, *, unseen: bool) -> Finding:
+    def _window(self, shown: ShowResponse) -> Finding:
         sizes = [size for name, size in (shown.modelinfo or {}).items() if name.endswith(".context_length")]
         size = next((size for size in sizes if isinstance(size, int)), None)
         if size is not None and size < self.num_ctx:
             text = f"The model reads at most {size} tokens, fewer than num_ctx={self.num_ctx}; give --num-ctx {size}."
             return Finding("context", False, text)
         most = "does not say how many it could have" if size is None else f"could have {size}"
-        caution = " This version does not count cached tokens, so a cut prompt may go unnoticed." if unseen else ""
-        return Finding("context", True, f"It asks for {self.num_ctx} tokens; the model {most}.{caution}")
-
-    async def _listed(self) -> list[str]:
-        async with client_at(self.host) as client:
-            return [_tagged(entry.model) for entry in (await client.list()).models if entry.model]
-
-    async def _shown(self) -> ShowResponse:
-        async with client_at(self.host) as client:
-            shown: ShowResponse = await client.show(self.model)
-        return shown
+        return Finding("context", True, f"It asks for {self.num_ctx} tokens; the model {most}.")
 
     def _failed(self, check: str, error: Exception) -> Finding:
         if _ran_out(error):
-            return Finding(
-                check, False, f"{self.host} did not answer in {self.seconds:g} s; a larger --timeout waits longer."
-            )
-        fault = error if isinstance(error, LM15Error) else fault_of(error, self.model, self.host, self.seconds)
+            late = f"{self.host} made no progress for {self.seconds:g} s; a larger --timeout waits longer."
+            again = " The same command continues a pull." if check == "model" else ""
+            return Finding(check, False, late + again)
+        fault = fault_of(error, self.model, self.host, self.seconds)
         return Finding(check, False, fault.message.partition("\n")[0])
 
 
@@ -188,6 +153,9 @@ def _answers(lm: dspy.LM, seconds: float) -> Iterator[Finding]:
         refused = _told(error, seconds).removesuffix(".")
         yield Finding("structured output", True, f"A JSON schema was tried, and failed: {refused}. {_reads(wanted)}")
         response = None
+    if refuses_schema(lm):
+        without = "It is asked without one from its second call on; --structured off spares the first refusal."
+        yield Finding("schema", True, f"The server refuses the JSON schema of the judge's reply. {without}")
     yield _verdict(said, wanted)
     if isinstance(lm, OllamaLM) and response is not None:
         yield _thinking(response, asked_for=bool(lm.kwargs["metadata"]["think"]))
@@ -211,7 +179,7 @@ def _ran_out(error: BaseException | None) -> bool:
     """Return whether a call ran out of time; connecting has fewer seconds, which no option of the command sets."""
     if error is None or type(error).__name__ == "ConnectTimeout":
         return False
-    return isinstance(error, dspy.LMTimeoutError | TimeoutError) or _ran_out(error.__cause__)
+    return isinstance(error, dspy.LMTimeoutError | TimeoutError | httpx.TimeoutException) or _ran_out(error.__cause__)
 
 
 def _sealed(lm: dspy.LM) -> Response:

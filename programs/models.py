@@ -6,6 +6,7 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.words import SchemaUse
 
 _OLLAMA = ("ollama", "ollama_chat")
 _LOCAL = "local:"
@@ -17,7 +18,12 @@ def is_of_ollama(name: str) -> bool:
 
 
 def lm_named(
-    name: str, api_base: str | Sequence[str] | None = None, *, num_ctx: int | None = None, **options: Any
+    name: str,
+    api_base: str | None = None,
+    *,
+    num_ctx: int | None = None,
+    structured: SchemaUse = "auto",
+    **options: Any,
 ) -> dspy.LM:
     """Return the LM of a name such as `ollama/deepseek-r1:7b` or `openai/gpt-4o-mini`.
 
@@ -26,15 +32,22 @@ def lm_named(
     Args:
         name: A provider and a model, as `dspy.LM` has them. `ollama/NAME` and `ollama_chat/NAME` are the same here, and
             so are `vllm/NAME` and `hosted_vllm/NAME`: a model on a server of vLLM's.
-        api_base: Address of the server, if it is not the provider's own. For Ollama it may end in `/v1` or not. Several
-            are balanced (`eldgr_dspy.programs.balanced`); these cannot be Ollama's.
+        api_base: Address of the server, if it is not the provider's own. For Ollama it may end in `/v1` or not.
         num_ctx: Tokens that prompt and reply may have together; only for a name of Ollama's.
+        structured: Whether requests carry a JSON schema: `on`, `off`, or `auto`, until the server refuses one.
         options: Further options of `dspy.LM`; for a name of Ollama's also those of `eldgr_dspy.ollama`.
 
     Raises:
-        ArgumentError: The name has no model, the address is not valid, several are given to a model of Ollama's, or
-            `num_ctx` is given to a model that is not.
+        ArgumentError: The name has no model, the address is not valid, or `num_ctx` is given to a model that is not
+            Ollama's.
     """
+    lm = _lm(name, api_base, num_ctx, options)
+    if structured != "auto":
+        setattr(lm, "structured", structured)  # noqa: B010 -- not an attribute of DSPy's
+    return lm
+
+
+def _lm(name: str, api_base: str | None, num_ctx: int | None, options: dict[str, Any]) -> dspy.LM:
     if name.strip().startswith(_LOCAL):
         from eldgr_dspy.programs.engines.local import local
 
@@ -47,18 +60,6 @@ def lm_named(
         raise ArgumentError(f"A model must be PROVIDER/MODEL, such as ollama/deepseek-r1:7b; got {name!r}.")
     if provider == "vllm":  # to LiteLLM that is vLLM in this process
         name = f"hosted_vllm/{model.strip()}"
-    if api_base is not None and not isinstance(api_base, str):
-        if is_of_ollama(name) and len(api_base) > 1:
-            raise ArgumentError(
-                f"api_base must be one address for {name!r}; got {len(api_base)}. Name the model openai/{model} to ask "
-                "several servers by OpenAI's format, or give one address."
-            )
-        if len(api_base) != 1:
-            from eldgr_dspy.programs.balanced import BalancedLM
-
-            require_ollama(num_ctx, [name])
-            return BalancedLM(name.strip(), api_base=api_base, **options)
-        api_base = api_base[0]
     if is_of_ollama(name):
         from eldgr_dspy.programs.engines.ollama import ollama
 

@@ -1,4 +1,4 @@
-"""How often a request that failed is sent again, and after how long: as DSPy does, and at once to another server.
+"""How often a request that failed is sent again, and after how long, as DSPy does.
 
 Where a call has a limit, an LM keeps to it: it sends nothing again after it, and each request has a timeout. Ours, but
 for the pauses, which are DSPy's.
@@ -16,21 +16,17 @@ from eldgr_dspy.programs.consulting import is_transient
 from eldgr_dspy.programs.lms import twin_of
 
 _LONGEST_PAUSE = 60.0  # seconds, even if a server asks for more
-_ELSEWHERE = "eldgr_elsewhere"
 
 
 class Retries:
     """The requests that a call may still send."""
 
-    def __init__(self, retries: int, spare: int = 0) -> None:
-        """Take the number of retries, which have pauses, and how often the call may go to another server at once."""
-        self._left, self._spare, self._sent = retries, spare, 0
+    def __init__(self, retries: int) -> None:
+        """Take the number of retries."""
+        self._left, self._sent = retries, 0
 
     def pause_after(self, error: Exception) -> float | None:
         """Return the seconds before the request is sent again, and count it; None if it is not sent again."""
-        if self._spare and getattr(error, _ELSEWHERE, False):
-            self._spare -= 1
-            return 0.0
         if self._sent >= self._left or not is_transient(error):
             return None
         self._sent += 1
@@ -55,12 +51,12 @@ class Limit:
 class _Limited:
     """What an LM within a limit does differently; mixed into the class of the LM whose state it shares."""
 
-    resends = False  # an LM with several servers leaves it to this one
+    resends = False
     retries: int
     limit: Limit
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        again = Retries(self.retries, getattr(self, "spare", 0))
+        again = Retries(self.retries)
         while True:
             try:
                 return super().__call__(*args, **kwargs)  # type: ignore[misc]
@@ -68,7 +64,7 @@ class _Limited:
                 time.sleep(self._pause(error, again))
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        again = Retries(self.retries, getattr(self, "spare", 0))
+        again = Retries(self.retries)
         while True:
             try:
                 return await super().acall(*args, **kwargs)  # type: ignore[misc]
@@ -96,13 +92,8 @@ def limited(lm: Any, limit: Limit) -> Any:
     twin = twin_of(lm, _Limited)
     if isinstance(lm._engine_spec, str) and lm.kwargs.get("timeout") is None:
         twin.kwargs = {**lm.kwargs, "timeout": limit.seconds}
-    twin.retries, twin.num_retries, twin.limit = getattr(lm, "retries", lm.num_retries), 0, limit
+    twin.retries, twin.num_retries, twin.limit = lm.num_retries, 0, limit
     return twin
-
-
-def send_elsewhere(error: dspy.LMError) -> None:
-    """Mark a failure of one server, while another one is well."""
-    setattr(error, _ELSEWHERE, True)
 
 
 def _asked_pause(error: BaseException, otherwise: float) -> float:

@@ -1,8 +1,8 @@
 """An Ollama server on loopback: its wire format, for the unmodified `ollama` client, and whatever can go wrong with it.
 
-What a chat is answered with is a function of the request's body: a `Reply`. It is sent as Ollama sends it, a few
-characters a line where the client asked for a stream, in one object where it did not. Everything that was received is
-in `log`. Standard library alone; it binds 127.0.0.1 and no other address.
+What a chat is answered with is a function of the request's body: a `Reply`. It is sent as Ollama sends it to a client
+that asks for no stream, in one object. Everything that was received is in `log`. Standard library alone; it binds
+127.0.0.1 and no other address.
 """
 
 import gzip
@@ -12,7 +12,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -34,11 +34,10 @@ class Reply:
         model: What the server says it ran; None repeats what was asked for.
         reason: Why it ended.
         status: The HTTP status; other than 200, `text` is the error.
-        fault: What goes wrong on the way: `reset` cuts the connection in the midst of the reply, `torn` ends it within
-            a line, `early` before the last line, `hang` sends the head and then nothing, `drip` a byte of one line at a
-            time without end, `headers` the same with the head, `line` is one line without end, `lines` repeats the
-            first line without end, `packed` compresses what nobody asked to be compressed, `error` an error in the
-            midst, `junk` no JSON at all.
+        fault: What goes wrong on the way: `reset` cuts the connection in the midst of the reply, `torn` ends it there,
+            `hang` sends the head and then nothing, `drip` a byte at a time without end, `headers` the same with the
+            head, `flood` sends white space without end, `packed` compresses what nobody asked to be compressed, `junk`
+            is no JSON at all.
     """
 
     text: str = ""
@@ -103,9 +102,9 @@ class OllamaServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, behaviour: Behaviour, models: Models, version: str | None) -> None:
+    def __init__(self, behaviour: Behaviour, models: Models) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.behaviour, self.models, self.version = behaviour, models, version
+        self.behaviour, self.models = behaviour, models
         self.log: list[tuple[str, str, Body, Mapping[str, str]]] = []
         self.gone = threading.Event()
         self.sent = 0
@@ -140,8 +139,6 @@ class _Handler(BaseHTTPRequestHandler):
         names = self._at.models.names
         listed = [{"name": name, "model": name, "size": 1, "digest": "d", "details": {}} for name in names]
         known: dict[str, Any] = {"/api/tags": {"models": listed}}
-        if self._at.version is not None:
-            known["/api/version"] = {"version": self._at.version}
         if self.path in known:
             self._object(known[self.path])
         else:
@@ -165,16 +162,10 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.status != 200:
             self._object({"error": reply.text}, reply.status)
             return
-        lines = list(_lines(reply, body))
         if reply.fault:
-            self._fail(reply.fault, lines)
-        elif body.get("stream", True):
-            self._stream(lines)
+            self._fail(reply.fault, _encoded(_whole(reply, body)))
         else:
-            whole = {"role": "assistant", "content": reply.text}
-            self._object(
-                {**lines[-1], "message": {**whole, **({"thinking": reply.thinking} if reply.thinking else {})}}
-            )
+            self._object(_whole(reply, body))
 
     def _show(self, body: Body) -> None:
         models = self._at.models
@@ -212,7 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _missing(self, model: str) -> None:
         self._object({"error": f"model '{model}' not found"}, 404)
 
-    def _fail(self, fault: str, lines: list[Body]) -> None:
+    def _fail(self, fault: str, whole: bytes) -> None:
         if fault == "headers":
             self._drip(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"z" * 4000)
             return
@@ -224,8 +215,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self._begin()
-        if fault in ("line", "lines"):
-            self._flood(b" " * 2**16 if fault == "line" else _encoded(lines[0]) * 100)
+        if fault == "flood":
+            while True:
+                self._chunk(b" " * 2**16)
+                self._at.sent += 2**16
         elif fault == "hang":
             self._gone()
         elif fault == "drip":
@@ -234,11 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._chunk(b"<html>It works!</html>\n")
             self._chunk(b"")
         else:
-            self._chunk(_encoded(lines[0]))
-            if fault == "torn":
-                self._chunk(_encoded(lines[1])[:20])
-            elif fault == "error":
-                self._chunk(_encoded({"error": "an error was encountered while running the model"}))
+            self._chunk(whole[:40])
             if fault == "reset":
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.close_connection = True
@@ -250,11 +239,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(bytes([byte]))
             self.wfile.flush()
             time.sleep(0.02)
-
-    def _flood(self, data: bytes) -> None:
-        while True:
-            self._chunk(data)
-            self._at.sent += len(data)
 
     def _gone(self) -> None:
         """Wait until the client has gone."""
@@ -294,18 +278,14 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _lines(reply: Reply, body: Body) -> Iterator[Body]:
-    """The reply as lines: first what was thought, then what was said, then the totals."""
-    about = {"model": reply.model or body["model"], "created_at": "2026-01-01T00:00:00Z"}
-    for name, text in (("thinking", reply.thinking), ("content", reply.text)):
-        for start in range(0, len(text), 24):
-            message = {"role": "assistant", "content": "", name: text[start : start + 24]}
-            yield {**about, "message": message, "done": False}
+def _whole(reply: Reply, body: Body) -> Body:
+    """The reply as an object: what was thought, what was said, and the totals."""
+    message = {"role": "assistant", "content": reply.text, **({"thinking": reply.thinking} if reply.thinking else {})}
     sent = sum(len(message["content"]) // 4 + 8 for message in body["messages"])
     counts = {"prompt_eval_count": sent if reply.read == "all" else reply.read, "eval_count": reply.written}
     known = {name: count for name, count in counts.items() if count is not None}
-    last = {"done": True, "done_reason": reply.reason, "total_duration": 5, **known}
-    yield {**about, "message": {"role": "assistant", "content": ""}, **last}
+    about = {"model": reply.model or body["model"], "created_at": "2026-01-01T00:00:00Z", "message": message}
+    return {**about, "done": True, "done_reason": reply.reason, "total_duration": 5, **known}
 
 
 def _encoded(line: Any) -> bytes:
@@ -313,7 +293,7 @@ def _encoded(line: Any) -> bytes:
 
 
 def ollama_server(
-    behaviour: Behaviour = obedient, models: Models | None = None, version: str | None = "0.12.3"
+    behaviour: Behaviour = obedient, models: Models | None = None
 ) -> AbstractContextManager[OllamaServer]:
     """Serve from threads of this process inside the block."""
-    return listening(OllamaServer(behaviour, models or Models(), version))
+    return listening(OllamaServer(behaviour, models or Models()))

@@ -9,13 +9,17 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.evaluate import Grouped, limit_options, without_fresh
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import AnswerName, address_option, require_address
+from eldgr_dspy.programs.commands.options import AnswerName, require_address, structured_option
 from eldgr_dspy.rows import MAX_CANDIDATES
+from eldgr_dspy.words import SchemaUse
 
 
 class _GroupedAlike(Grouped):
     groups = (
-        ("The program", ("devset", "task", "answer", "passages", "columns", "lm", "api_base", "temperature")),
+        (
+            "The program",
+            ("devset", "task", "answer", "passages", "columns", "lm", "api_base", "structured", "temperature"),
+        ),
         ("The collection", ("out", "n", "limit", "workers", "fresh")),
         ("Limits", ("timeout", "max_failures", "max_calls", "max_cost")),
     )
@@ -33,7 +37,8 @@ class _GroupedAlike(Grouped):
 @click.option("--passages", metavar="FIELD", help="Field of the passages.  [default: evidence, context or passages]")
 @click.option("--columns", is_flag=True, help="Keep confidence, logprobs, scores and tags of predictions.")
 @click.option("--lm", metavar="MODEL", help="Model for predictors without one.  [default: the module's]")
-@address_option("Address of that model's server; give it once for each, if there are several.")
+@click.option("--api-base", metavar="URL", help="Address of that model's server.")
+@structured_option
 @click.option(
     "--temperature", type=click.FloatRange(min=0, min_open=True), help="Of the samples.  [default: the model's]"
 )
@@ -43,7 +48,7 @@ class _GroupedAlike(Grouped):
 @limit_options("sample")
 @click.pass_context
 def collect(
-    context: click.Context, /, lm: str | None, api_base: str | tuple[str, ...] | None, fresh: bool, **given: Any
+    context: click.Context, /, lm: str | None, api_base: str | None, structured: SchemaUse, fresh: bool, **given: Any
 ) -> None:
     """Collect a pool from your DSPy program.
 
@@ -66,7 +71,7 @@ def collect(
     collection = Collection(fresh=fresh, **given)
     require_address(api_base, [lm] if lm else [])
     with progress_bar(session.begin, quiet=False) as watcher:
-        collected = run_collection(collection, watcher, lm_named(lm, api_base) if lm else None)
+        collected = run_collection(collection, watcher, lm_named(lm, api_base, structured=structured) if lm else None)
     pool = collected.pool
     if collected.unread:
         say(f"Samples without an answer, because a reply could not be read: {collected.unread:,}.")

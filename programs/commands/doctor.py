@@ -1,10 +1,13 @@
 """`eldgr doctor`: check that a model can judge, and say what to do if it cannot."""
 
+import time
 from typing import Any
 
 import click
 
+from eldgr_dspy.programs.commands.options import structured_option
 from eldgr_dspy.programs.commands.output import form_options
+from eldgr_dspy.words import SchemaUse
 
 _DEFAULT = "ollama/deepseek-r1:7b"
 
@@ -15,6 +18,7 @@ _DEFAULT = "ollama/deepseek-r1:7b"
 @click.option(
     "--num-ctx", type=click.IntRange(min=1), metavar="N", help="Context of Ollama's models, in tokens.  [default: 8192]"
 )
+@structured_option
 @click.option("--pull", is_flag=True, help="Let Ollama pull the model if it is missing.")
 @click.option(
     "--timeout",
@@ -31,6 +35,7 @@ def doctor(
     judge: str,
     api_base: str | None,
     num_ctx: int | None,
+    structured: SchemaUse,
     pull: bool,
     timeout: float,
     form: str,
@@ -49,7 +54,8 @@ def doctor(
     from eldgr_dspy.programs.models import lm_named
 
     require_address(api_base, [judge])
-    lm = lm_named(judge, api_base, num_ctx=num_ctx, cache=False, num_retries=0, timeout=timeout, temperature=0.0)
+    options = {"cache": False, "num_retries": 0, "timeout": timeout, "temperature": 0.0}
+    lm = lm_named(judge, api_base, num_ctx=num_ctx, structured=structured, **options)
     findings = []
     for finding in diagnosis.diagnose(lm, timeout, _pull if pull else None):
         findings.append(finding)
@@ -61,23 +67,28 @@ def doctor(
         context.exit(1)
 
 
-def _pull(host: str, model: str, seconds: float) -> None:
-    """Pull a model, and show how far that is on standard error where it is a terminal."""
+def _pull(client: Any, model: str, seconds: float) -> None:
+    """Pull a model, and show how far that is on standard error where it is a terminal.
+
+    Raises:
+        TimeoutError: There was no progress for so many seconds. A server that has stalled repeats its last line.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-    from eldgr_dspy.programs.engines.pulling import pull_model
     from eldgr_dspy.showing import on_one_line
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
     tasks: dict[str, Any] = {}
+    before, since = None, time.monotonic()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-
-        def show(said: str, completed: int | None, total: int | None) -> None:
-            status = on_one_line(said)
+        for step in client.pull(model, stream=True):
+            if (step.status, step.completed) != before:
+                before, since = (step.status, step.completed), time.monotonic()
+            elif time.monotonic() - since > seconds:
+                raise TimeoutError
+            status = on_one_line(step.status or model)
             if status not in tasks:
-                tasks[status] = bar.add_task(status, total=total)
-            bar.update(tasks[status], completed=completed, total=total)
-
-        pull_model(host, model, seconds, show)
+                tasks[status] = bar.add_task(status, total=step.total)
+            bar.update(tasks[status], completed=step.completed, total=step.total)

@@ -2,7 +2,7 @@
 
 import shlex
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -25,7 +25,6 @@ from eldgr_dspy.programs.commands.options import (
     with_options,
 )
 from eldgr_dspy.programs.commands.output import Form, decisions_option, form_options, pages_option
-from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
@@ -45,7 +44,19 @@ class Grouped(click.Command):
     groups: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             "Models",
-            ("lm", "judge", "judges", "deriver", "repairer", "api_base", "num_ctx", "judge_style", "orders", "replies"),
+            (
+                "lm",
+                "judge",
+                "judges",
+                "deriver",
+                "repairer",
+                "api_base",
+                "num_ctx",
+                "judge_style",
+                "orders",
+                "structured",
+                "replies",
+            ),
         ),
         (
             "The rule",
@@ -218,7 +229,7 @@ def evaluate(
         with prepare() as (selector, planned):
             if dry_run:
                 return _forecast(selector, planned, form)
-            with _servers_said(models.api_base, quiet=quiet), bar as watcher:
+            with bar as watcher:
                 summary = run_over(selector, planned, watcher)
     plan = Plan(pools, out, lock=lock, pages=options["pages"])
     if form == "json" or not quiet:
@@ -268,24 +279,6 @@ def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *,
     if unprinted:
         say(f"The results are in {out}; they could not be printed: {refusal(unprinted)}")
         context.exit(1)
-
-
-@contextmanager
-def _servers_said(api_base: str | Sequence[str] | None, *, quiet: bool) -> Iterator[None]:
-    """Say after a run, even one that was stopped, which of several servers failed requests."""
-    from eldgr_dspy.programs.engines.servers import server_at
-
-    servers = [] if api_base is None or isinstance(api_base, str) else [server_at(address) for address in api_base]
-    try:
-        yield
-    finally:
-        failed = [server for server in servers if server.failed and not quiet]
-        for one in failed:
-            failures = f"failed {one.failed:,} request{'s' * (one.failed > 1)} and answered {one.answered:,}"
-            where = redacted_message(one.address)
-            say(f"The server {where} {failures}. Its requests went to other servers. Its last failure: {one.reason}")
-        if failed and len(failed) < len(servers):
-            say(f"Servers that answered every request: {len(servers) - len(failed)} of {len(servers)}.")
 
 
 def _say_where(summary: "Summary", out: Path, plan: "Plan", *, all_tables: bool) -> None:

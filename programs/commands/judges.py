@@ -30,7 +30,11 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
             "--judge out."
         )
     asked = {name: model for name, (_, model) in judges.items()}
-    lms = lms_of(asked, models.api_base, models.num_ctx, models.named.values()) if any(asked.values()) else {}
+    lms = (
+        lms_of(asked, models.api_base, models.num_ctx, models.structured, models.named.values())
+        if any(asked.values())
+        else {}
+    )
     made: dict[str, Any] = {}
     for name, (style, model) in judges.items():
         given = models.judges[name]
@@ -63,7 +67,7 @@ def _panel(name: str, members: Sequence[str], models: Models) -> Any:
 
     if len(members) < 2 or not all(members):
         raise ArgumentError(f"--judges {name} must have at least two models. Give {name}=panel:MODEL+MODEL.")
-    lms = lms_of({str(n): model for n, model in enumerate(members)}, models.api_base, models.num_ctx)
+    lms = lms_of({str(n): model for n, model in enumerate(members)}, models.api_base, models.num_ctx, models.structured)
     judges = [judge_in_style(Judge(), orders=models.orders) for _ in members]
     for judge, lm in zip(judges, lms.values(), strict=True):
         judge.set_lm(lm)

@@ -14,7 +14,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands.judge_options import judges_option
 from eldgr_dspy.redaction import remember_settings
 from eldgr_dspy.refusals import REFUSALS
-from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Refusal, Replies, Role, Strictness
+from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Refusal, Replies, Role, SchemaUse, Strictness
 
 Style: TypeAlias = Literal["listwise", "pairwise", "pointwise", "derive", "universal", "slices", "checks"]
 Command: TypeAlias = Callable[..., Any]
@@ -29,9 +29,9 @@ class Models:
 
     Attributes:
         lm: For all roles. judge, deriver, repairer: for one of them.
-        api_base, num_ctx: Address of the server, or several, and context of Ollama's models.
+        api_base, num_ctx: Address of the server, and context of Ollama's models.
         judge_style, orders: How many candidates the judge sees in a call, and in how many orders.
-        replies: How replies are read.
+        structured, replies: Whether requests carry a JSON schema, and how replies are read.
         judges: Judges by name, each as it was given; None where it is a recording alone.
     """
 
@@ -39,10 +39,11 @@ class Models:
     judge: str | None
     deriver: str | None
     repairer: str | None
-    api_base: str | Sequence[str] | None
+    api_base: str | None
     num_ctx: int | None
     judge_style: Style
     orders: int
+    structured: SchemaUse
     replies: Replies
     judges: Mapping[str, str | None] = field(default_factory=dict)
 
@@ -61,12 +62,14 @@ class Models:
 
     def selector(self, settings: Mapping[str, Any]) -> Any:
         """Return a selector under these settings, with these roles."""
-        lms = lms_of(self.named, self.api_base, self.num_ctx, [model for _, model in self.styles.values()])
+        lms = lms_of(
+            self.named, self.api_base, self.num_ctx, self.structured, [model for _, model in self.styles.values()]
+        )
         return selector_of(lms, {**settings, "replies": self.replies}, (self.judge_style, self.orders))
 
     def asking(self, selector: Any) -> AbstractContextManager[Any]:
         """Return the context in which a selector's certificate asks the model for all roles, if it asks any."""
-        return certificate_lm(selector, self.lm, self.api_base, self.num_ctx)
+        return certificate_lm(selector, self.lm, self.api_base, self.num_ctx, self.structured)
 
 
 def choice(words: Any) -> click.Choice[str]:
@@ -175,17 +178,6 @@ homogeneous_option = click.option(
 )
 
 
-def address_option(text: str) -> Callable[[Command], Command]:
-    """Return the option `--api-base`: an address, or several; `text` is its help."""
-    return click.option(
-        "--api-base",
-        metavar="URL",
-        multiple=True,
-        callback=lambda _, __, given: given[0] if len(given) == 1 else given or None,
-        help=text,
-    )
-
-
 _REFUSALS = (
     click.option(
         "--refusals",
@@ -197,13 +189,16 @@ _REFUSALS = (
         "--refusal", type=choice(Refusal), default="inapplicable", help="Refusals are final, or count as no answer."
     ),
 )
+structured_option = click.option(
+    "--structured", type=choice(SchemaUse), default="auto", help="Send a JSON schema: always, never, or until refused."
+)
 _MODELS = (
     click.option("--lm", metavar="MODEL", help="Model for all roles. Without a model the heuristic roles are used."),
     click.option("--judge", metavar="MODEL", help="Model for the judge."),
     judges_option,
     click.option("--deriver", metavar="MODEL", help="Model for the deriver."),
     click.option("--repairer", metavar="MODEL", help="Model for the repairer."),
-    address_option("Address of the models' server; give it once for each, if there are several."),
+    click.option("--api-base", metavar="URL", help="Address of the models' server."),
     click.option(
         "--num-ctx",
         type=click.IntRange(min=1),
@@ -219,6 +214,7 @@ _MODELS = (
     click.option(
         "--orders", type=click.IntRange(1, 100), default=1, help="Ask the judge in this many candidate orders."
     ),
+    structured_option,
     click.option(
         "--replies", type=choice(Replies), default="strict", help="Read replies strictly, or forgive their form."
     ),
@@ -277,8 +273,9 @@ def names_in(rules: str) -> tuple[str, ...]:
 
 def lms_of(
     models: Mapping[_Who, str | None],
-    api_base: str | Sequence[str] | None,
+    api_base: str | None,
     num_ctx: int | None,
+    structured: SchemaUse = "auto",
     others: Iterable[str | None] = (),
 ) -> dict[_Who, Any]:
     """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off.
@@ -293,24 +290,26 @@ def lms_of(
     require_address(api_base, every)
     sizes = {model: num_ctx if is_of_ollama(model) else None for model in named.values()}
     return {
-        role: lm_named(model, api_base, num_ctx=sizes[model], temperature=0.0, cache=False)
+        role: lm_named(model, api_base, num_ctx=sizes[model], structured=structured, temperature=0.0, cache=False)
         for role, model in named.items()
     }
 
 
 def certificate_lm(
-    selector: Any, model: str | None, api_base: str | Sequence[str] | None, num_ctx: int | None
+    selector: Any, model: str | None, api_base: str | None, num_ctx: int | None, structured: SchemaUse
 ) -> AbstractContextManager[Any]:
     """Return a context with this LM in DSPy's settings, if the selector's certificate may ask it."""
     import dspy
 
     if model is None or selector.certifier is None:
         return nullcontext()
-    context: AbstractContextManager[Any] = dspy.context(lm=lms_of({"judge": model}, api_base, num_ctx)["judge"])
+    context: AbstractContextManager[Any] = dspy.context(
+        lm=lms_of({"judge": model}, api_base, num_ctx, structured)["judge"]
+    )
     return context
 
 
-def require_address(api_base: str | Sequence[str] | None, names: Sequence[str]) -> None:
+def require_address(api_base: str | None, names: Sequence[str]) -> None:
     """Refuse a server address if no model is given, and one without http:// or https://.
 
     Ollama's own engine accepts an address without a scheme, as Ollama does, and checks it itself.
@@ -320,18 +319,19 @@ def require_address(api_base: str | Sequence[str] | None, names: Sequence[str]) 
     """
     from eldgr_dspy.programs.models import is_of_ollama
 
-    for address in [api_base] if isinstance(api_base, str) else api_base or ():
-        remember_settings({"api_base": address})
-        shown = f"--api-base={address.rpartition('@')[2]!r:.200}"
-        if not names:
-            raise ArgumentError(
-                f"{shown} needs a model to ask, but none is given. Add --lm MODEL or a model for a role, or leave the "
-                "address out."
-            )
-        if not _ADDRESS.match(address) and not all(map(is_of_ollama, names)):
-            raise ArgumentError(
-                f"{shown} must be an address with http:// or https://, for example http://localhost:8000/v1."
-            )
+    if api_base is None:
+        return
+    remember_settings({"api_base": api_base})
+    shown = f"--api-base={api_base.rpartition('@')[2]!r:.200}"
+    if not names:
+        raise ArgumentError(
+            f"{shown} needs a model to ask, but none is given. Add --lm MODEL or a model for a role, or leave the "
+            "address out."
+        )
+    if not _ADDRESS.match(api_base) and not all(map(is_of_ollama, names)):
+        raise ArgumentError(
+            f"{shown} must be an address with http:// or https://, for example http://localhost:8000/v1."
+        )
 
 
 def selector_of(lms: dict[Role, Any], settings: Mapping[str, Any], style: tuple[Style, int]) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from eldgr_dspy.errors import EldgrError
 from eldgr_dspy.named_judges import judge_in
 from eldgr_dspy.questions import Settings
-from eldgr_dspy.words import CONSULTED, ROLES, Consulted, Replies, Role, is_role
+from eldgr_dspy.words import CONSULTED, ROLES, Consulted, Replies, Role, SchemaUse, is_role
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
@@ -62,6 +62,9 @@ class _Options:
         models, own = {*self.models.values()}, (asked.get("certificate") or {}).get("model")
         self.lm: str | None = own if own in models and None not in models else None
         self.api_base, self.num_ctx = self._server([lm["settings"] for lm in lms.values() if lm])
+        self.structured: SchemaUse = next(
+            (lm["structured"] for lm in lms.values() if lm and "structured" in lm), "auto"
+        )
         judge = stated.get("judge", {})
         self.style: JudgeStyle = _STYLES.get(str(judge.get("module")).rpartition(".")[2], "listwise")
         parts = judge.get("attributes", {}).values()
@@ -70,17 +73,17 @@ class _Options:
         self.replies: Replies = "lenient" if lenient else "strict"
 
     @staticmethod
-    def _server(settings: Sequence[Mapping[str, Any]]) -> tuple[str | Sequence[str] | None, int | None]:
-        """The address, or several, and the context that were asked for; where they are the model's own, none.
+    def _server(settings: Sequence[Mapping[str, Any]]) -> tuple[str | None, int | None]:
+        """The address and the context that were asked for; where they are the model's own, none.
 
         Ollama's engine states an address in a form of its own, so that of another LM is taken first.
         """
-        from eldgr_dspy.programs.engines.wire import DEFAULTS
+        from eldgr_dspy.programs.engines.ollama import ADDRESS, CONTEXT
 
         owns = [options.get("metadata") or {} for options in settings]
         given = [options.get("api_base") for options in settings]
-        hosts = [host for own in owns if (host := own.get("host", DEFAULTS["host"])) != DEFAULTS["host"]]
-        sizes = [size for own in owns if (size := own.get("num_ctx", DEFAULTS["num_ctx"])) != DEFAULTS["num_ctx"]]
+        hosts = [host for own in owns if (host := own.get("host", ADDRESS)) != ADDRESS]
+        sizes = [size for own in owns if (size := own.get("num_ctx", CONTEXT)) != CONTEXT]
         return next(filter(None, [*given, *hosts]), None), next(iter(sizes), None)
 
     def words(self, roles: Collection[Consulted]) -> Iterator[str]:
@@ -91,9 +94,9 @@ class _Options:
             model = self.models.get(role, new if role in roles else None)
             yield from (f"--{role}", model) if model else ()
         yield from ("--lm", self.lm) if self.lm else ()
-        for address in [self.api_base] if isinstance(self.api_base, str) else self.api_base or ():
-            yield from ("--api-base", address)
+        yield from ("--api-base", self.api_base) if self.api_base else ()
         yield from ("--num-ctx", str(self.num_ctx)) if self.num_ctx else ()
+        yield from ("--structured", self.structured) if self.structured != "auto" else ()
         yield from ("--judge-style", self.style) if self.style != "listwise" else ()
         yield from ("--orders", str(self.orders)) if self.orders != 1 else ()
         yield from ("--replies", self.replies) if self.replies != "strict" else ()
@@ -106,11 +109,11 @@ def _require_same_roles(run: "RunRead", settings: Settings, options: _Options) -
     from eldgr_dspy.programs.run.run_directory import require_same
 
     models: dict[Role, str | None] = {role: options.models.get(role) for role in ROLES}
-    lms = lms_of(models, options.api_base, options.num_ctx)
+    lms = lms_of(models, options.api_base, options.num_ctx, options.structured)
     given = {**settings.arguments(), "replies": options.replies}
     selector = selector_of(lms, given, (options.style, options.orders))
     stated = run.stated("role")
-    asking = certificate_lm(selector, options.lm, options.api_base, options.num_ctx)
+    asking = certificate_lm(selector, options.lm, options.api_base, options.num_ctx, options.structured)
     with asking, metered_settings(), selector.reading():
         now = [("role", role, details) for role, (_, details) in calls_of_roles(selector, {}).items() if role in stated]
     require_same(run.path, run.heads, now)

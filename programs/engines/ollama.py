@@ -1,213 +1,200 @@
 """Ollama through its own interface, as an engine of `dspy.LM`: `ollama("deepseek-r1:7b")` is an LM like any other.
 
-Ollama's OpenAI-compatible address can set neither the size of the context nor whether a model thinks. Here both are
-set, the adapter's JSON schema constrains the output, and each call has its own deadline. Nothing is retried here: DSPy
-does that.
-
-Every option travels in the request under `metadata`, the one field of DSPy's that lets them through. DSPy's cache is
-keyed by the request, so an answer under one option is never used for another.
+The OpenAI-compatible address of Ollama can set neither the context nor thinking; its client can. What that lacks is
+here: a deadline for a whole call, a limit on the bytes of a response, an error if a prompt was cut. Options that DSPy
+has no name for travel in the request under `metadata`, so that DSPy's cache tells answers apart by them.
 """
 
+import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import replace
-from math import isfinite
-from typing import Any, Literal
-from urllib.parse import SplitResult, urlsplit
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
 
 import dspy
+import httpx
+from anyio.from_thread import start_blocking_portal
 from dspy import lm15
-from dspy.lm15 import Request, Response
+from dspy.lm15 import Message, Request, Response, TextPart, ThinkingPart, Usage
+from ollama import AsyncClient, Options, ResponseError
 
-from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.engines.deadline import run_within, within
-from eldgr_dspy.programs.engines.wire import CARRIED, DEFAULTS, OWN, Exchange, own_options
+from eldgr_dspy.errors import ArgumentError, brief
+from eldgr_dspy.thinking import split_thinking
 
-TIMEOUT = 300.0
-"""Seconds that a call may take, by default."""
+ADDRESS, CONTEXT, MOST_MIB = "http://127.0.0.1:11434", 8192, 32
+"""Where a server is and the tokens of its model's context, by default; the MiB that a response may have."""
+CARRIED = frozenset({"temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty"})
+OWN = frozenset({"host", "think", "keep_alive", *Options.model_fields}) - CARRIED - {"num_predict", "stop"}
+"""The options that DSPy has no name for; `CARRIED` are those that DSPy and Ollama call alike."""
+FAILURES = (ResponseError, httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, TypeError, RecursionError)
+"""What the client raises; the last three for a response in another format than Ollama's."""
 
-_PORT = 11434
-_FORBIDDEN = re.compile(r"""[\s"'<>\x00-\x1f\x7f]""")
-"""Characters that an address of a server cannot have; each call would refuse them."""
+_KINDS = {401: lm15.AuthError, 402: lm15.BillingError, 403: lm15.AuthError, 429: lm15.RateLimitError}
+_REMEDY = "raise num_ctx= (--num-ctx), or update an Ollama that does not count cached tokens (0.30, or before 0.4)"
+_HOST = re.compile(r"(https?://)?(\[[\da-f:.]+\]|[\w.-]*)(:\d{1,5})?(/[\w.-]+)*", re.IGNORECASE)
 
 
-class _Engine:
-    """The parts that both engines share.
+@dataclass(frozen=True)
+class OllamaEngine:
+    """Carries one request to Ollama and its reply back within `timeout` seconds; it keeps no connection."""
 
-    Attributes:
-        timeout: Seconds that a call may take from start to end.
-    """
+    timeout: float
+    supports_response_schema: ClassVar = True
+    supported_params: ClassVar = CARRIED | {"max_tokens", "stop", "response_format"}
 
-    supports_function_calling = False
-    supports_reasoning = False
-    supports_response_schema = True
-    supported_params = frozenset({*CARRIED, "stop", "response_format"})
+    def complete(self, request: Request) -> Any:
+        """Return the reply, or raise an error of `dspy.lm15`; a prompt that was cut is such an error."""
+        with start_blocking_portal() as portal:  # a loop in a thread: only a task can be cancelled wherever it stands
+            return portal.call(_ask, request, self.timeout)
 
-    def __init__(self, timeout: float = TIMEOUT) -> None:
-        self.timeout = timeout
+    def stream(self, request: Request) -> Any:
+        """Return the events of a reply that is complete: only then is the thinking told from the answer."""
+        return lm15.response_to_events(self.complete(request))
 
     def dump_state(self) -> dict[str, Any]:
-        """Return the settings of the engine; they hold no secret."""
-        return {"timeout": self.timeout}
+        """Return the arguments of the engine; they hold no secret."""
+        return asdict(self)
 
     @classmethod
-    def load_state(cls, state: Mapping[str, Any]) -> "_Engine":
+    def load_state(cls, state: Mapping[str, Any]) -> "OllamaEngine":
         """Return an engine as it was dumped."""
         return cls(**state)
 
 
-class OllamaEngine(_Engine):
-    """Carries one request to Ollama and its reply back; see `ollama`. It keeps no connection between calls."""
-
-    def complete(self, request: Request) -> Response:
-        """Return the reply, or raise an error of `dspy.lm15`; a prompt that was cut is such an error."""
-        exchange = Exchange.of(request, self.timeout)
-        with exchange.faults():
-            return run_within(self.timeout, exchange.run)
-
-    def stream(self, request: Request) -> Iterator[Any]:
-        """Yield the reply as events once it is complete: only then is the thinking told from the answer."""
-        yield from lm15.response_to_events(self.complete(request))
-
-    def close(self) -> None:
-        """Do nothing; there is no connection."""
-
-
-class AsyncOllamaEngine(_Engine):
+class AsyncOllamaEngine(OllamaEngine):
     """The same engine for `await`."""
 
     async def complete(self, request: Request) -> Response:
         """Return the reply, or raise what `OllamaEngine.complete` raises."""
-        exchange = Exchange.of(request, self.timeout)
-        with exchange.faults():
-            return await within(self.timeout, exchange.run)
+        return await _ask(request, self.timeout)
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
-        """Yield the reply as events once it is whole."""
+        """Yield the events of a reply that is complete."""
         for event in lm15.response_to_events(await self.complete(request)):
             yield event
 
-    async def aclose(self) -> None:
-        """Do nothing; there is no connection."""
-
 
 class OllamaLM(dspy.LM):
-    """A `dspy.LM` that takes Ollama's options where it takes DSPy's: when made, when copied, and in a call."""
+    """A `dspy.LM` whose requests carry Ollama's options, those in canonical form too."""
 
     def __call__(self, prompt: Any = None, **kwargs: Any) -> Any:
-        """Ask as `dspy.LM` does; `kwargs` may also hold Ollama's options."""
-        return super().__call__(self._completed(prompt), **self._carried(kwargs))
+        """Ask as `dspy.LM` does."""
+        return super().__call__(self._with_options(prompt), **kwargs)
 
     async def acall(self, prompt: Any = None, **kwargs: Any) -> Any:
         """Do the same as `__call__`, without blocking."""
-        return await super().acall(self._completed(prompt), **self._carried(kwargs))
+        return await super().acall(self._with_options(prompt), **kwargs)
 
-    def copy(self, **kwargs: Any) -> "OllamaLM":
-        """Return a copy with other options, DSPy's or Ollama's."""
-        twin: OllamaLM = super().copy(**self._carried(kwargs))
-        return twin
-
-    def _carried(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Move Ollama's options to `metadata`."""
-        own, rest = _apart(kwargs)
-        return {**rest, "metadata": {**self.kwargs.get("metadata", {}), **_checked(own)}} if own else rest
-
-    def _completed(self, prompt: Any) -> Any:
-        """Add the options of this LM to a request in canonical form, which DSPy sends as it is."""
+    def _with_options(self, prompt: Any) -> Any:
         if not isinstance(prompt, Request):
             return prompt
-        metadata = {**self.kwargs.get("metadata", {}), **own_options(prompt)}
-        extensions = {**(prompt.config.extensions or {}), "metadata": metadata}
+        extensions = {**(prompt.config.extensions or {}), "metadata": self.kwargs["metadata"]}
         return replace(prompt, config=replace(prompt.config, extensions=extensions))
 
 
 def ollama(
-    model: str,
-    *,
-    host: str | None = None,
-    num_ctx: int = DEFAULTS["num_ctx"],
-    think: bool | Literal["low", "medium", "high"] = False,
-    keep_alive: str | float | None = None,
-    timeout: float = TIMEOUT,
-    **options: Any,
+    model: str, *, host: str | None = None, num_ctx: int = CONTEXT, timeout: float = 300.0, **options: Any
 ) -> OllamaLM:
     """Return an LM that runs on an Ollama server.
 
     Args:
         model: Its name there, such as `deepseek-r1:7b`.
-        host: Address of the server; by default `OLLAMA_HOST`, else this machine. A key is read from `OLLAMA_API_KEY`
-            at each call; an address with a password in it is refused, because addresses are written to files.
+        host: Address of the server; by default `OLLAMA_HOST`, else this machine. It may have no password in it, because
+            addresses are written to files: a key is read from `OLLAMA_API_KEY`.
         num_ctx: Tokens that prompt and reply may have together. A prompt that did not fit is an error of the call
             (`dspy.ContextWindowExceededError`) and never a reply.
-        think: Whether the model thinks before it answers. Its thinking is kept out of the reply in either case.
-        keep_alive: How long the server keeps the model loaded, as Ollama writes it (`"10m"`).
         timeout: Seconds that a call may take from start to end (`dspy.LMTimeoutError`).
-        options: Further options of `dspy.LM` (`temperature`, `max_tokens`, `cache`, `num_retries`, ...) or of Ollama
-            (`repeat_penalty`, `num_gpu`, ...).
+        options: Options of `dspy.LM`, and of Ollama, such as `keep_alive`. `think` is whether the model thinks first
+            (True, False, "low", "medium", "high"), by default not; its thinking is kept out of the reply.
 
     Raises:
         ArgumentError: An argument has a wrong type or value.
     """
-    if not model.strip():
-        raise ArgumentError(f"model must name a model, such as 'deepseek-r1:7b'; got {model!r}.")
-    if not (timeout > 0 and isfinite(timeout)):
-        raise ArgumentError(f"timeout must be a finite number of seconds above 0; got {timeout!r}.")
-    own, options = _apart(options)
-    own |= {"host": host or os.environ.get("OLLAMA_HOST") or DEFAULTS["host"], "num_ctx": num_ctx, "think": think}
-    own |= {} if keep_alive is None else {"keep_alive": keep_alive}
+    address = (host or os.environ.get("OLLAMA_HOST") or ADDRESS).strip(" \"'\n").rstrip("/").removesuffix("/v1")
+    own = {"think": False, **{n: options.pop(n) for n in OWN & options.keys()}, "host": address, "num_ctx": num_ctx}
+    for name, value, valid, what in (
+        ("timeout", timeout, 0 < timeout < float("inf"), "a finite number of seconds above 0"),
+        ("num_ctx", num_ctx, type(num_ctx) is int and num_ctx > 0, "a whole number of tokens above 0"),
+        ("host", address.rpartition("@")[2], _HOST.fullmatch(address), f"an address like {ADDRESS}, without password"),
+        ("OLLAMA_API_KEY", "***", re.fullmatch(r"[!-~]*", os.environ.get("OLLAMA_API_KEY", "")), "one word of ASCII"),
+    ):
+        if not valid:
+            raise ArgumentError(f"{name} must be {what}; got {value!r:.200}.")
     engines = {"engine": OllamaEngine(timeout), "async_engine": AsyncOllamaEngine(timeout)}
-    return OllamaLM(f"ollama/{model.strip()}", **engines, **options, metadata=_checked(own))
+    return OllamaLM(f"ollama/{model.strip()}", **engines, **options, metadata=own)
 
 
-def _apart(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return Ollama's options, and the others."""
-    if "metadata" in options:
-        raise ArgumentError(
-            "metadata= is reserved for Ollama's options; give each by its own name, as in num_ctx=4096."
-        )
-    rest = {name: value for name, value in options.items() if name not in OWN}
-    return {name: options[name] for name in OWN & options.keys()}, rest
-
-
-def _checked(own: dict[str, Any]) -> dict[str, Any]:
-    """Return Ollama's options as they are sent, or refuse one."""
-    if "num_ctx" in own and (type(own["num_ctx"]) is not int or own["num_ctx"] < 1):
-        raise ArgumentError(f"num_ctx must be a whole number of tokens above 0; got {own['num_ctx']!r}.")
-    if "think" in own and own["think"] not in (True, False, "low", "medium", "high"):
-        raise ArgumentError(f"think must be True, False, 'low', 'medium' or 'high'; got {own['think']!r}.")
-    return own | ({"host": address_of(own["host"])} if "host" in own else {})
-
-
-def address_of(host: str) -> str:
-    """Return a server's address in full, as Ollama's client completes it; `/v1`, OpenAI's part of it, is removed.
-
-    White space and quotes around it are ignored, as Ollama does when it reads `OLLAMA_HOST`.
-
-    Raises:
-        ArgumentError: It is not an address, or has a user or a password in it.
-    """
-    host = host.strip().strip("\"'").strip()
-    parts, port = _split(host)
-    if parts is None or not (parts.hostname or port) or parts.scheme not in ("http", "https"):
-        shown = host.rpartition("@")[2]  # the part before may be a password
-        raise ArgumentError(f"host must be an address such as 'http://localhost:11434'; got {shown!r:.200}.")
-    if parts.username is not None or parts.password is not None:
-        raise ArgumentError(
-            f"The address of the server {parts.hostname} has a user or a password in it, and addresses are written to "
-            "files; leave it out, and set OLLAMA_API_KEY if the server wants a key."
-        )
-    default = _PORT if "://" not in host else {"http": 80, "https": 443}[parts.scheme]
-    name = parts.hostname or "127.0.0.1"
-    name = f"[{name}]" if ":" in name else name
-    return f"{parts.scheme}://{name}:{port or default}{parts.path.rstrip('/').removesuffix('/v1')}"
-
-
-def _split(host: str) -> tuple[SplitResult | None, int | None]:
-    if _FORBIDDEN.search(host):
-        return None, None
+async def _ask(request: Request, seconds: float) -> Response:
+    own = (request.config.extensions or {})["metadata"]
+    model, host, messages = request.model.partition("/")[2], own["host"], _messages(request)
+    options = {name: getattr(request.config, name) for name in CARRIED}
+    options |= {"num_predict": request.config.max_tokens, "stop": list(request.config.stop) or None}
+    options |= {name: own[name] for name in own.keys() & Options.model_fields.keys()}
+    further = {name: own.get(name) for name in ("think", "keep_alive")}
+    form = request.config.response_format and request.config.response_format.get("schema", "json")
     try:
-        parts = urlsplit(host if "://" in host else f"http://{host}")
-        return parts, parts.port
-    except ValueError:
-        return None, None
+        bounds = {"event_hooks": {"response": [_bound]}, "headers": {"Accept-Encoding": "identity"}}
+        async with asyncio.timeout(seconds), AsyncClient(host, follow_redirects=False, **bounds) as client:
+            reply = await client.chat(model, messages, format=form, options=Options(**options), **further)
+    except FAILURES as error:
+        raise fault_of(error, model, host, seconds) from error
+    read, written = (n if n and n > 0 else None for n in (reply.prompt_eval_count, reply.eval_count))
+    words = sum(any(map(str.isalnum, word)) for one in messages for word in one["content"].split())
+    if is_cut(words, own["num_ctx"], read, written):
+        problem = f"did not read the whole prompt ({words} words; {read} tokens read and {written} written)"
+        raise lm15.ContextLengthError(f"{model} at {host} {problem}; {_REMEDY}.")
+    leaked, answer = split_thinking(reply.message.content or "")
+    thinking = [ThinkingPart(text) for text in ((reply.message.thinking or "").strip(), leaked) if text]
+    message, usage = Message.assistant([*thinking, TextPart(answer)]), Usage(input_tokens=read, output_tokens=written)
+    end: Any = "length" if reply.done_reason == "length" else "stop"
+    return Response(id=None, model=reply.model or model, message=message, finish_reason=end, usage=usage)
+
+
+def _messages(request: Request) -> list[dict[str, str]]:
+    """Return the messages as Ollama takes them; refuse what it has no word for."""
+    system = (TextPart(request.system),) if isinstance(request.system, str) else request.system or ()
+    turns = [("system", system), *((message.role, message.parts) for message in request.messages)]
+    config, others = request.config, [part for _, parts in turns for part in parts if not isinstance(part, TextPart)]
+    if others or request.tools or config.reasoning or config.logprobs or config.tool_choice:
+        raise lm15.UnsupportedFeatureError("Ollama is sent text alone. Leave tools, images, reasoning, logprobs out.")
+    return [{"role": role, "content": "".join(part.text for part in parts)} for role, parts in turns if parts]
+
+
+async def _bound(response: httpx.Response) -> None:
+    """Read a response up to its limit, as it comes: one that is compressed unasked could expand a thousandfold."""
+    stream, body = response.stream, bytearray()
+    response.headers.pop("Content-Encoding", None)
+    async for chunk in stream:  # type: ignore[union-attr]  # the client is asynchronous
+        body += chunk
+        await asyncio.sleep(0)  # a stream that never pauses would not let its deadline pass
+        if len(body) > MOST_MIB * 2**20:
+            raise httpx.ReadError(f"more than {MOST_MIB} MiB in one response")
+    response.stream = httpx.ByteStream(bytes(body))
+
+
+def is_cut(words: int, num_ctx: int, read: int | None, written: int | None) -> bool:
+    """Return whether Ollama dropped part of a prompt, which it does not say, by signs that are certain.
+
+    A word (a part with a letter or a digit) has at least one token. A server that read more than `num_ctx` tokens has
+    a window of its own; padding makes one larger by up to 255 tokens, and for some models it has at least 8,192.
+    """
+    is_full = read is not None and num_ctx - 1 <= read <= num_ctx
+    is_shifted = (read or num_ctx) <= num_ctx and (read or 0) + (written or 0) > max(num_ctx + 255, 8192)
+    return words > (read or num_ctx) or is_full or is_shifted
+
+
+def fault_of(error: Exception, model: str, host: str, seconds: float) -> lm15.LM15Error:
+    """Return DSPy's error for what the client raised in a call of so many seconds; its message says what to do."""
+    if isinstance(error, TimeoutError):
+        return lm15.TimeoutError(f"{model} at {host} had not answered in full after {seconds:g} s; raise timeout=.")
+    status, said = getattr(error, "status_code", None), brief(getattr(error, "error", error), 200)
+    kind, advice = lm15.TransportError, "is that the address of `ollama serve`?"
+    if status == 404 and "model" in said:
+        kind, advice = lm15.UnsupportedModelError, f"get the model with: ollama pull {model}"
+    elif status == 400 and "context" in said:
+        kind, advice = lm15.ContextLengthError, _REMEDY
+    elif status is not None:
+        kind = _KINDS.get(status, lm15.ServerError if status >= 500 or status == 408 else lm15.InvalidRequestError)
+        advice = "check the address, and OLLAMA_API_KEY"
+    return kind(f"{model} at {host}: no reply ({status or type(error).__name__}: {said}); {advice}.", status=status)

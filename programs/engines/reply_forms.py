@@ -7,10 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import dspy
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter, create_model
 
 FORM = "Reply with one JSON object and nothing else:\n"
 """What stands before the form of a reply, at the end of the system message."""
+
+_ROWS = {"assessments": "candidates", "passed": "checks"}
+"""The lists of a reply with a row for each item of an input; `..._scores` has one for each step."""
 
 _REFUSING = set[tuple[Any, Any] | None]()
 """The servers, with their models, that refused a JSON schema: each is asked without from then on, in this process."""
@@ -50,6 +53,22 @@ def _form(schema: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> 
         return "{" + ", ".join(inner) + "}"
     bounds = f" {schema['minimum']:g} to {schema['maximum']:g}" if {"minimum", "maximum"} <= schema.keys() else ""
     return f"{schema.get('type', 'value')}{bounds}"
+
+
+def row_counts(signature: Any, inputs: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Return the lists of a reply whose length is known from the inputs, each with that length."""
+    of = {name: _ROWS.get(name, "steps" if name.endswith("_scores") else "") for name in signature.output_fields}
+    return tuple((name, len(inputs[its])) for name, its in of.items() if isinstance(inputs.get(its), list))
+
+
+def with_rows(form: type[BaseModel], counts: tuple[tuple[str, int], ...]) -> type[BaseModel]:
+    """Return a response format whose lists have exactly so many rows: a weak model cannot go on without end."""
+    schema = form.model_json_schema()
+    lists = {name: {**schema["properties"][name], "minItems": rows, "maxItems": rows} for name, rows in counts}
+    exact: Any = create_model(form.__name__, __base__=form)
+    exact.model_json_schema = lambda *_, **__: {**schema, "properties": schema["properties"] | lists}
+    limited: type[BaseModel] = exact
+    return limited
 
 
 def schema_abilities(lm: Any) -> tuple[bool, bool]:

@@ -27,7 +27,9 @@ from eldgr_dspy.programs.engines.reply_forms import (
     REFUSALS,
     may_refuse_schema,
     reply_form,
+    row_counts,
     schema_abilities,
+    with_rows,
     without_schema,
 )
 from eldgr_dspy.redaction import redacted
@@ -129,6 +131,12 @@ class StrictJSONAdapter(dspy.JSONAdapter):
             if name not in HINTS:
                 raise
             return typed_value(signature, name, Any, given)  # which is still refused if it nests too deeply
+
+    def _call_preprocess(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, inputs: Any) -> Any:
+        form, counts = lm_kwargs.get("response_format"), row_counts(signature, inputs)
+        if isinstance(form, type) and counts:
+            lm_kwargs["response_format"] = _once(signature, ("rows", form, counts), lambda: with_rows(form, counts))
+        return super()._call_preprocess(lm, lm_kwargs, signature, inputs)
 
     def _call_postprocess(
         self, processed_signature: Any, original_signature: Any, outputs: Any, lm: Any, lm_kwargs: Any

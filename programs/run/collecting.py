@@ -147,7 +147,7 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
         RunDirectory(folder, fresh=collection.fresh) as directory,
         reused_threads(),
         dspy.context(lm=lm or dspy.settings.lm),
-        metered_settings(collection.timeout),
+        metered_settings(),
     ):
         sampling = _Sampling(collection, directory, program, len(asked))
         sampling.draw(asked, watcher or Watcher(), signals)

@@ -112,7 +112,7 @@ def _opened(
         RunDirectory(out, fresh=plan.fresh) as directory,
         rarer_collections(),
         reused_threads(),
-        metered_settings(plan.timeout),
+        metered_settings(),
         selector.reading(),
         ExitStack() as ended,
     ):

@@ -63,29 +63,8 @@ def asks_by_code(module: dspy.Module) -> bool:
 
 
 def fingerprint(details: Mapping[str, Any]) -> str:
-    """Return 16 hexadecimal digits that identify the details. Which of several servers answers is not part of them."""
-    details, _ = without_servers(details, details)
+    """Return 16 hexadecimal digits that identify the details."""
     return hashlib.sha256(_canonical(details).encode()).hexdigest()[:16]
-
-
-def without_servers(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return two descriptions of a role without the addresses of its LMs, where an LM has several in either of them."""
-    first, second = _unplaced(one.get("lm"), other.get("lm"))
-    return ({**one, "lm": first} if "lm" in one else {**one}), ({**other, "lm": second} if "lm" in other else {**other})
-
-
-def _unplaced(one: Any, other: Any) -> tuple[Any, Any]:
-    if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
-        return one, other
-    several = any(isinstance(lm.get("api_base"), list) for lm in (one, other))
-    both = {name: _unplaced(one[name], other[name]) for name in one.keys() & other.keys()}
-    first, second = (
-        {name: both[name][at] if name in both else value for name, value in lm.items()}
-        for at, lm in enumerate((one, other))
-    )
-    for lm in (first, second) if several else ():
-        lm.pop("api_base", None)
-    return first, second
 
 
 def _parts(module: dspy.Module) -> list[tuple[str, Any]]:
@@ -170,7 +149,8 @@ def describe_lm(lm: Any) -> dict[str, Any] | None:
     if isinstance(lm, LocalLM):  # whose server listens elsewhere in each process
         settings = {**settings, "file": lm.file}
         del settings["api_base"]
-    return {"model": lm.model, "model_type": kind, "settings": settings}
+    wish = vars(lm).get("structured")
+    return {"model": lm.model, "model_type": kind, "settings": settings} | ({"structured": wish} if wish else {})
 
 
 def _clean(value: Any) -> Any:

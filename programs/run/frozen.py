@@ -6,7 +6,7 @@ at an address that the caller gives or at the provider's own. What was made is t
 under a lock is. So a role that cannot be made is refused with the difference, and never replaced by another one.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
@@ -17,7 +17,7 @@ from eldgr_dspy.decision import Rule
 from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
 from eldgr_dspy.named_judges import asked_by, judge_in, unlabelled
 from eldgr_dspy.programs.engines.lenient import LENIENT
-from eldgr_dspy.programs.engines.wire import OWN as OF_OLLAMA
+from eldgr_dspy.programs.engines.ollama import OWN as OF_OLLAMA
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.judges.dimensions import DimensionalSelector
 from eldgr_dspy.programs.judges.named import judge_named
@@ -51,7 +51,7 @@ def frozen_selector(
     *,
     rule: str | Rule | None = None,
     lm: dspy.BaseLM | None = None,
-    api_base: str | Sequence[str] | None = None,
+    api_base: str | None = None,
     **given: Any,
 ) -> Selector:
     """Return the selector of a lock; `Selector.from_frozen` is this function.
@@ -63,7 +63,7 @@ def frozen_selector(
             name.
         lm: The LM of the roles that have one. By default it is that of DSPy's settings if the lock names that one; else
             it is made by the name in the lock, with credentials from the environment.
-        api_base: The address of the server of LMs that are made, or several. A lock never states where to send a key.
+        api_base: The address of the server of LMs that are made. A lock never states where to send a key.
         given: `certificate`, `refusals` or `answer` of your own, where the lock has one; a role of your own, such as
             `judge`; and arguments of the selector that no lock holds: `task`, `answer_field`, `on_failure`, `timeout`
             and others. A role is a module, which is used as it is; or a class, which is made and gets its prompts from
@@ -181,7 +181,7 @@ def _written(role: Role, demo: Mapping[str, Any]) -> Mapping[str, Any]:
 class _LMs:
     """The LMs of a role: the given one, or that of the settings if it is as described, else made by its name."""
 
-    def __init__(self, lock: Path, given: dspy.BaseLM | None, api_base: str | Sequence[str] | None) -> None:
+    def __init__(self, lock: Path, given: dspy.BaseLM | None, api_base: str | None) -> None:
         self._lock, self._given, self._api_base = lock, given, api_base
 
     def of(self, stated: Mapping[str, Any] | None, name: str) -> Any:
@@ -219,7 +219,8 @@ class _LMs:
                 "own; give it: from_frozen(..., api_base=...), or lm=."
             )
         options = {name: value for name, value in settings.items() if value != MASK}
-        return lm_named(model, self._api_base, **self.plain(options), **own)
+        structured = details.get("structured", "auto")
+        return lm_named(model, self._api_base, structured=structured, **self.plain(options), **own)
 
 
 def _is_same(lm: dspy.BaseLM, details: Mapping[str, Any]) -> bool:

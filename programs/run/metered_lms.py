@@ -13,7 +13,6 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.errors import RunStoppedError
-from eldgr_dspy.programs.balanced import BalancedLM
 from eldgr_dspy.programs.consulting import is_several_answers, notice
 from eldgr_dspy.programs.lms import with_lms
 from eldgr_dspy.programs.retrying import Retries
@@ -27,7 +26,7 @@ _UNSENT = (dspy.LMConfigurationError, dspy.LMUnsupportedFeatureError)
 class _Metered:
     """What a metered LM does differently; mixed into the class of the LM that it copies."""
 
-    resends = False  # an LM with several servers leaves it to this one
+    resends = False  # within a limit: it counts each request itself
     retries: int
 
     def update_history(self, entry: dict[str, Any]) -> None:
@@ -37,7 +36,7 @@ class _Metered:
             request.record = entry
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        again = self._again()
+        again = Retries(self.retries)
         while True:
             for seconds in admission():
                 time.sleep(seconds)
@@ -56,7 +55,7 @@ class _Metered:
         """
         if isinstance(getattr(self, "engine", None), str):
             return await in_thread(lambda: self(*args, **kwargs))
-        again = self._again()
+        again = Retries(self.retries)
         while True:
             for seconds in admission():
                 await asyncio.sleep(seconds)
@@ -84,10 +83,6 @@ class _Metered:
             notice(request.record, self)
         if meter is not None:
             _report(meter, request)
-
-    def _again(self) -> Retries:
-        """Return how often a call may send its request again."""
-        return Retries(self.retries, self.spare if isinstance(self, BalancedLM) else 0)
 
     def _pause(self, error: Any, again: Retries) -> Iterator[float]:
         """Yield the pause before a request is retried, in short waits; raise the failure if it is not retried."""
@@ -141,7 +136,7 @@ def metered_lm(lm: Any) -> Any:
     twin = lm.copy()
     # Its class, because DSPy would not accept a wrapper as an LM, and DSPy does not report the requests it retries.
     twin.__class__ = type("MeteredLM", (_Metered, type(lm)), {})
-    twin.retries, twin.num_retries = lm.retries if isinstance(lm, BalancedLM) else lm.num_retries, 0
+    twin.retries, twin.num_retries = lm.num_retries, 0
     return twin
 
 

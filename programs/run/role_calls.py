@@ -8,7 +8,6 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.named_judges import Asked, labelled
-from eldgr_dspy.programs.balanced import PATIENCE
 from eldgr_dspy.programs.consulting import Said, ask, ask_without_lm
 from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.programs.run.fingerprints import asks_by_code, describe, fingerprint, predictors
@@ -45,14 +44,10 @@ class RoleCall:
 
 
 @contextmanager
-def metered_settings(seconds: float | None = None) -> Iterator[None]:
-    """Meter the LM of the surrounding context; make DSPy keep the records that the meter reads, but no trace.
-
-    `seconds` is how long a call may take. If an LM has several servers, one of them may take a third of it.
-    """
+def metered_settings() -> Iterator[None]:
+    """Meter the LM of the surrounding context; make DSPy keep the records that the meter reads, but no trace."""
     lm = dspy.settings.lm
-    options: dict[str, Any] = {} if seconds is None else {PATIENCE: seconds / 3}
-    with dspy.context(lm=None if lm is None else metered_lm(lm), disable_history=False, trace=None, **options):
+    with dspy.context(lm=None if lm is None else metered_lm(lm), disable_history=False, trace=None):
         yield
 
 

@@ -19,7 +19,7 @@ def test_names_of_ollama_go_to_our_engine(name: str, api_base: str) -> None:
     lm: Any = lm_named(name, api_base, temperature=0.0, num_ctx=4096, timeout=9)
     assert type(lm) is OllamaLM
     assert (lm.model, getattr(lm.engine, "timeout", None)) == ("ollama/deepseek-r1:7b", 9)
-    assert lm.kwargs["metadata"] == {"host": "http://127.0.0.1:7", "num_ctx": 4096, "think": False}
+    assert lm.kwargs["metadata"] == {"host": api_base.removesuffix("/v1"), "num_ctx": 4096, "think": False}
     assert lm.kwargs["temperature"] == 0.0
 
 

@@ -4,17 +4,19 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import dspy
 import pytest
 from dspy import lm15
 from dspy.lm15 import Message, Request
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import is_fatal
-from eldgr_dspy.programs.engines.bounded import LONGEST_LINE, MOST_BYTES
-from eldgr_dspy.programs.engines.ollama import ollama
+from eldgr_dspy.programs.engines.ollama import MOST_MIB, is_cut, ollama
 from tests.asking_ollama import VERDICT, Prefer, each_way, lm_at, request, text_of, verdict_of
 from tests.ollama_server import Models, Reply, ollama_server
 
@@ -62,7 +64,7 @@ def test_json_without_a_schema_is_asked_for_as_json() -> None:
     "config", [{"reasoning": lm15.Reasoning(effort="low")}, {"logprobs": 2}], ids=["reasoning", "logprobs"]
 )
 def test_what_ollama_has_no_word_for_is_refused_and_not_dropped(config: dict[str, Any]) -> None:
-    with ollama_server() as server, pytest.raises(dspy.LMUnsupportedFeatureError, match="leave it out"):
+    with ollama_server() as server, pytest.raises(dspy.LMUnsupportedFeatureError, match="text alone"):
         lm_at(server)(request(**config))
 
 
@@ -172,9 +174,7 @@ def test_a_stream_of_dspys_shows_the_answer_and_nothing_thought() -> None:
 
 
 @each_way
-@pytest.mark.parametrize(
-    ("words", "read", "written"), [(900, 1024, 9), (900, 514, 9), (1200, None, None), (900, 1000, 1049)]
-)
+@pytest.mark.parametrize(("words", "read", "written"), [(900, 1024, 9), (900, 514, 9), (1200, None, None)])
 def test_a_prompt_that_was_cut_is_an_error_and_no_verdict(
     ask: Callable[..., Any], words: int, read: int | None, written: int | None
 ) -> None:  # hazard 82
@@ -188,10 +188,35 @@ def test_a_prompt_that_was_cut_is_an_error_and_no_verdict(
     assert not is_fatal(raised.value)  # another question may be shorter
 
 
-@pytest.mark.parametrize("version", ["0.30.1", "0.3.9", None])
-def test_cached_tokens_that_are_not_counted_are_no_cut(version: str | None) -> None:
-    with ollama_server(lambda _: Reply(VERDICT, read=3), version=version) as server:
-        assert text_of(lm_at(server, num_ctx=1024)("word " * 900)) == VERDICT
+@pytest.mark.parametrize(
+    ("words", "num_ctx", "read", "written", "cut"),
+    [
+        (4097, 4096, None, None, True),  # more words than tokens, and nothing is said of it
+        (4097, 4096, 2050, 20, True),  # cut to half
+        (3000, 4096, 2050, 20, True),  # of more tokens than words
+        (3000, 4096, 4096, None, True),  # cut to the window
+        (3000, 4096, 4095, 20, True),  # or to one less
+        (3000, 9000, 9000, 1, True),
+        (3000, 9000, 8900, 400, True),  # shifted while it wrote
+        (3000, 9000, 8900, 350, False),  # llama.cpp makes the window 9,216
+        (3000, 4096, 4000, 96, False),  # it just fits
+        (3000, 4096, 4000, 4000, False),  # some models have a window of 8,192 at least
+        (3000, 4096, None, 500, False),  # nothing is counted
+        (7000, 4096, 9100, 500, False),  # the server has a window of its own
+    ],
+)
+def test_a_prompt_that_was_cut_is_told_from_one_that_may_have_been_read(
+    words: int, num_ctx: int, read: int | None, written: int | None, cut: bool
+) -> None:  # hazard 82
+    assert is_cut(words, num_ctx, read, written) is cut
+
+
+@given(st.integers(0, 9000), st.floats(1, 4), st.integers(1, 40).map(lambda n: n * 256), st.integers(0, 500))
+def test_a_prompt_that_fits_is_never_called_cut(words: int, per_word: float, num_ctx: int, written: int) -> None:
+    tokens = int(words * per_word) + 8  # a template adds some
+    assume(tokens + written <= num_ctx and tokens < num_ctx - 1)
+    assert not is_cut(words, num_ctx, tokens, written)
+    assert not is_cut(words, num_ctx, None, written)
 
 
 def test_an_error_of_ollama_about_the_context_is_one_of_the_context() -> None:
@@ -216,7 +241,7 @@ def test_a_call_ends_at_its_deadline_and_hangs_up(fault: str, ask: Callable[...,
 
 
 @each_way
-@pytest.mark.parametrize("fault", ["reset", "torn", "early", "junk", "error"])
+@pytest.mark.parametrize("fault", ["reset", "torn", "junk"])
 def test_a_reply_that_breaks_off_is_a_failure_that_may_pass(fault: str, ask: Callable[..., Any]) -> None:  # hazard 79
     reply = Reply(VERDICT * 9, fault=fault)
     with (
@@ -228,35 +253,31 @@ def test_a_reply_that_breaks_off_is_a_failure_that_may_pass(fault: str, ask: Cal
 
 
 @each_way
-@pytest.mark.parametrize(
-    ("fault", "said", "most"),
-    [
-        ("line", "a line of more than 4 MiB", LONGEST_LINE),
-        ("lines", "more than 32 MiB in one response", MOST_BYTES),
-        ("packed", "a response in the encoding 'gzip', which was not asked for", 0),
-    ],
-)
-def test_a_response_without_end_is_given_up_before_it_fills_the_memory(
-    fault: str, said: str, most: int, ask: Callable[..., Any]
-) -> None:
+def test_a_response_without_end_is_given_up_before_it_fills_the_memory(ask: Callable[..., Any]) -> None:
     on_the_way = 16 * 2**20  # in the buffers of the system
     with (
-        ollama_server(lambda _: Reply(VERDICT, fault=fault)) as server,
-        pytest.raises(
-            dspy.LMTransportError, match=rf"The server at http://\S+ sent {said}, and the call was abandoned"
-        ),
+        ollama_server(lambda _: Reply(VERDICT, fault="flood")) as server,
+        pytest.raises(dspy.LMTransportError, match="more than 32 MiB in one response"),
     ):
-        ask(lm_at(server, num_retries=0, timeout=600), "Which?")
-    assert server.sent <= most + on_the_way
+        ask(lm_at(server, timeout=600), "Which?")
+    assert server.sent <= MOST_MIB * 2**20 + on_the_way
+
+
+def test_a_response_that_is_compressed_although_nobody_asked_is_not_expanded() -> None:
+    with (
+        ollama_server(lambda _: Reply(VERDICT, fault="packed")) as server,
+        pytest.raises(dspy.LMTransportError, match="ollama serve"),
+    ):
+        lm_at(server)("Which?")
 
 
 @each_way
 def test_a_response_without_end_that_never_pauses_ends_at_its_deadline(ask: Callable[..., Any]) -> None:
     with (
-        ollama_server(lambda _: Reply(VERDICT, fault="lines")) as server,
+        ollama_server(lambda _: Reply(VERDICT, fault="flood")) as server,
         pytest.raises(dspy.LMTimeoutError, match="timeout="),
     ):
-        ask(lm_at(server, timeout=0.01, num_retries=0), "Which?")
+        ask(lm_at(server, timeout=0.01), "Which?")
 
 
 @pytest.mark.parametrize(
@@ -264,10 +285,10 @@ def test_a_response_without_end_that_never_pauses_ends_at_its_deadline(ask: Call
     [
         (400, dspy.LMInvalidRequestError, False, False), (401, dspy.LMAuthError, True, False),
         (402, dspy.LMBillingError, True, False), (403, dspy.LMAuthError, True, False),
-        (408, dspy.LMTimeoutError, False, True), (418, dspy.LMInvalidRequestError, False, False),
+        (408, dspy.LMServerError, False, True), (418, dspy.LMInvalidRequestError, False, False),
         (429, dspy.LMRateLimitError, False, True), (500, dspy.LMServerError, False, True),
         (502, dspy.LMServerError, False, True), (503, dspy.LMServerError, False, True),
-        (504, dspy.LMTimeoutError, False, True),
+        (504, dspy.LMServerError, False, True),
     ],
 )  # fmt: skip
 def test_an_http_error_is_the_error_of_dspy_for_it(
@@ -312,22 +333,11 @@ def test_the_engine_asks_once_and_dspy_asks_again() -> None:  # hazard 87
         assert len(server.log) == 2
 
 
-def causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-@each_way
 @pytest.mark.parametrize("key", ["s3cret\n", "s3cr\u00e9t", "s3 cret"])
-def test_a_key_that_cannot_be_sent_is_fatal_and_not_quoted(
-    monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any], key: str
-) -> None:
+def test_a_key_that_cannot_be_sent_is_refused_and_not_quoted(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     monkeypatch.setenv("OLLAMA_API_KEY", key)
-    with ollama_server() as server, pytest.raises(dspy.LMAuthError, match="OLLAMA_API_KEY") as raised:
-        ask(lm_at(server), "Which?")
-    assert "s3" not in "".join(map(str, causes(raised.value)))
-    assert is_fatal(raised.value)
+    with pytest.raises(ArgumentError, match="OLLAMA_API_KEY must be one word of ASCII; got '\\*\\*\\*'"):
+        ollama("m")
 
 
 def test_an_error_names_no_key(monkeypatch: pytest.MonkeyPatch) -> None:

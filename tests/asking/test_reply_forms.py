@@ -2,15 +2,20 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
 
-from eldgr_dspy.programs.engines.reply_forms import refuses_schema
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.engines.reply_forms import refuses_schema, row_counts
 from eldgr_dspy.programs.engines.strict import STRICT
+from eldgr_dspy.programs.models import lm_named
+from eldgr_dspy.programs.run.fingerprints import describe_lm
 from eldgr_dspy.programs.testing import scripted_lm
-from eldgr_dspy.signatures import RepairAnswer
+from eldgr_dspy.signatures import CheckCandidate, JudgeCandidates, RepairAnswer, ScoreSteps
+from tests.capitals import row, write_pool
 from tests.loopback import openai_server
 
 REPAIR = json.dumps({"repair_passage": 0, "repaired_answer": "e"})
@@ -96,3 +101,62 @@ def test_an_unlisted_model_at_its_provider_s_own_address_is_sent_no_schema() -> 
     lm.script.supports_response_schema, lm.script.supported_params = False, frozenset()
     ask(lm)
     assert lm.requests[0].config.response_format is None
+
+
+JUDGED = {"judge_rationale": "r", "assessments": [], "preferred": 0}
+
+
+def asked_of_judge(address: str, candidates: list[str]) -> None:
+    with dspy.context(lm=lm_at(address), adapter=STRICT):
+        dspy.Predict(JudgeCandidates)(question="q", evidence=["e"], candidates=candidates)
+
+
+def test_the_schema_has_a_row_for_each_candidate_so_that_a_weak_model_cannot_go_on() -> None:
+    sent = list[Any]()
+
+    def answer(body: dict[str, Any]) -> str:
+        properties = body["response_format"]["json_schema"]["schema"]["properties"]
+        sent.append({name: part for name, part in properties["assessments"].items() if name.endswith("Items")})
+        return json.dumps(JUDGED)
+
+    with openai_server(answer) as address:
+        for number in (2, 4, 2):
+            asked_of_judge(address, ["c"] * number)
+    assert sent == [{"minItems": number, "maxItems": number} for number in (2, 4, 2)]
+
+
+@pytest.mark.parametrize(
+    ("signature", "inputs", "counts"),
+    [
+        (JudgeCandidates, {"candidates": ["a", "b"]}, (("assessments", 2),)),
+        (ScoreSteps, {"steps": ["a", "b", "c"]}, (("step_scores", 3),)),
+        (CheckCandidate, {"checks": ["a"]}, (("passed", 1),)),
+        (RepairAnswer, {"evidence": ["a"]}, ()),
+        (JudgeCandidates, {"candidates": "not a list"}, ()),
+    ],
+)
+def test_the_lists_with_a_row_for_each_item_of_an_input_are_known(
+    signature: Any, inputs: dict[str, Any], counts: Any
+) -> None:
+    assert row_counts(signature, inputs) == counts
+
+
+@pytest.mark.parametrize(("structured", "formats"), [("off", {False}), ("on", {True}), ("auto", {True})])
+def test_the_command_says_whether_a_schema_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, structured: str, formats: set[bool]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    pool = write_pool(tmp_path / "pool.jsonl", map(row, range(2)))
+    with openai_server(server := Server(json.dumps(JUDGED), json.dumps(JUDGED))) as address:
+        asking = ["--judge", "openai/m", "--api-base", address, "--structured", structured, "--rules", "judge"]
+        assert main(["evaluate", str(pool), "--out", str(tmp_path / "run"), "--quiet", *asking]) == 0
+    assert set(server.formatted) == formats
+
+
+def test_whether_a_schema_is_sent_is_part_of_what_a_role_is() -> None:
+    lms = {use: lm_named("openai/m", "http://127.0.0.1:9/v1", structured=use) for use in ("on", "off", "auto")}
+    assert {use: (describe_lm(lm) or {}).get("structured") for use, lm in lms.items()} == {
+        "on": "on",
+        "off": "off",
+        "auto": None,
+    }

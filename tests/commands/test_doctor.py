@@ -39,7 +39,7 @@ def test_all_is_well_with_a_judge_that_can_be_asked() -> None:
     with ollama_server(parisian) as server:
         code, found = examined(server.address)
     assert (code, list(found)) == (0, GOOD)
-    assert "0.12.3" in found["server"]["text"] and "8192" in found["context"]["text"]
+    assert "8192" in found["context"]["text"]
 
 
 def test_each_finding_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +88,7 @@ def test_a_pull_that_gets_no_further_is_given_up(stall: str) -> None:  # hazard 
         code, found = examined(server.address, "--pull", "--timeout", "0.3")
         assert server.gone.wait(20)
     assert (code, list(found)) == (1, ["server", "model"])
-    assert f"{server.address} made no progress in pulling deepseek-r1:7b for 0.3 s" in wrong(found)["model"]
+    assert f"{server.address} made no progress for 0.3 s" in wrong(found)["model"]
 
 
 def test_a_pull_that_gets_on_may_take_longer_than_a_call() -> None:
@@ -144,10 +144,10 @@ def berlin(body: Body) -> str:
         (lambda body: Reply(parisian(body), model="tinyllama"), ["model served"]),
         (lambda _: Reply("no", status=500), ["call"]),
         (lambda _: Reply("no", status=401), ["call"]),
-        (lambda body: Reply(parisian(body), fault="early"), ["call"]),
+        (lambda body: Reply(parisian(body), fault="torn"), ["call"]),
         (lambda body: Reply(parisian(body), read=8192), ["verdict"]),
     ],
-    ids="lacking prose empty two berlin other 500 401 early cut".split(),
+    ids="lacking prose empty two berlin other 500 401 torn cut".split(),
 )
 def test_what_is_wrong_is_said(behaviour: Callable[[Body], Any], checks: list[str]) -> None:
     with ollama_server(behaviour) as server:
@@ -172,12 +172,6 @@ def test_the_context_that_is_asked_for_is_the_one_that_is_looked_at() -> None:
 def test_a_context_for_a_model_that_takes_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--judge", "openai/m", "--num-ctx", "4096"]) == 1
     assert "num_ctx=4096 is for models of Ollama; got openai/m." in capsys.readouterr().err
-
-
-def test_a_version_that_counts_too_little_is_said() -> None:
-    with ollama_server(parisian, version="0.30.0") as server:
-        code, found = examined(server.address)
-    assert code == 0 and "unnoticed" in found["context"]["text"]
 
 
 def test_a_server_that_hangs_does_not_hold_up_the_doctor() -> None:  # hazard 81
@@ -253,7 +247,9 @@ def test_a_server_with_which_the_selector_works_passes_whatever_it_makes_of_a_sc
         code, found = examined(address, judge=model)
         pred = selected(model, address)
     assert (pred.answer, pred.branch, pred.abstentions) == ("Paris", "judge", {})
-    assert (code, list(found)) == (0, ["structured output", "verdict", "speed"])
+    schema = ["schema"] if would == _NONE else []
+    assert (code, list(found)) == (0, ["structured output", *schema, "verdict", "speed"])
+    assert not schema or found["schema"]["text"].startswith("The server refuses the JSON schema of the judge's reply.")
     assert found["structured output"]["text"].startswith(tried) and would in found["structured output"]["text"]
 
 
@@ -301,10 +297,15 @@ def test_an_openai_compatible_server_that_is_not_there_is_said() -> None:
     assert (code, list(wrong(found))) == (1, ["call"])
 
 
-@pytest.mark.parametrize(("judge", "key"), [("openai/m", "none"), ("ollama/m", "s3cret\n")])
-def test_no_finding_quotes_a_secret(judge: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OLLAMA_API_KEY"):
-        monkeypatch.setenv(name, key)
-    address = "http://me:s3cret@127.0.0.1:1/v1" if judge == "openai/m" else "http://127.0.0.1:1"
-    code, found = examined(address, judge=judge)
+def test_no_finding_quotes_a_secret() -> None:
+    code, found = examined("http://me:s3cret@127.0.0.1:1/v1", judge="openai/m")
     assert code == 1 and "s3cret" not in str(found)
+
+
+def test_a_key_that_no_request_can_carry_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OLLAMA_API_KEY", "s3cret\n")
+    assert main(["doctor", "--api-base", "http://127.0.0.1:1"]) == 1
+    said = capsys.readouterr().err
+    assert "OLLAMA_API_KEY must be one word of ASCII" in said and "s3cret" not in said

@@ -140,7 +140,7 @@ def test_no_argument_that_is_refused_is_obeyed(arguments: list[str]) -> None:
 @pytest.mark.slow
 def test_what_an_ollama_server_says_of_its_models_is_shown_and_not_obeyed() -> None:
     steps = ({"status": f"pulling [bold]{EVIL}"}, {"status": EVIL, "total": 9, "completed": 3}, {"status": "success"})
-    with ollama_server(obedient, Models(names=[], steps=steps), version=EVIL) as server:
+    with ollama_server(obedient, Models(names=[], steps=steps)) as server:
         received = on_terminal("doctor", "--api-base", server.address, "--pull")
         server.behaviour = lambda body: Reply(obedient(body), model=EVIL)
         received += on_terminal("doctor", "--api-base", server.address)

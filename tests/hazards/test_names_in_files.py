@@ -16,8 +16,7 @@ from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
 from eldgr_dspy.journal_lines import sealed
 from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.engines.ollama import ollama
-from eldgr_dspy.programs.engines.wire import DEFAULTS
+from eldgr_dspy.programs.engines.ollama import ADDRESS, ollama
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.locks import freeze
 from tests.capitals import row, write_pool
@@ -252,6 +251,6 @@ def test_the_address_of_ollama_is_the_callers(monkeypatch: pytest.MonkeyPatch) -
     select.set_lm(ollama("m", host="http://elsewhere:1", num_ctx=99))
     Path("rule.lock.json").unlink()
     freeze(select, ("judge",), Path("rule.lock.json"))
-    for given, host in ((None, DEFAULTS["host"]), ("http://mine:2", "http://mine:2")):
+    for given, host in ((None, ADDRESS), ("http://mine:2", "http://mine:2")):
         made: Any = Selector.from_frozen("rule.lock.json", api_base=given).judge.get_lm()
         assert (made.kwargs["metadata"]["host"], made.kwargs["metadata"]["num_ctx"]) == (host, 99)

@@ -6,11 +6,8 @@ import dspy
 import pytest
 
 from eldgr_dspy.differences import differences
-from eldgr_dspy.programs.balanced import BalancedLM
-from eldgr_dspy.programs.models import lm_named
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.fingerprints import describe, fingerprint, without_servers
-from eldgr_dspy.redaction import redacted
+from eldgr_dspy.programs.run.fingerprints import describe, fingerprint
 
 
 class Own(dspy.Module):
@@ -70,36 +67,6 @@ def test_no_credential_is_among_the_details_whatever_it_is_called(options: dict[
     assert SECRET not in repr(details)
     assert "***" in repr(details["lm"])
     assert fingerprint(details) == fingerprint(describe(bound(**options)))
-
-
-def test_of_several_addresses_only_what_is_secret_in_them_is_masked() -> None:
-    addresses = [f"http://auth-{number}:{SECRET}@token-{number}:8000/v1" for number in range(2)]
-    module = Judge()
-    module.set_lm(BalancedLM("openai/x", api_base=addresses))
-    assert describe(module)["lm"]["settings"]["api_base"] == [f"http://***@token-{n}:8000/v1" for n in range(2)]
-    module.set_lm(BalancedLM("openai/x", api_base=[f"http://token-{n}:8000/v1" for n in range(2)]))
-    assert describe(module)["lm"]["settings"]["api_base"] == [f"http://token-{n}:8000/v1" for n in range(2)]
-    assert redacted("at http://token-1:8000/v1") == "at http://token-1:8000/v1"
-
-
-def test_several_addresses_are_no_part_of_a_fingerprint_and_a_single_one_is() -> None:
-    def role(*addresses: str, **options: Any) -> str:
-        module = Judge()
-        module.set_lm(lm_named("openai/x", addresses, **options))
-        return fingerprint(describe(module))
-
-    assert role("http://a", "http://b") == role("http://c", "http://d", "http://e")
-    assert role("http://a", "http://b") != role("http://a", "http://b", temperature=0.5)
-    assert role("http://a") != role("http://b")
-
-
-def test_addresses_are_left_out_of_a_comparison_where_either_side_has_several() -> None:
-    one, many, other = ({"model": "m", "settings": {"api_base": base}} for base in ("a", ["a", "b"], "c"))
-    for first, second, alike in ((one, many, True), (many, other, True), (one, other, False)):
-        left, right = without_servers({"lm": {"predict": first}}, {"lm": {"predict": second}})
-        assert (left == right) is alike
-    assert without_servers({"lm": None}, {"lm": many}) == ({"lm": None}, {"lm": many})
-    assert without_servers({"module": "M"}, {"module": "M"}) == ({"module": "M"}, {"module": "M"})
 
 
 def test_another_key_is_the_same_role_and_another_version_of_the_interface_another_one() -> None:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from eldgr_dspy.certificates import Certificate
 from eldgr_dspy.channels.table import StepTable
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.balanced import BalancedLM
 from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.retrying import Limit, limited
 from eldgr_dspy.programs.roles import Judge
@@ -302,17 +301,6 @@ def test_an_error_that_passes_in_time_is_none(call: Any) -> None:
     with serving(once) as server, dspy.context(lm=asking(server.address)):
         pred = call(Selector(on_failure="abstain", timeout=LONG, replies="lenient"), CONTESTED)
     assert (pred.answer, pred.failures) == ("Doha", {})
-
-
-@each_call
-def test_an_error_of_one_server_of_several_goes_to_another_at_once(call: Any) -> None:
-    good = Answer('{"preferred": 2}')
-    with serving(lambda _: Answer(status=503)) as bad, serving(lambda _: good) as well:
-        addresses = [bad.address, well.address]
-        lm = BalancedLM("openai/gpt-4o-mini", api_base=addresses, api_key="k", cache=False, num_retries=0)
-        with dspy.context(lm=lm):
-            pred = call(Selector(on_failure="abstain", timeout=LONG, replies="lenient"), CONTESTED)
-    assert (pred.answer, pred.failures, len(bad.log)) == ("Doha", {}, 1)
 
 
 def test_an_lm_whose_requests_somebody_else_sends_again_is_left_as_it_is() -> None:
