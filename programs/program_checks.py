@@ -215,7 +215,7 @@ class _Check:
         """The question of a call, and the roles' replies, asked of another copy."""
         if call.question is None:
             raise ArgumentError(
-                f"{call.name} must be called with question, candidates and perhaps evidence and task, and with lists"
+                f"{call.name} must be called with question, candidates and perhaps evidence and answer, and with lists"
                 " rather than iterators, so that its decision can be checked."
             )
         with staged(self._program, run.plan) as apart, deciding(call.question):

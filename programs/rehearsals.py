@@ -169,10 +169,10 @@ def _question(select: Selector, args: Sequence[Any], given: Mapping[str, Any]) -
     """The question that a selector is given; None if its arguments are not those of `Selector`, which then raises."""
     try:
         bound = signature(Selector.forward).bind(select, *args, **given).arguments
-        task = bound.get("task") or select.type
         pool, evidence, options = bound["candidates"], bound.get("evidence"), bound.get("options", ())
         if any(isinstance(one, Iterator) for one in (pool, evidence, options)):
             return None  # reading them here would leave none to the selector
-        return to_question(bound["question"], pool, evidence, task, select.answer_field, options)
+        answer = bound.get("answer") or select.type
+        return to_question(bound["question"], pool, evidence, answer, select.answer_field, options)
     except (TypeError, ValueError):
         return None

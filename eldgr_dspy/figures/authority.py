@@ -148,7 +148,7 @@ class PoolBounds:
             for name in names
         }
         figures: Priced = {
-            "task": self._type.name,
+            "task": self._type.name_in_files,
             "bounds": {name: self._percentages(self._silent[unlabelled(name)]) for name in names},
             "bounds_any_span": widest if self._type.enumerates_spans else dict.fromkeys(names),
             "price": {name: prices[unlabelled(name)] for name in names},

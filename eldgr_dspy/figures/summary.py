@@ -62,7 +62,7 @@ class Tally:
     """The figures of one pool, taken row by row in the pool's order."""
 
     def __init__(self, task: Task, rules: Sequence[str]) -> None:
-        self.task = answer_type(task).name
+        self.task = answer_type(task).name_in_files
         self.n = self.failed = 0
         self.ties = self.most = self.without_answer = self.conflicts = 0
         self.fewest: int | None = None

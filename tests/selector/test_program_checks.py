@@ -200,7 +200,7 @@ def test_a_sum_is_checked_too() -> None:
             return self.select(question=question, candidates=pool)
 
     asked = {"question": "Tom has 3 boxes of 12 pens. How many pens has he?"}
-    assert check_program(Sums(task="arithmetic"), asked, max_examples=20)["override_needs_a_certificate"] > 0
+    assert check_program(Sums(answer="number"), asked, max_examples=20)["override_needs_a_certificate"] > 0
 
 
 @pytest.mark.parametrize("adapter", [dspy.JSONAdapter(), dspy.XMLAdapter()])
@@ -457,8 +457,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], Any, str]] = {
     "with an iterator of candidates": (
         Iterates,
         ASKED,
-        "self.select must be called with question, candidates and perhaps evidence and task, and with lists rather than"
-        " iterators, so that its decision can be checked.",
+        "self.select must be called with question, candidates and perhaps evidence and answer, and with lists rather"
+        " than iterators, so that its decision can be checked.",
     ),
     "inputs that are text": (
         Program,
