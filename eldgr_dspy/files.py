@@ -315,7 +315,7 @@ def refuse_csv(path: Path, wanted: Wanted = "rows") -> None:
     if wanted == "pool":
         raise PoolError(
             f"{path}: CSV is not read as a pool, since a cell holds no list. Make a pool of it: eldgr pool build "
-            f"{shlex.quote(str(path))} --task retrieval --out pool.jsonl (or --task arithmetic)."
+            f"{shlex.quote(str(path))} --answer short --out pool.jsonl (or --answer number)."
         )
     tabs = r', delimiter="\t"' if path.name.lower().endswith(".tsv") else ""
     rows = f'csv.DictReader(io.StringIO(Path({str(path)!r}).read_bytes().decode("utf-8-sig"), newline=""){tabs})'

@@ -125,7 +125,7 @@ def open_pools(paths: Sequence[str | Path], kind: AnswerType | None = None) -> l
             raise ArgumentError(f"{other} and {path} are both named {pool_name(path)!r}; rename one of the files.")
     pools = [open_pool(path) for path in paths]
     for pool in pools:
-        if kind is not None and pool.task != kind.name:
+        if kind is not None and pool.task != kind.name_in_files:
             raise ArgumentError(f"{pool.path} must have answers of the type {kind.name!r}; got {pool.task!r}.")
     return pools
 

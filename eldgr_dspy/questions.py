@@ -98,7 +98,7 @@ class Settings:
     def type_of(self, question: "Question") -> AnswerType:
         """Return the answer type of a question: its own, but the one of the settings where it only states the name."""
         declared = self.type
-        if declared is None or question.kind is not None or question.task != declared.name:
+        if declared is None or question.kind is not None or question.task != declared.name_in_files:
             return question.type
         return declared
 
@@ -189,7 +189,7 @@ class Question:
 
     Attributes:
         text: The question as asked.
-        task: The name of the answer type. It is declared, never guessed from the answers (Eq. 4).
+        task: The answer type as files state it. It is declared, never guessed from the answers (Eq. 4).
         answers: One a candidate, in pool order; None where a candidate has none.
         texts: The candidates' full texts, in the same order; empty if only the answers are known.
         passages: The evidence, in the order in which it was retrieved.
@@ -210,7 +210,7 @@ class Question:
     comparisons: Comparisons | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "task", self.type.name)
+        object.__setattr__(self, "task", self.type.name_in_files)
         if self.texts and len(self.texts) != len(self.answers):
             raise ArgumentError(
                 f"texts must have one entry per answer; got {len(self.texts)} texts for {len(self.answers)} answers."

@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from eldgr_dspy.answer_types import BUILT_IN, readable_type
+from eldgr_dspy.answer_types import BUILT_IN, IN_FILES, readable_type
 from eldgr_dspy.answer_types.base import require_options
 from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
 from eldgr_dspy.answers import answer_class
@@ -52,7 +52,7 @@ def _answer(value: Any) -> Any:
 def _type_name(task: str) -> str:
     """Return the one name under which a type is stored, so that its other name makes no other pool."""
     try:
-        return readable_type(task).name
+        return readable_type(task).name_in_files
     except ArgumentError:
         raise PydanticCustomError("answer_type", "not the name of an answer type") from None
 
@@ -123,7 +123,7 @@ class Row(_Model):
     question: Text
     task: Annotated[Task, AfterValidator(_type_name)] = Field(
         description="The answer type. It is declared: the rule never looks at the answers to find out.",
-        json_schema_extra={"enum": [*BUILT_IN]},
+        json_schema_extra={"enum": [*IN_FILES]},
     )
     candidates: list[CandidateRow] = Field(min_length=1, max_length=MAX_CANDIDATES, description="In sampled order.")
     evidence: list[PassageRow] = Field(default_factory=list, max_length=MAX_PASSAGES)

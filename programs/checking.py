@@ -55,7 +55,7 @@ _TRIED = tuple(law for law in LAWS if law in (*_COUNTED, _SCORES))
 _TIMES = 8
 """How often a role is asked the same question again when a law is broken."""
 _MOST_OWN, _MOST_OF_ONE_TEXT = 64, 16
-_KEYS = {*FIELDS, "question", "candidates", "evidence", "task", "text", "title"}
+_KEYS = {*FIELDS, "question", "candidates", "evidence", "text", "title"}
 """Names that every selector's code contains."""
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.answer_types import answer_type, load_type
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType, require_options
 from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
 from eldgr_dspy.ballots import Stated
@@ -39,7 +39,7 @@ def to_question(
     question: str,
     candidates: Any,
     evidence: Any,
-    task: Task | AnswerType,
+    answer: Task | AnswerType,
     answer_field: str,
     options: Any = (),
     *,
@@ -50,7 +50,7 @@ def to_question(
 
     Args:
         question, candidates, evidence, options: see `eldgr_dspy.programs.selector.Selector.forward`.
-        task: The answer type. answer_field: The field of the candidates that holds the answer.
+        answer: The answer type. answer_field: The field of the candidates that holds the answer.
         columns: Whether `confidence`, `logprobs`, `scores` and `tags` of candidates are read too.
         comparisons: See `Question`.
 
@@ -62,29 +62,19 @@ def to_question(
     pool = _pool(candidates, answer_field)
     _require_at_most(MAX_CANDIDATES, len(pool), "candidates")
     _require_field(pool, answer_field)
-    kind = answer_type(task)
+    kind = answer_type(answer)
     pairs = [_candidate(candidate, index, kind, answer_field) for index, candidate in enumerate(pool)]
     asked, texts, answers = _capped(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
     stated = any_stated(_stated(pool)) if columns else ()
     passages, listed = to_passages(evidence), _options(options, kind)
-    return Question(asked, kind.name, answers, texts, passages, listed, kind, partial(tuple, stated), comparisons)
+    return Question(
+        asked, kind.name_in_files, answers, texts, passages, listed, kind, partial(tuple, stated), comparisons
+    )
 
 
 def columns_of(candidates: Any, answer_field: str) -> list[Columns]:
     """Return what is stated of each candidate besides its text and answer; raises as `to_question` does."""
     return list(_columns(_pool(candidates, answer_field)))
-
-
-def declared_type(task: Task, answer: Task | AnswerType | None) -> AnswerType:
-    """Return the answer type that a selector declares, as `answer` or by the earlier name `task`.
-
-    Raises:
-        ArgumentError: It cannot be found, or the two are different types.
-    """
-    kind = load_type(task, "task") if answer is None else load_type(answer)
-    if answer is not None and task != "retrieval" and answer_type(task) is not kind:
-        raise ArgumentError(f"answer={answer!r} and task={task!r} are two answer types; give answer alone.")
-    return kind
 
 
 def to_passages(evidence: Any) -> tuple[Passage, ...]:

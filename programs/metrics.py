@@ -16,7 +16,7 @@ from eldgr_dspy.questions import Question
 from eldgr_dspy.rows import Row
 from eldgr_dspy.words import ROLES, Role, Task
 
-_INPUTS = ("question", "candidates", "evidence", "task")
+_INPUTS = ("question", "candidates", "evidence")
 
 
 def examples_of(rows: Iterable[Row]) -> list[dspy.Example]:
@@ -26,7 +26,7 @@ def examples_of(rows: Iterable[Row]) -> list[dspy.Example]:
         rows: Such as `open_pool(path).rows()`. Rows without a gold answer are left out.
 
     Returns:
-        Examples with `question`, `candidates`, `evidence`, `task` and, if there are any, `options` as inputs, `gold`
+        Examples with `question`, `candidates`, `evidence` and, if there are any, `options` as inputs, `gold`, `task`
         and `id` as labels. No label has the name of a role's output, so optimizers do not take it for a demonstration.
     """
     return [_example(row) for row in rows if row.gold]
@@ -56,7 +56,8 @@ def selection_score(gold: dspy.Example, pred: dspy.Prediction, trace: Any = None
     prediction for a yes.
 
     Args:
-        gold: An example with `gold`, an accepted answer or a list of them, and `task` (`retrieval` by default).
+        gold: An example with `gold`, an accepted answer or a list of them, and perhaps `task`, the
+            answer type as rows state it (short text by default).
         pred: The selector's prediction.
         trace: Not used; DSPy gives it.
     """
@@ -107,7 +108,7 @@ def _accepted(gold: dspy.Example) -> Sequence[str]:
 
 
 def _task(gold: dspy.Example) -> Task:
-    task: Task = gold.get("task") or "retrieval"
+    task: Task = gold.get("task") or "short"
     return task
 
 
@@ -145,9 +146,9 @@ def _said(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str
 
 def _of_judge(gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
     options = gold.get("options") or ()
-    question = to_question(gold.question, gold.candidates, gold.get("evidence"), _task(gold), "answer", options)
+    pool = to_question(gold.question, gold.candidates, gold.get("evidence"), _task(gold), "answer", options)
     kind, accepted = _type(gold), _accepted(gold)  # one type, and so one limit of time, for all candidates
-    right = [index for index, answer in enumerate(question.answers) if kind.right(answer, accepted)]
+    right = [index for index, answer in enumerate(pool.answers) if kind.right(answer, accepted)]
     preferred: int = pred.preference
     if preferred in right:
         yield f"The judge preferred candidate {preferred}, which is right."
@@ -155,7 +156,7 @@ def _of_judge(gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
         better = f"candidate {' or '.join(map(str, right))} is" if right else "no candidate is"
         yield f"The judge preferred candidate {preferred}, which is wrong; {better} right."
     if pred.branch != "judge":
-        yield f"It did not override: {_why_not(question.answers[preferred], gold, pred)}."
+        yield f"It did not override: {_why_not(pool.answers[preferred], gold, pred)}."
 
 
 def _of_repair(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:

@@ -51,7 +51,8 @@ class OneCall(dspy.Module):
         for name in ("forward", "aforward") if "show" in vars(cls) else ():
             shared: Any = getattr(OneCall, name)
             own: Any = FunctionType(shared.__code__, shared.__globals__, name, None, shared.__closure__)
-            own.__doc__, own.__signature__ = shared.__doc__, inspect.signature(cls.show)
+            taken = inspect.signature(cls.show).replace(return_annotation=dspy.Prediction)
+            own.__doc__, own.__signature__ = shared.__doc__, taken
             setattr(cls, name, own)
 
     def show(self, *arguments: Any, **inputs: Any) -> dict[str, Any]:

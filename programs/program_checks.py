@@ -207,7 +207,7 @@ def _is_same(call: _Call, returned: Any) -> bool:
     shipped = call.answer
     if returned in (None, "") or shipped in (None, ""):
         return returned in (None, "") and shipped in (None, "")
-    kind = call.inputs.get("task") or call.select.type
+    kind = call.inputs.get("answer") or call.select.type
     asked = to_question("", [shipped, returned], None, kind, "answer", call.inputs.get("options") or ())
     one, other = (asked.type.class_of(answer) for answer in asked.answers)
     return asked.answers[0] == asked.answers[1] or (one is not None and one == other)

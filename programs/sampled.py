@@ -81,7 +81,7 @@ class Sampled(dspy.Module):
         Args:
             program: Any module, sync or async. Its samples are calls of one module in several threads or tasks.
             n: The most samples of a question.
-            select: Decides; `Selector()` by default. Its `task` and `answer_field` are those of the program's answers.
+            select: Decides; `Selector()` by default. Its `answer` and `answer_field` are as the program answers.
             stop: None draws all samples at once. "settled" draws them in batches, and stops when no remaining sample
                 can change the class that ships. It is proved for some rules and certificates, and others are refused.
                 `Posterior(0.95)`, of `eldgr_dspy.stopping`, stops when the lead is probable; the samples that it spares
@@ -251,7 +251,7 @@ class Sampled(dspy.Module):
 
     def _question(self, calling: Mapping[str, Any]) -> Question:
         """Return the samples as the selector reads them."""
-        return to_question(**calling, task=self.select.type, answer_field=self.select.answer_field)
+        return to_question(**calling, answer=self.select.type, answer_field=self.select.answer_field)
 
     def _prediction(
         self, call: "_Call", calling: dict[str, Any], said: Any, samples: list[Sample], roles: Trace
@@ -287,7 +287,7 @@ def _require_settling(select: Selector) -> None:
     ends_votes = isinstance(refusals, OwnRefusals) and select.settings.refusal == "no_answer"
     for wrong, name, expected, got in (
         (select.rule not in SETTLED_BY, "rule", f"one of {rules}", select.rule),
-        (select.type.pooled, "answer type", "one of which classes do not depend on the pool", select.task),
+        (select.type.pooled, "answer type", "one of which classes do not depend on the pool", select.type.name),
         (is_asked, "certificate", "a policy, or a function that is not awaited and asks no LM", own),
         (ends_votes, "refusals", "phrases under refusal='no_answer'", refusals),
     ):

@@ -49,9 +49,9 @@ class Scene:
         candidates = [{answer_field: answer} for answer in question.answers]
         evidence = [{"title": passage.title, "text": passage.text} for passage in question.passages]
         shown = evidence if self.given else None
-        task = question.type if question.type.is_own else question.task
+        answer = question.type if question.type.is_own else question.type.name
         options = {"options": [*question.options]} if question.options else {}
-        return {"question": question.text, "candidates": candidates, "evidence": shown, "task": task, **options}
+        return {"question": question.text, "candidates": candidates, "evidence": shown, "answer": answer, **options}
 
     def reply(self, request: Request) -> Scripted:
         """Return the reply to a request; a typed one also has the further fields that a user's own module asks for."""

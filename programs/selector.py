@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import dspy
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import BUILT_IN, answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certificates_in, certifying, inputs_of, is_withheld, replies_in
@@ -21,7 +21,7 @@ from eldgr_dspy.programs.certifier import Certifier
 from eldgr_dspy.programs.consulting import FAILURES, Said
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT
-from eldgr_dspy.programs.inputs import declared_type, to_question
+from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
 from eldgr_dspy.programs.repeated_deriver import RepeatedDeriver
 from eldgr_dspy.programs.role_log import log_silence
@@ -73,13 +73,14 @@ class Selector(dspy.Module):
     The roles are public attributes, each a module that may have its own LM (`select.judge.set_lm(lm)`), be compiled, or
     be replaced by any module with the same inputs and outputs. They are unbound: a role without its own LM uses that of
     `dspy.configure` or `dspy.context`. `StrictStreamListener` of `eldgr_dspy.programs.engines.strict` streams replies.
-    Only roles that the rule may ask in the selector's own task are predictors to an optimizer. `save` keeps prompts,
+    Only roles that the rule may ask about the selector's own type are predictors to an optimizer. `save` keeps prompts,
     demonstrations and the choices that decide; `load` refuses them for a selector with other arguments.
 
     Attributes:
         judge: (question, evidence, candidates) -> assessments, preferred, judge_rationale.
         deriver: (question) -> derivation_steps, derived_answer, consistency_check.
         repairer: (question, evidence) -> repaired_answer, repair_passage.
+        type: The answer type.
         settings: The choices of the rule; see `eldgr_dspy.questions.Settings`. No optimizer changes them.
         certifier: Asks a certificate of your own that is awaited or asks an LM; None for any other.
         scorers: Who scores the candidates' reasoning, as given; none by default.
@@ -88,7 +89,6 @@ class Selector(dspy.Module):
     def __init__(
         self,
         *,
-        task: Task = "retrieval",
         answer: Task | AnswerType | None = None,
         rule: "str | Rule" = "eldgr",
         certificate: "Policy | str | Callable[..., Any]" = "folded",
@@ -110,9 +110,9 @@ class Selector(dspy.Module):
         """Create a selector with LM-backed roles.
 
         Args:
-            task: The answer type by its earlier names, `retrieval` (short text, which the evidence certifies) or
-                `arithmetic` (a number, which a derivation certifies); may also be given a call.
-            answer: The answer type by its name, or one of your own as a value or as `module:name`, instead of `task`.
+            answer: The answer type: `short` (text, which the evidence certifies), `number` (which a derivation
+                certifies), `choice` or `math`; or one of your own, as a value or as `module:name`. By default `short`;
+                a run then takes pools of any type.
             rule: The rule that decides: a name, or a rule of your own as a generator function or `module:function`;
                 see `eldgr_dspy.rules`.
             certificate: A policy, or a certificate of your own: a function `(answer, evidence, question)`, a coroutine
@@ -143,8 +143,7 @@ class Selector(dspy.Module):
         require_answer_field(answer_field)
         require_timeout(timeout)
         self.role_timeouts = role_timeouts_of(role_timeouts)
-        self._declared = declared_type(task, answer)
-        self.task: Task = self._declared.name
+        self.type: AnswerType = load_type("short" if answer is None else answer)
         self.rule, steps = rule_given(rule)
         self._unnamed = None if finds(self.rule, steps) else steps  # a pickle holds a rule that its name finds as that
         declared = self.type if self.type.is_own or answer is not None else None
@@ -177,7 +176,12 @@ class Selector(dspy.Module):
         return made
 
     def forward(
-        self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None, options: Any = ()
+        self,
+        question: str,
+        candidates: Any,
+        evidence: Any = None,
+        answer: Task | AnswerType | None = None,
+        options: Any = (),
     ) -> dspy.Prediction:
         r"""Select one answer.
 
@@ -190,7 +194,7 @@ class Selector(dspy.Module):
             evidence: A list of strings, or of mappings or objects with `text` or `long_text` and perhaps `title`; one
                 string; or a prediction with `passages`. To a scorer None means no corpus, an empty list a corpus in
                 which nothing was found.
-            task: For this call, instead of the selector's own.
+            answer: The answer type for this call, instead of the selector's own.
             options: The texts to choose from, for an answer type that needs options.
 
         Returns:
@@ -210,7 +214,7 @@ class Selector(dspy.Module):
             Exception: what a scorer raises, if `on_error` is `raise`.
         """
         calls = Calls(self.on_failure, self.timeout, self.role_timeouts, len(self.scorers))
-        case = self._case(calls, self._kind(task), question, candidates, evidence, options)
+        case = self._case(calls, self._kind(answer), question, candidates, evidence, options)
         heard: dict[Consulted, Heard] = {}
 
         def consult(name: Consulted) -> Heard:
@@ -226,10 +230,15 @@ class Selector(dspy.Module):
         return self._prediction(case, decision, replies, scores, calls)
 
     async def aforward(
-        self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None, options: Any = ()
+        self,
+        question: str,
+        candidates: Any,
+        evidence: Any = None,
+        answer: Task | AnswerType | None = None,
+        options: Any = (),
     ) -> dspy.Prediction:
         """Do the same as `forward`, awaiting the roles."""
-        calls, kind = Calls(self.on_failure, self.timeout, self.role_timeouts, len(self.scorers)), self._kind(task)
+        calls, kind = Calls(self.on_failure, self.timeout, self.role_timeouts, len(self.scorers)), self._kind(answer)
         taking = in_thread if kind.pooled else at_once  # comparing answers may take long
         case = await taking(partial(self._case, calls, kind, question, candidates, evidence, options))
         heard: dict[Consulted, Heard] = {}
@@ -245,11 +254,6 @@ class Selector(dspy.Module):
         decision, texts = await taking(partial(case.record, choice, replies)), self._texts(case, evidence)
         scores = [await self._ascore(scorer, texts, calls) for scorer in self.scorers]
         return self._prediction(case, decision, replies, scores, calls)
-
-    @property
-    def type(self) -> AnswerType:
-        """The answer type that `task` names; of two of one name, the one that was declared."""
-        return self._declared if self._declared.name == self.task else answer_type(self.task)
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the choices that `save` keeps, and the parameters of the roles that can be asked.
@@ -269,10 +273,11 @@ class Selector(dspy.Module):
 
     def choices(self) -> dict[str, Any]:
         """Return by name what decides what ships, and what `save` keeps: neither prompts nor LMs nor the timeout."""
-        names = ("task", "rule", "on_error", "on_failure", "replies", "uncertified", "answer_field")
+        names = ("rule", "on_error", "on_failure", "replies", "uncertified", "answer_field")
         rule = self._unnamed or rule_named(self.rule)
         source: dict[str, Any] = {"rule_source": source_of(rule)} if is_own(self.rule) else {}
-        return {**{name: getattr(self, name) for name in names}, **source, **self.settings.to_json()}
+        chosen = {"task": self.type.name_in_files, **{name: getattr(self, name) for name in names}}
+        return {**chosen, **source, **self.settings.to_json()}
 
     def rule_on(self, case: Case) -> Rule:
         """Return the selector's rule on a case."""
@@ -306,8 +311,8 @@ class Selector(dspy.Module):
         read = require_reply if self.on_error == "raise" else read_reply
         return read(name, said.content, case.question.answers, len(case.question.passages))
 
-    def _kind(self, task: Task | None) -> AnswerType:
-        return self.type if task is None or task == self.type.name else answer_type(task)
+    def _kind(self, answer: Task | AnswerType | None) -> AnswerType:
+        return self.type if answer is None or answer == self.type.name else answer_type(answer, "answer", BUILT_IN)
 
     def _case(self, calls: Calls, kind: AnswerType, question: str, pool: Any, evidence: Any, options: Any) -> Case:
         read = partial(to_question, columns=getattr(self.judge, "takes_ballot", False), comparisons=calls.comparisons)

@@ -35,7 +35,7 @@ SETTLED: dict[str, Any] = {**CONTESTED, "candidates": ["Doha", "Doha", "Dubai"]}
 PENS: dict[str, Any] = {
     "question": "Tom has 3 boxes of 12 pens. How many pens has he?",
     "candidates": ["35", "35", "36"],
-    "task": "arithmetic",
+    "answer": "number",
 }
 
 
@@ -223,7 +223,7 @@ def inputs_of(question: Question) -> dict[str, Any]:
     """A question as a user gives it; an answer that is one already stays as it is."""
     candidates = [{"answer": answer} for answer in question.answers]
     evidence = [{"title": passage.title, "text": passage.text} for passage in question.passages]
-    return {"question": question.text, "candidates": candidates, "evidence": evidence, "task": question.task}
+    return {"question": question.text, "candidates": candidates, "evidence": evidence, "answer": question.type.name}
 
 
 nearly = st.fixed_dictionaries(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from eldgr_dspy.answer_types import BUILT_IN
+from eldgr_dspy.answer_types import BUILT_IN, IN_FILES
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import Extraction, extract_answer
@@ -106,7 +106,7 @@ class Call:
             return [task] * len(self.outputs)
         named = self.strings("task")
         for at, name in enumerate(named):
-            if name not in BUILT_IN:
+            if name not in IN_FILES:
                 raise ArgumentError(
                     f"task[{at}] must be {COLUMNS['task']}, in the dataset's column task; got {name!r:.80}."
                 )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple
 
-from eldgr_dspy.answer_types import BUILT_IN
+from eldgr_dspy.answer_types import IN_FILES
 from eldgr_dspy.cases import Case
 from eldgr_dspy.channels.undefined import Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
@@ -96,7 +96,7 @@ class GroupReward(Reward):
 
     def wants_passages(self, task: str | None) -> bool:
         """Whether certificates are looked for in them, or its auxiliary reward wants them; see `Reward`."""
-        kind = BUILT_IN.get(self.task or task or "")
+        kind = IN_FILES.get(self.task or task or "")
         certifies = kind is None or kind.way == "evidence"
         return certifies or (self.auxiliary is not None and self.auxiliary.wants_passages(task))
 

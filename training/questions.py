@@ -28,7 +28,7 @@ def training_rows(path: str | Path, task: Task, evidence: Evidence = "paragraphs
         ArgumentError: The task is not known, or a row has gold that is not an answer of the task.
         PoolError: The file cannot be read, naming line and field.
     """
-    task = answer_type(task).name
+    task = answer_type(task).name_in_files
     for number, entry in enumerate(read_questions(Path(path), evidence), start=1):
         question = entry.question or ""
         yield {

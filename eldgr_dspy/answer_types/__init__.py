@@ -1,4 +1,4 @@
-"""The answer types by name: `short` (also `retrieval`), `number` (also `arithmetic`), `choice`, `math`.
+"""The answer types by name: `short`, `number`, `choice`, `math`.
 
 Types of your own have names too. A name is looked up and never imported: only `load_type` runs a user's code.
 """
@@ -6,7 +6,7 @@ Types of your own have names too. A name is looked up and never imported: only `
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
-from eldgr_dspy.answer_types.base import AnswerType, StatedType, Way
+from eldgr_dspy.answer_types.base import NAMES_IN_FILES, AnswerType, StatedType, Way
 from eldgr_dspy.answer_types.choice import Choice
 from eldgr_dspy.answer_types.math import Math
 from eldgr_dspy.answer_types.number import ANumber
@@ -15,34 +15,29 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import name_of, object_named
 from eldgr_dspy.words import Task
 
-SHORT, NUMBER = ShortText(), ANumber()
+BUILT_IN: Mapping[Task, AnswerType] = {"short": ShortText(), "number": ANumber(), "choice": Choice(), "math": Math()}
+"""The types of this package by name."""
 
-BUILT_IN: Mapping[Task, AnswerType] = {
-    "retrieval": SHORT,
-    "arithmetic": NUMBER,
-    "short": SHORT,
-    "number": NUMBER,
-    "choice": Choice(),
-    "math": Math(),
-}
-"""The types of this package under all their names."""
+IN_FILES: Mapping[Task, AnswerType] = {**{filed: BUILT_IN[name] for name, filed in NAMES_IN_FILES.items()}, **BUILT_IN}
+"""The types of this package by the names that a file may state."""
 
 _OWN: dict[Task, AnswerType] = {}
 _STATED: dict[Task, StatedType] = {}
 
 
-def answer_type(name: object, argument: str = "task") -> AnswerType:
+def answer_type(name: object, argument: str = "task", built_in: Mapping[Task, AnswerType] = IN_FILES) -> AnswerType:
     """Return the answer type of that name: a built-in one, or one that `load_type` has loaded; a type as it is.
 
     Args:
         name: Its name, or the type. argument: what it was given as, for the message.
+        built_in: The built-in types by name; `BUILT_IN` refuses the names that only files state.
 
     Raises:
         ArgumentError: no type has that name.
     """
     if isinstance(name, AnswerType):
         return name
-    found = (_OWN.get(name) or BUILT_IN.get(name)) if isinstance(name, str) else None
+    found = (_OWN.get(name) or built_in.get(name)) if isinstance(name, str) else None
     if found is None:
         raise ArgumentError(f"{argument} must be one of {', '.join(map(repr, BUILT_IN))}; got {name!r:.80}.")
     return found
@@ -64,7 +59,7 @@ def load_type(given: object, argument: str = "answer") -> AnswerType:
     if isinstance(given, AnswerType) or _is_class(given):
         return _known(_made(given, argument), None)
     if not (isinstance(given, str) and ":" in given):
-        return answer_type(given, argument)
+        return answer_type(given, argument, BUILT_IN)
     if (made := _OWN.get(given)) is None:
         made = _made(object_named(given, argument, "my_types:dates"), f"{argument}={given!r}")
         object.__setattr__(made, "loaded_as", given)
@@ -96,7 +91,7 @@ def _known(kind: AnswerType, loaded_as: Task | None) -> AnswerType:
     """Let a type be known by its name. One that derives from a built-in type gets its own, or it would replace that."""
     if not kind.is_own:
         return kind
-    if not kind.name or kind.name in BUILT_IN:
+    if not kind.name or kind.name in IN_FILES:
         object.__setattr__(kind, "name", loaded_as or name_of(kind))  # the type may be a frozen dataclass
     _OWN[kind.name] = kind  # the name means what was loaded last
     return kind
@@ -120,7 +115,7 @@ def remember_type(name: Task, way: Way, scores: Sequence[str]) -> None:
 
 def readable_type(name: Task) -> AnswerType:
     """Return the type of a row: one that is known, else as finished figures have stated it, to be shown alone."""
-    return _STATED[name] if name in _STATED and not (_OWN.get(name) or name in BUILT_IN) else answer_type(name)
+    return _STATED[name] if name in _STATED and not (_OWN.get(name) or name in IN_FILES) else answer_type(name)
 
 
 def shown_type(name: Task) -> AnswerType:

@@ -21,6 +21,11 @@ from eldgr_dspy.words import Form, Homogeneous, Mark, Policy, Role, Task
 Way = Literal["evidence", "derivation"]
 
 _TASKS: dict[Way, Task] = {"evidence": "retrieval", "derivation": "arithmetic"}
+NAMES_IN_FILES: Mapping[Task, Task] = {
+    "short": "retrieval",
+    "number": "arithmetic",
+}
+"""The types that pools, journals, runs and locks state under another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +102,8 @@ class AnswerType(ABC):
     To read the answers of one question, a type may need the question: `of` returns the type for that question.
 
     Attributes:
-        name: The name by which pools, settings and results state the type. One of your own gets it when it is loaded:
-            the `module:name` under which it was found first.
+        name: The name of the type. One of your own gets it when it is loaded: the `module:name` under which it was
+            found first.
         loaded_as: The `module:name` under which it was found, if it was.
         way: What certifies an answer: `evidence`, by the certificate of the settings, or a checked `derivation`.
         scores: The scores as tables name them: whether an answer is right, then F1 if the type has one.
@@ -201,6 +206,11 @@ class AnswerType(ABC):
         return self  # a value; DSPy copies modules with all that they hold
 
     # -- what files state of the type ---------------------------------------------------------------------------------
+
+    @property
+    def name_in_files(self) -> Task:
+        """The name by which pools, settings and results state the type."""
+        return NAMES_IN_FILES.get(self.name, self.name)
 
     @property
     def is_own(self) -> bool:

@@ -19,7 +19,7 @@ class ANumber(AnswerType):
     number has.
     """
 
-    name = "arithmetic"
+    name = "number"
     way = "derivation"
     scores = ("accuracy",)
 

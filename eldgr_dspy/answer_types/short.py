@@ -25,7 +25,7 @@ class ShortText(AnswerType):
     such as '½' and '①' count as digits, and each stays itself: '①' is not '1'.
     """
 
-    name = "retrieval"
+    name = "short"
     way = "evidence"
     scores = ("EM", "F1")
     enumerates_spans = True

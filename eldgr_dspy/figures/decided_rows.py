@@ -145,7 +145,7 @@ class DecidedRows:
     """
 
     def __init__(self, task: Task, rules: Sequence[str]) -> None:
-        self.task = answer_type(task).name
+        self.task = answer_type(task).name_in_files
         self.facts = Column[Facts]()
         self.rules = {name: Column[Ruled]() for name in rules}
         self.audits = {name: Column[Marks]() for name in rules if unlabelled(name) == "eldgr"}

@@ -34,7 +34,7 @@ def classes_of_examples(kind: AnswerType) -> list[list[str]]:
 
 def typed(trials: Iterable[Trial], kind: AnswerType | None) -> Iterator[Trial]:
     """Yield the trials with questions of a type and its examples in place of towns; unchanged for TASKS."""
-    if kind is None or kind.name in TASKS:
+    if kind is None or kind.name_in_files in TASKS:
         yield from trials
         return
     classes = [] if kind.way == "derivation" else classes_of_examples(kind)

@@ -18,7 +18,7 @@ class _GroupedAlike(Grouped):
     groups = (
         (
             "The program",
-            ("devset", "task", "answer", "passages", "columns", "lm", "api_base", "structured", "temperature"),
+            ("devset", "answer", "answer_field", "passages", "columns", "lm", "api_base", "structured", "temperature"),
         ),
         ("The collection", ("out", "n", "limit", "workers", "fresh")),
         ("Limits", ("timeout", "max_failures", "max_calls", "max_cost")),
@@ -31,9 +31,9 @@ class _GroupedAlike(Grouped):
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="POOL", help="File to write.")
 @click.option("--n", type=click.IntRange(1, MAX_CANDIDATES), default=8, help="Samples of each question.")
 @click.option(
-    "--task", type=AnswerName(), default="retrieval", help="Answer type of the questions; MODULE:NAME names your own."
+    "--answer", type=AnswerName(), default="short", help="Answer type of the questions; MODULE:NAME names your own."
 )
-@click.option("--answer", default="answer", metavar="FIELD", help="Field of the program's answer.")
+@click.option("--answer-field", default="answer", metavar="FIELD", help="Field of the program's answer.")
 @click.option("--passages", metavar="FIELD", help="Field of the passages.  [default: evidence, context or passages]")
 @click.option("--columns", is_flag=True, help="Keep confidence, logprobs, scores and tags of predictions.")
 @click.option("--lm", metavar="MODEL", help="Model for predictors without one.  [default: the module's]")

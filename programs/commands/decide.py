@@ -25,7 +25,7 @@ _LOCKED = (
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("pools", nargs=-1, type=click.Path(path_type=Path))
-@rules_option(required=True, envvar="ELDGR_DECIDE_RULE")
+@rules_option(required=True)
 @own_options
 @form_options("decide")
 @out_option()

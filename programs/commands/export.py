@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import Renamed
 from eldgr_dspy.system import refusal
 
 
@@ -13,12 +12,8 @@ from eldgr_dspy.system import refusal
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
     "--out",
-    "--to",
-    "out",
-    cls=Renamed,
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    envvar="ELDGR_EXPORT_TO",
     help="File to write: .csv or .parquet.",
 )
 def export(run: Path, out: Path) -> None:

@@ -77,31 +77,13 @@ def choice(words: Any) -> click.Choice[str]:
     return click.Choice(get_args(words))
 
 
-class Renamed(click.Option):
-    """An option whose earlier spellings are still accepted; the help shows only the first."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the option's line in the help."""
-        spellings, self.opts = self.opts, self.opts[:1]
-        try:
-            return super().get_help_record(ctx)
-        finally:
-            self.opts = spellings
-
-
-def rules_option(
-    *, required: bool = False, envvar: str | None = None, default: str = ",".join(DEFAULT_RULES)
-) -> Callable[[Command], Command]:
+def rules_option(*, required: bool = False, default: str = ",".join(DEFAULT_RULES)) -> Callable[[Command], Command]:
     """Return the option `--rules`: names separated by commas, or the option repeated. `DEFAULT_RULES` by default."""
     return click.option(
         "--rules",
-        "--rule",
-        "rules",
-        cls=Renamed,
         multiple=True,
         required=required,
         default=None if required else (default,),
-        envvar=envvar,
         metavar="NAMES",
         callback=lambda _, __, given: ",".join(given),
         help="Rules, separated by commas; MODULE:FUNCTION names your own.",
@@ -140,7 +122,7 @@ class AnswerName(click.ParamType):  # type: ignore[type-arg]
     name = "name"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the one name by which pools state the type."""
+        """Return the name of the type."""
         from eldgr_dspy.answer_types import load_type
 
         try:

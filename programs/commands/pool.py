@@ -10,11 +10,10 @@ import click
 
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import AnswerName, Renamed, answer_option, own_options
+from eldgr_dspy.programs.commands.options import AnswerName, answer_option, own_options
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 from eldgr_dspy.programs.commands.pairs import pairs
 from eldgr_dspy.system import refusal
-from eldgr_dspy.words import Task
 
 if TYPE_CHECKING:
     from eldgr_dspy.pools import Pool
@@ -51,14 +50,11 @@ def pool(context: click.Context, /) -> None:
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=_FILE)
 @click.option("--out", required=True, type=_FILE, metavar="POOL", help="File to write: .jsonl, .jsonl.gz or .parquet.")
 @click.option(
-    "--task", required=True, type=AnswerName(), help="Answer type of the questions; MODULE:NAME names your own."
+    "--answer", required=True, type=AnswerName(), help="Answer type of the questions; MODULE:NAME names your own."
 )
 @click.option("--questions", type=_FILE, metavar="FILE", help="File with questions, gold answers and evidence.")
 @click.option(
     "--layout",
-    "--format",
-    "layout",
-    cls=Renamed,
     type=click.Choice(get_args(_Layout)),
     help="Layout of SOURCE.  [default: detected]",
 )
@@ -72,9 +68,7 @@ def pool(context: click.Context, /) -> None:
 @click.option("--by", type=click.Choice(get_args(_By)), help="Match questions by this.  [default: id if all have one]")
 @click.option(
     "--evidence-from",
-    "--evidence",
     "evidence",
-    cls=Renamed,
     type=click.Choice(get_args(_Evidence)),
     default="paragraphs",
     help="Passages to take from HotpotQA's rows.",
@@ -84,7 +78,7 @@ def pool(context: click.Context, /) -> None:
 def build(
     sources: tuple[Path, ...],
     out: Path,
-    task: Task,
+    answer: str,
     questions: Path | None,
     layout: _Layout | None,
     column: Any,
@@ -106,8 +100,10 @@ def build(
     Questions come from --questions, or from the first file: rows of GSM8K or HotpotQA as on Hugging Face, or rows with
     question, gold and evidence.
     """
+    from eldgr_dspy.answer_types import answer_type
     from eldgr_dspy.programs.pools.building import Recipe, build_pool
 
+    task = answer_type(answer).name_in_files
     recipe = Recipe(sources, task, questions, layout, by, evidence, shuffle, unfinished, column)
     try:
         built = build_pool(recipe, out)

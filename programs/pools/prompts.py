@@ -9,10 +9,9 @@ from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.words import Task
 
 ASKED: Final[dict[Task, str]] = {
-    "retrieval": "Reason in short sentences, one a line. Then write the answer, in a few words, on a line of its own: "
+    "short": "Reason in short sentences, one a line. Then write the answer, in a few words, on a line of its own: "
     "A: answer",
-    "arithmetic": "Reason in short steps, one a line. Then write the answer, a number, on a line of its own: "
-    "#### number",
+    "number": "Reason in short steps, one a line. Then write the answer, a number, on a line of its own: #### number",
 }
 """The request below a question: the forms that `format` rewards. The paper prints no prompt; these are ours."""
 

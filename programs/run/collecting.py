@@ -14,7 +14,8 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import load_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, RunChangedError
@@ -49,8 +50,8 @@ class Collection:
         program: `MODULE:NAME` of a module, or of a function or class that makes one without arguments.
         devset: A file of questions, or `MODULE:LIST` of a list of `dspy.Example`.
         out: The file of the pool.
-        n: Samples of a question. task: of all questions.
-        answer: The field of the program's answer.
+        n: Samples of a question. answer: the answer type of all questions.
+        answer_field: The field of the program's answer.
         passages: The field of the passages that it retrieves: of its inputs or its prediction, or an input of one of
             its predictors. None looks for evidence, context and passages.
         temperature: Of the samples; None leaves the LM's own.
@@ -66,8 +67,8 @@ class Collection:
     devset: str
     out: str | Path
     n: int = 8
-    task: Task = "retrieval"
-    answer: str = "answer"
+    answer: Task | AnswerType = "short"
+    answer_field: str = "answer"
     passages: str | None = None
     temperature: float | None = None
     limit: int | None = None
@@ -80,7 +81,7 @@ class Collection:
     columns: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "task", answer_type(self.task).name)
+        load_type(self.answer)
         for name in ("n", "workers", "limit", "max_calls"):
             if getattr(self, name) is not None or name in ("n", "workers"):
                 require_count(name, getattr(self, name))
@@ -91,6 +92,11 @@ class Collection:
             raise ArgumentError(f"n must be at most {MAX_CANDIDATES:,}; got {self.n:,}.")
         if not str(self.out).endswith(SUFFIXES):
             raise ArgumentError(f"out must end in one of {', '.join(SUFFIXES)}; got {str(self.out)!r}.")
+
+    @property
+    def task(self) -> Task:
+        """The answer type as files state it."""
+        return load_type(self.answer).name_in_files
 
     @property
     def folder(self) -> Path:
@@ -137,7 +143,7 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
         KeyboardInterrupt: On ctrl-C, once the calls under way have been awaited. The same call resumes.
     """
     program = program_named(collection.program)
-    asked = read_devset(collection.devset, program, collection.task, collection.answer)[: collection.limit]
+    asked = read_devset(collection.devset, program, collection.task, collection.answer_field)[: collection.limit]
     out, folder = Path(collection.out), collection.folder
     if out.exists() and not folder.exists():
         raise ArgumentError(f"{out} exists and was not collected: {folder.name} is not next to it. Give another --out.")
@@ -161,7 +167,8 @@ class _Sampling:
         """State what shapes a sample, or refuse the samples of another program."""
         self._collection, journal = collection, directory.journal
         self._call, details = role_call(program)
-        shared = {name: getattr(collection, name) for name in ("task", "answer", "passages", "temperature")}
+        shared: dict[str, Any] = {"task": collection.task, "answer": collection.answer_field}
+        shared |= {"passages": collection.passages, "temperature": collection.temperature}
         settings: dict[str, Any] = {"program": collection.program, **shared}
         settings |= {"columns": True} if collection.columns else {}  # a collection without them is as it was before
         with suppress(OSError, TypeError):  # a script or a notebook, whose module has no file of that name

@@ -65,7 +65,7 @@ def frozen_selector(
             it is made by the name in the lock, with credentials from the environment.
         api_base: The address of the server of LMs that are made. A lock never states where to send a key.
         given: `certificate`, `refusals` or `answer` of your own, where the lock has one; a role of your own, such as
-            `judge`; and arguments of the selector that no lock holds: `task`, `answer_field`, `on_failure`, `timeout`
+            `judge`; and arguments of the selector that no lock holds: `answer_field`, `on_failure`, `timeout`
             and others. A role is a module, which is used as it is; or a class, which is made and gets its prompts from
             the lock. Certificate, refusals, answer type and roles may be names, `MODULE:NAME`.
 

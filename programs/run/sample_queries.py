@@ -76,7 +76,7 @@ class SampleQuery(Query):
                 said = settled(said, "program", "give it a forward that is not async, or none besides aforward")
             except _UNREAD as error:
                 return {"unread": describe_failure(error)}
-        said = require_prediction(said, self._name, how.answer, "Name the field of the answer with --answer.")
+        said = require_prediction(said, self._name, how.answer, "Name the field of the answer with --answer-field.")
         candidate = candidate_of(said, how.answer)
         passages = retrieved(outputs(self.call.module), given, said, trace, how.passages)
         if passages is None and how.passages is not None:

@@ -83,39 +83,6 @@ def test_results_are_written_where_out_says_in_every_command_that_writes_a_file(
     }
 
 
-def test_the_help_has_no_earlier_spelling(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    for command, spelling in (("export", "--to"), ("decide", "--rule "), ("evaluate", "--rule,"), ("bound", "--rule ")):
-        assert main([command, "--help"]) == 0
-        assert spelling not in capsys.readouterr().out
-    assert main(["pool", "build", "--help"]) == 0
-    shown = capsys.readouterr().out
-    assert "--format" not in shown and "--evidence " not in shown
-
-
-def test_earlier_spellings_are_still_accepted(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["export", str(run), "--to", "old.csv"]) == 0
-    assert main(["export", str(run), "--out", "new.csv"]) == 0
-    monkeypatch.setenv("ELDGR_EXPORT_TO", "variable.csv")
-    assert main(["export", str(run)]) == 0
-    assert Path("old.csv").read_bytes() == Path("new.csv").read_bytes() == Path("variable.csv").read_bytes()
-    capsys.readouterr()
-    for command in (["decide", str(run)], ["bound", "capitals.jsonl"]):
-        printed = []
-        for spelling in (["--rule", "eldgr", "--rule", "first"], ["--rules", "eldgr,first"]):
-            assert main([*command, *spelling, "--json"]) == 0
-            printed.append(capsys.readouterr().out)
-        assert printed[0] == printed[1]
-    Path("p.jsonl").write_text(json.dumps({"question": "1 + 1?", "gold": "2", "prediction": "#### 2"}) + "\n")
-    old = ["--format", "predictions", "--evidence", "facts"]
-    new = ["--layout", "predictions", "--evidence-from", "facts"]
-    for name, words in (("a.jsonl", old), ("b.jsonl", new)):
-        assert main(["pool", "build", "p.jsonl", "--task", "arithmetic", "--out", name, *words]) == 0
-    assert Path("a.jsonl").read_bytes() == Path("b.jsonl").read_bytes()
-
-
 def test_json_is_short_for_format_json(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -173,7 +173,7 @@ def test_a_lock_holds_the_type_and_what_it_uses(
     printed(capsys, "freeze", "--heuristic", "--answer", NAME, "--out", "rule.lock.json")
     locked = ("evaluate", "years.jsonl", "--lock", "rule.lock.json", "--answer", NAME)
     printed(capsys, *locked, "--out", "first")
-    assert Selector.from_frozen("rule.lock.json", answer=NAME).task == NAME
+    assert Selector.from_frozen("rule.lock.json", answer=NAME).type.name == NAME
     change(monkeypatch, changed, changed + " ")
     assert "own_types" in printed(capsys, *locked, "--out", "second", rc=1)
 

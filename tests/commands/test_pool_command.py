@@ -34,7 +34,7 @@ def test_build_writes_a_pool_and_says_what_it_holds(tmp_path: Path, capsys: pyte
     predictions(tmp_path / "a.jsonl", [0, 1], prediction="Finish[Doha]")
     predictions(tmp_path / "b.jsonl", [0, 1], prediction="Doha")
     questions(tmp_path / "q.jsonl", range(3))
-    arguments = ["a.jsonl", "b.jsonl", "--questions", "q.jsonl", "--task", "retrieval", "--out", "pool.jsonl"]
+    arguments = ["a.jsonl", "b.jsonl", "--questions", "q.jsonl", "--answer", "short", "--out", "pool.jsonl"]
     out, err = printed(capsys, "build", *arguments)
     assert "pool: retrieval, 2 questions" in out
     assert "│ questions with one class of answers    │     2 │  2 │ 100.00 │" in out
@@ -54,7 +54,7 @@ def test_build_takes_every_choice(tmp_path: Path, capsys: pytest.CaptureFixture[
     orders = set()
     for seed in ("1", "1", "2"):
         _, err = printed(
-            capsys, "build", "a.jsonl", "--task", "arithmetic", "--out", "p.jsonl.gz", "--shuffle", seed, *choices
+            capsys, "build", "a.jsonl", "--answer", "number", "--out", "p.jsonl.gz", "--shuffle", seed, *choices
         )
         assert err == "Written to p.jsonl.gz, matched by question.\n"
         orders.add(json.dumps(texts_of(open_pool("p.jsonl.gz"))))
@@ -71,7 +71,7 @@ def test_check_has_a_table_a_pool(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_check_says_what_is_undefined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     predictions(tmp_path / "a.jsonl")
-    out, _ = printed(capsys, "build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl")
+    out, _ = printed(capsys, "build", "a.jsonl", "--answer", "short", "--out", "p.jsonl")
     assert "│ questions with a right candidate       │     — │  0 │      — │" in out
     assert "With a gold answer: 0 questions of 4." in out
     assert "Evidence a question" not in out
@@ -99,7 +99,7 @@ def test_options_can_be_given_by_variables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     predictions(tmp_path / "a.jsonl")
-    monkeypatch.setenv("ELDGR_POOL_BUILD_TASK", "retrieval")
+    monkeypatch.setenv("ELDGR_POOL_BUILD_ANSWER", "short")
     monkeypatch.setenv("ELDGR_POOL_CHECK_JSON", "1")
     printed(capsys, "build", "a.jsonl", "--out", "p.jsonl")
     assert json.loads(printed(capsys, "check", "p.jsonl")[0])["pools"]["p"]["n"] == 4
@@ -117,7 +117,7 @@ def test_a_failed_log_is_refused_and_under_unfinished_reported_in_both_places(
     samples = [{"id": n, "epoch": 1, "input": f"{n}?", "target": "a", "output": {"completion": "a"}} for n in range(27)]
     about = {"dataset": {"samples": 66}, "config": {"epochs": 1}}
     (tmp_path / "log.json").write_text(json.dumps({"status": "error", "eval": about, "samples": samples}), "utf-8")
-    arguments = ["build", "log.json", "--task", "retrieval", "--out", "p.jsonl"]
+    arguments = ["build", "log.json", "--answer", "short", "--out", "p.jsonl"]
     assert main(["pool", *arguments]) == 1
     assert "log.json: a log of status 'error', with 27 of 66 samples done. " in capsys.readouterr().err
     assert not Path("p.jsonl").exists()
@@ -160,7 +160,7 @@ def test_what_is_said_of_csv_that_is_given_as_a_pool_makes_a_pool_of_it(
     assert main([*command, table]) == 1
     error = capsys.readouterr().err
     assert f"{table}: CSV is not read as a pool, since a cell holds no list." in error
-    advised = re.search(r"Make a pool of it: eldgr (pool build .*) \(or --task arithmetic\)\.", error)
+    advised = re.search(r"Make a pool of it: eldgr (pool build .*) \(or --answer number\)\.", error)
     assert advised
     assert main(shlex.split(advised[1])) == 0
     assert answers_of("pool.jsonl") == MADE
@@ -171,7 +171,7 @@ def test_a_table_may_hold_the_questions(tmp_path: Path, capsys: pytest.CaptureFi
     Path("q.csv").write_text("question,gold,evidence\nWhich?,Nice,It is Nice.\nAnd now?,Paris,\n", encoding="utf-8")
     rows = [{"question": "Which?", "prediction": "Nice"}, {"question": "And now?", "prediction": "Lyon"}]
     write(tmp_path / "a.jsonl", *rows)
-    printed(capsys, "build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl", "--questions", "q.csv")
+    printed(capsys, "build", "a.jsonl", "--answer", "short", "--out", "p.jsonl", "--questions", "q.csv")
     assert [(answers, gold, n) for _, answers, gold, n in answers_of("p.jsonl")] == [
         (["Nice"], ["Nice"], 1),
         (["Lyon"], ["Paris"], 0),
@@ -180,7 +180,7 @@ def test_a_table_may_hold_the_questions(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_columns_are_named_by_flags(capsys: pytest.CaptureFixture[str]) -> None:
     Path("wide.csv").write_text("Key,Prompt,gpt,llama,Right\n1,Which?,Nice,Lyon,Nice\n2,And?,,Paris,Paris\n", "utf-8")
-    arguments = ["build", "wide.csv", "--task", "retrieval", "--out", "p.jsonl"]
+    arguments = ["build", "wide.csv", "--answer", "short", "--out", "p.jsonl"]
     named = "id=Key question=Prompt prediction=gpt prediction=llama gold=Right".split()
     printed(capsys, *arguments, *(word for one in named for word in ("--column", one)))
     assert answers_of("p.jsonl") == [("1", ["Nice", "Lyon"], ["Nice"], 0), ("2", [None, "Paris"], ["Paris"], 0)]
@@ -205,7 +205,7 @@ def test_a_column_that_is_not_there_is_named(
     capsys: pytest.CaptureFixture[str], column: str, code: int, message: str
 ) -> None:
     Path("w.csv").write_text("id,gpt\n1,Nice\n", encoding="utf-8")
-    arguments = ["build", "w.csv", "--task", "retrieval", "--out", "p.jsonl", "--column", column]
+    arguments = ["build", "w.csv", "--answer", "short", "--out", "p.jsonl", "--column", column]
     arguments += [] if column.startswith("prediction") else ["--column", "prediction=gpt"]
     assert main(["pool", *arguments]) == code
     assert message in " ".join(capsys.readouterr().err.split())
@@ -214,7 +214,7 @@ def test_a_column_that_is_not_there_is_named(
 
 def test_columns_without_a_table_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     predictions(tmp_path / "a.jsonl")
-    arguments = ["build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl", "--column", "prediction=x"]
+    arguments = ["build", "a.jsonl", "--answer", "short", "--out", "p.jsonl", "--column", "prediction=x"]
     assert main(["pool", *arguments]) == 1
     assert "--column prediction=x: no file has this column; none is a table." in capsys.readouterr().err
 
@@ -235,18 +235,18 @@ def test_what_is_said_of_a_json_array_makes_a_pool_of_it(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["build", "a.jsonl", "--task", "retrieval"], 2, "Missing option '--out'"),
-        (["build", "--task", "retrieval", "--out", "p.jsonl"], 2, "Missing argument 'SOURCE...'"),
-        (["build", "a.jsonl", "--task", "trivia", "--out", "p.jsonl"], 2, "answer must be one of 'retrieval', "),
-        (["build", "no.jsonl", "--task", "retrieval", "--out", "p.jsonl"], 1, "Error: no.jsonl: no such file"),
-        (["build", "a.jsonl", "--task", "retrieval", "--out", "p.csv"], 1, "Error: p.csv: the format is not known"),
+        (["build", "a.jsonl", "--answer", "short"], 2, "Missing option '--out'"),
+        (["build", "--answer", "short", "--out", "p.jsonl"], 2, "Missing argument 'SOURCE...'"),
+        (["build", "a.jsonl", "--answer", "trivia", "--out", "p.jsonl"], 2, "answer must be one of 'short', "),
+        (["build", "no.jsonl", "--answer", "short", "--out", "p.jsonl"], 1, "Error: no.jsonl: no such file"),
+        (["build", "a.jsonl", "--answer", "short", "--out", "p.csv"], 1, "Error: p.csv: the format is not known"),
         (
-            ["build", "a.jsonl", "--task", "retrieval", "--out", "no/p.jsonl"],
+            ["build", "a.jsonl", "--answer", "short", "--out", "no/p.jsonl"],
             1,
             "Error: no/p.jsonl could not be written",
         ),
         (
-            ["build", "bad.jsonl", "--task", "retrieval", "--out", "p.jsonl"],
+            ["build", "bad.jsonl", "--answer", "short", "--out", "p.jsonl"],
             1,
             "Error: bad.jsonl, line 2: not one JSON",
         ),
@@ -279,6 +279,6 @@ def test_pools_need_no_dspy(tmp_path: Path) -> None:
         "import sys; from eldgr_dspy.programs.commands import main; code = main(sys.argv[1:]); "
         "assert 'dspy' not in sys.modules; sys.exit(code)"
     )
-    arguments = ["pool", "build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl"]
+    arguments = ["pool", "build", "a.jsonl", "--answer", "short", "--out", "p.jsonl"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "Written to p.jsonl, matched by id.")

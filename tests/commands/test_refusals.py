@@ -67,7 +67,7 @@ def test_a_run_whose_file_may_not_grow_names_it_whichever_it_is() -> None:  # ha
         (["report", "run", "--format", "html", "--out", "r.html"], "r-questions.html"),
         (["report", "run", "--format", "json", "--out", "r.json"], "r.json"),
         (["freeze", "--heuristic", "--out", "rule.lock.json"], "rule.lock.json"),
-        (["pool", "build", "p.jsonl", "--task", "retrieval", "--out", "q.jsonl"], "q.jsonl"),
+        (["pool", "build", "p.jsonl", "--answer", "short", "--out", "q.jsonl"], "q.jsonl"),
         (["pool", "split", "p.jsonl", "--out-dev", "dev.jsonl", "--out-confirm", "con.jsonl"], "(dev|con).jsonl"),
     ],
     ids=["export", "html", "json", "freeze", "build", "split"],

@@ -26,7 +26,7 @@ from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.questions import Question
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
-from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, STRICTNESS, TASKS, Role
+from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, STRICTNESS, Role
 
 SIGNATURES: dict[Role, Any] = {"judge": JudgeCandidates, "deriver": DeriveAnswer, "repairer": RepairAnswer}
 PART, ITEM = "\x1e", "\x1f"
@@ -34,7 +34,7 @@ DIRECT = "direct"
 ADAPTERS: tuple[Any, ...] = (None, *[DIRECT] * 8, dspy.JSONAdapter(), dspy.ChatAdapter(), dspy.XMLAdapter())
 """Ways to read a reply: as where the user set no adapter, strictly without DSPy (much faster), and by DSPy's own."""
 OPTIONS: dict[str, tuple[Any, ...]] = {
-    "task": TASKS,
+    "answer": ("short", "number"),
     "certificate": POLICIES[::-1],
     "derivation": STRICTNESS[::-1],
     "consult": CONSULT,
@@ -57,7 +57,7 @@ def once(data: bytes) -> str:
     )
     select = selector(*chosen)
     candidates = [{"answer": answer or None} for answer in pool.split(ITEM)[:6]]
-    frozen = to_question(question, candidates, evidence.split(ITEM)[:4], select.task, "answer")
+    frozen = to_question(question, candidates, evidence.split(ITEM)[:4], select.type, "answer")
     said: dict[Role, str] = {"judge": judged, "repairer": other, "deriver": other}
     if adapter is DIRECT:
         trial = Trial(frozen, select.settings, {role: read(role, text, frozen) for role, text in said.items()})

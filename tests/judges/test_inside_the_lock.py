@@ -103,7 +103,7 @@ def selector(judge: dspy.Module, **options: Any) -> Selector:
 
 
 def case_of(inputs: Mapping[str, Any]) -> Case:
-    question = partial(to_question, task="retrieval", answer_field="answer", columns=True)
+    question = partial(to_question, answer="short", answer_field="answer", columns=True)
     return Case(question(**inputs), Settings())
 
 

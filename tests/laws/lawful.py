@@ -191,7 +191,7 @@ def with_a_chain_of_thought() -> Selector:
 
 SELECTORS: dict[str, Callable[[], Selector]] = {
     "plain": Selector,
-    "arithmetic": lambda: Selector(task="arithmetic"),
+    "arithmetic": lambda: Selector(answer="number"),
     "strict about replies": lambda: Selector(on_error="raise", preference="stratum"),
     "by token": lambda: Selector(certificate="token", answer_field="reply"),
     "asking always": lambda: Selector(consult="always"),
@@ -199,7 +199,7 @@ SELECTORS: dict[str, Callable[[], Selector]] = {
     "with a chain of thought": with_a_chain_of_thought,
     "that remembers all": RemembersAll,
     "that annotates": Annotates,
-    "that annotates sums": lambda: Annotates(task="arithmetic", homogeneous="repair"),
+    "that annotates sums": lambda: Annotates(answer="number", homogeneous="repair"),
     "that copies": Copies,
 }
 

@@ -23,14 +23,16 @@ class Wrapped(Selector):
     def after(self, call: dict[str, Any], pred: Any) -> Any:
         return pred
 
-    def forward(self, question: str, candidates: Any, evidence: Any = None, task: Any = None, options: Any = ()) -> Any:
-        call = self.before({"question": question, "candidates": candidates, "evidence": evidence, "task": task})
+    def forward(
+        self, question: str, candidates: Any, evidence: Any = None, answer: Any = None, options: Any = ()
+    ) -> Any:
+        call = self.before({"question": question, "candidates": candidates, "evidence": evidence, "answer": answer})
         return self.after(call, super().forward(**call))
 
     async def aforward(
-        self, question: str, candidates: Any, evidence: Any = None, task: Any = None, options: Any = ()
+        self, question: str, candidates: Any, evidence: Any = None, answer: Any = None, options: Any = ()
     ) -> Any:
-        call = self.before({"question": question, "candidates": candidates, "evidence": evidence, "task": task})
+        call = self.before({"question": question, "candidates": candidates, "evidence": evidence, "answer": answer})
         return self.after(call, await super().aforward(**call))
 
 
@@ -274,7 +276,7 @@ SELECTORS: dict[str, Callable[[], Selector]] = {
     "keeps what was certified": KeepsWhatWasCertified, "tires of the judge": TiresOfTheJudge,
     "sorts in place": SortsInPlace, "empties the evidence": EmptiesTheEvidence,
     "a judge with a grudge": with_a_grudge, "names the wrong branch at seven": Seven,
-    "drops negative sums": lambda: DropsNegative(task="arithmetic"), "ships short answers only": ShortAnswersOnly,
-    "remembers sums by question": lambda: ByQuestion(task="arithmetic"),
-    "remembers sums by candidates": lambda: ByCandidates(task="arithmetic"),
+    "drops negative sums": lambda: DropsNegative(answer="number"), "ships short answers only": ShortAnswersOnly,
+    "remembers sums by question": lambda: ByQuestion(answer="number"),
+    "remembers sums by candidates": lambda: ByCandidates(answer="number"),
 }  # fmt: skip

@@ -216,7 +216,7 @@ def test_the_command_names_columns_of_tables(
     monkeypatch.chdir(tmp_path)
     table(tmp_path / "a.csv", ("question", "prediction", "p", "m"), ("Where?", "Nice", "0.5", "small"))
     flags = ["--column", "confidence=p", "--column", "tags=m"]
-    assert main(["pool", "build", "a.csv", "--task", "short", "--out", "p.jsonl", *flags]) == 0
+    assert main(["pool", "build", "a.csv", "--answer", "short", "--out", "p.jsonl", *flags]) == 0
     assert "Stated of candidates: confidence 1 of 1, tags 1 of 1." in capsys.readouterr().out
     (row,) = open_pool("p.jsonl").rows()
     assert (row.candidates[0].confidence, row.candidates[0].tags) == (0.5, ["small"])

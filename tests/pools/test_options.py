@@ -59,7 +59,7 @@ def test_a_pool_is_collected_with_options(tmp_path: Path, listed: bool) -> None:
     record = {"question": "Which?", "options": TOWNS, "gold": ["A"]}
     devset = f"{__name__}:DEVSET" if listed else str(write(tmp_path / "dev.jsonl", record))
     out = tmp_path / "pool.jsonl"
-    collect(Collection(f"{__name__}:Letter", devset, out, n=2, task="choice"))
+    collect(Collection(f"{__name__}:Letter", devset, out, n=2, answer="choice"))
     [row] = map(json.loads, out.read_text(encoding="utf-8").splitlines())
     assert (row["options"], row["gold"], [one["answer"] for one in row["candidates"]]) == (TOWNS, ["A"], ["A", "A"])
 

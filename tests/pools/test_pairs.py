@@ -51,7 +51,7 @@ def written(
 
 
 def prompted(*parts: str) -> str:
-    return "\n\n".join([*parts, ASKED["retrieval"]])
+    return "\n\n".join([*parts, ASKED["short"]])
 
 
 # -- which answers are paired -----------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_with_gold_right_answers_are_chosen_over_wrong_ones(tmp_path: Path) -> N
     ]
     (one,), counts = written(tmp_path, *every, gold=True)
     assert (one["chosen"], one["rejected"]) == ("A: 4", "A: 5")
-    assert one["prompt"] == f"What is 2 + 2?\n\n{ASKED['arithmetic']}\n"
+    assert one["prompt"] == f"What is 2 + 2?\n\n{ASKED['number']}\n"
     assert counts.questions == {"paired": 1, "no_chosen": 1, "one_class": 1, "no_gold": 1}
     assert (counts.checked, counts.right_chosen, counts.right_rejected) == (1, 1, 0)
 
@@ -271,7 +271,7 @@ SUMS: dict[str, Any] = {"task": "arithmetic", "evidence": [], "gold": ["4"]}
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "a type without evidence": (
         lambda folder: written(folder, row("4", "5", **SUMS)),
-        "must have answers that evidence certifies; got answers of the type 'arithmetic', which derivations certify. "
+        "must have answers that evidence certifies; got answers of the type 'number', which derivations certify. "
         "Choose right answers over wrong ones instead (--gold).",
     ),
     "a pool with one class": (

@@ -117,7 +117,7 @@ def test_options_that_do_not_tell_answers_apart_are_refused(options: list[str], 
 
 
 def test_options_of_another_type_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="options must be empty for the answer type 'retrieval'"):
+    with pytest.raises(ArgumentError, match="options must be empty for the answer type 'short'"):
         Selector()(question="?", candidates=["A"], options=["A", "B"])
 
 

@@ -78,7 +78,7 @@ def compiled() -> Selector:
 
 LAWFUL: dict[str, Callable[[], Selector]] = {
     "plain": Selector,
-    "arithmetic": lambda: Selector(task="arithmetic", homogeneous="repair", derivation="stated"),
+    "arithmetic": lambda: Selector(answer="number", homogeneous="repair", derivation="stated"),
     "strict about replies": lambda: Selector(on_error="raise", preference="stratum"),
     "with LMs and a field of its own": bound,
     "compiled": compiled,
@@ -370,7 +370,7 @@ class CountsForAll(dspy.Module):
 
 STATEFUL: dict[str, tuple[Callable[[], Selector], str]] = {
     "by text": (ByText, "demanded    the same where others were decided before; answer, "),
-    "by text, in arithmetic": (lambda: ByText(task="arithmetic"),
+    "by text, in arithmetic": (lambda: ByText(answer="number"),
         "demanded    the same where others were decided before; answer, "),
     "one late": (OneLate, "demanded    the same where others were decided before; answer differ"),
     "the first ever after": (Remembering, "demanded    the same where others were decided before; "),

@@ -161,14 +161,14 @@ def test_examples_are_the_questions_of_the_pool(pool: str) -> None:
     examples = examples_of(rows)
     assert [one.id for one in examples] == [row.id for row in rows]
     for row, one in zip(rows, examples, strict=True):
-        found, expected = to_question(**one.inputs(), answer_field="answer"), row.to_question()
+        found, expected = to_question(**one.inputs(), answer=row.task, answer_field="answer"), row.to_question()
         assert majority(found.answers, row.task) == majority(expected.answers, row.task)
         assert (found.text, found.passages, one.gold) == (expected.text, expected.passages, row.gold)
 
 
 def test_an_example_is_what_a_selector_takes() -> None:
     (first, *_) = examples_of(open_pool(POOLS / "demo-retrieval.jsonl").rows(1))
-    assert set(first.inputs()) == {"question", "candidates", "evidence", "task"}
+    assert set(first.inputs()) == {"question", "candidates", "evidence"}
     assert heuristic_selector()(**first.inputs()).answer
 
 
@@ -188,7 +188,7 @@ def test_no_label_has_the_name_of_an_output() -> None:
 
 
 def test_letters_and_texts_of_an_option_are_scored_alike() -> None:
-    select = heuristic_selector()
+    select = heuristic_selector(answer="choice")
     examples = {gold.id: gold for gold in examples_of(open_pool(POOLS / "demo-choice.jsonl").rows())}
     preds = {id_: select(**gold.inputs()) for id_, gold in examples.items()}
     right = [id_ for id_, gold in examples.items() if selection_score(gold, preds[id_])]

@@ -22,7 +22,7 @@ OTHER = {
     "consistency_check": "9 + 3 = 12",
 }
 FALSE = {**DERIVATION, "consistency_check": "36 / 12 = 4"}
-AGREED: dict[str, Any] = {"derivation": "agreed", "task": "arithmetic"}
+AGREED: dict[str, Any] = {"derivation": "agreed", "answer": "number"}
 
 
 def saying(*samples: Any) -> ScriptedLM:
@@ -90,7 +90,7 @@ def test_a_run_keeps_all_samples_and_decides_again_from_them(tmp_path: Path) -> 
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())["pools"]["pens"]
     assert summary["rules"]["eldgr"]["em"] == 100.0
     replay = Plan([pool], tmp_path / "again", ("eldgr",), replay=tmp_path / "run" / "journal.jsonl")
-    assert evaluate(Selector(task="arithmetic", derivation="bounded"), replay)
+    assert evaluate(Selector(answer="number", derivation="bounded"), replay)
 
 
 def test_a_selector_that_asks_several_times_keeps_the_laws() -> None:

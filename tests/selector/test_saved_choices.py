@@ -10,6 +10,7 @@ from typing import Any
 import dspy
 import pytest
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.decision import Choice, Steps
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.metrics import selection_feedback
@@ -47,7 +48,7 @@ def quoted(answer: str, evidence: Any) -> bool:
 
 
 CHOSEN: dict[str, Any] = {
-    "task": "arithmetic",
+    "answer": "number",
     "rule": "judge",
     "certificate": "token",
     "consult": "always",
@@ -112,14 +113,15 @@ def test_other_choices_are_refused_and_nothing_is_changed(
     before = module.dump_state()
     with pytest.raises(ArgumentError, match=r"^This program was saved with other choices of its Selector") as raised:
         module.load(tmp_path / name, allow_pickle=True)
-    assert f"  {next(iter(options))}" in str(raised.value)
+    stated = next(iter(options)).replace("answer", "task") if "answer" in options else next(iter(options))
+    assert f"  {stated}" in str(raised.value)
     assert module.dump_state() == before
 
 
 @each_file
-def test_a_task_that_is_set_afterwards_is_saved_and_loaded_like_a_given_one(name: str, tmp_path: Path) -> None:
-    given, changed, new = taught(Selector(task="arithmetic")), Selector(), Selector(task="arithmetic")
-    changed.task = "arithmetic"
+def test_a_type_that_is_set_afterwards_is_saved_and_loaded_like_a_given_one(name: str, tmp_path: Path) -> None:
+    given, changed, new = taught(Selector(answer="number")), Selector(), Selector(answer="number")
+    changed.type = answer_type("number")
     for saved, module in ((given, changed), (changed, new)):
         saved.save(tmp_path / name)
         assert loaded_into(module, tmp_path / name).dump_state() == given.dump_state()
@@ -216,11 +218,11 @@ def test_choices_that_are_not_a_mapping_are_refused(choices: Any, tmp_path: Path
 ASKED: list[tuple[dict[str, Any], list[str]]] = [
     ({}, ["judge", "repairer"]),
     ({"consult": "always"}, ["judge", "repairer"]),
-    ({"task": "arithmetic"}, ["deriver"]),
+    ({"answer": "number"}, ["deriver"]),
     ({"rule": "judge"}, ["judge"]),
-    ({"rule": "judge", "task": "arithmetic"}, ["judge"]),
+    ({"rule": "judge", "answer": "number"}, ["judge"]),
     ({"rule": "majority"}, []),
-    ({"rule": "first", "task": "arithmetic"}, []),
+    ({"rule": "first", "answer": "number"}, []),
     ({"rule": cautious}, ["judge", "deriver", "repairer"]),
 ]
 
@@ -238,7 +240,7 @@ def test_the_rule_asks_nobody_else() -> None:
     for options, roles in ASKED[:-1]:
         each: list[dict[str, Any]] = [CONTESTED, {**PENS, "candidates": ["35", "36"]}]
         for inputs in each:
-            if options.get("task", "retrieval") == inputs.get("task", "retrieval"):
+            if options.get("answer", "short") == inputs.get("answer", "short"):
                 lm = saying(verdict(0, len(inputs["candidates"])))
                 with dspy.context(lm=lm):
                     Selector(**options)(**inputs)
@@ -246,7 +248,7 @@ def test_the_rule_asks_nobody_else() -> None:
 
 
 def test_an_lm_is_set_for_every_role_and_for_none_that_is_frozen() -> None:
-    """A call may be in the other task."""
+    """A call may be about answers of another type."""
     lm, own = saying(verdict(2)), saying(verdict(0))
     select = Selector()
     select.repairer.set_lm(own)
@@ -259,38 +261,38 @@ def test_an_lm_is_set_for_every_role_and_for_none_that_is_frozen() -> None:
 
 # -- optimizers -------------------------------------------------------------------------------------------------------
 
-GOLD: dict[str, tuple[dict[str, Any], str]] = {"retrieval": (CONTESTED, "Doha"), "arithmetic": (PENS, "36")}
+GOLD: dict[str, tuple[dict[str, Any], str]] = {"short": (CONTESTED, "Doha"), "number": (PENS, "36")}
 
 
-def trainset(task: str) -> list[dspy.Example]:
-    inputs, gold = GOLD[task]
+def trainset(answer: str) -> list[dspy.Example]:
+    inputs, gold = GOLD[answer]
     return [example_of({**inputs, "question": f"{inputs['question']} ({number})"}, gold=gold) for number in range(3)]
 
 
-@pytest.mark.parametrize("task", GOLD)
+@pytest.mark.parametrize("answer", GOLD)
 @pytest.mark.parametrize("timeout", [None, 60])
-def test_bootstrapping_teaches_the_roles_of_a_nested_selector(task: Any, timeout: Any, tmp_path: Path) -> None:
+def test_bootstrapping_teaches_the_roles_of_a_nested_selector(answer: Any, timeout: Any, tmp_path: Path) -> None:
     optimizer = dspy.BootstrapFewShot(metric=right, max_bootstrapped_demos=2, max_labeled_demos=0)
     with dspy.context(lm=saying(verdict(2), repair("Doha"))):
-        compiled = optimizer.compile(Program(task=task, timeout=timeout), trainset=trainset(task))
+        compiled = optimizer.compile(Program(answer=answer, timeout=timeout), trainset=trainset(answer))
     compiled.save(tmp_path / "compiled.json")
-    program = loaded_into(Program(task=task), tmp_path / "compiled.json")
+    program = loaded_into(Program(answer=answer), tmp_path / "compiled.json")
     taught = {name: len(predictor.demos) for name, predictor in program.named_predictors()}
-    roles = {"retrieval": {"judge": 2, "repairer": 0}, "arithmetic": {"deriver": 2}}[task]
+    roles = {"short": {"judge": 2, "repairer": 0}, "number": {"deriver": 2}}[answer]
     assert taught == {f"inner['select'].{role}.predict": n for role, n in roles.items()}
 
 
-@pytest.mark.parametrize("task", GOLD)
-def test_a_random_search_compiles_a_nested_selector(task: Any) -> None:
+@pytest.mark.parametrize("answer", GOLD)
+def test_a_random_search_compiles_a_nested_selector(answer: Any) -> None:
     options: dict[str, Any] = {"max_bootstrapped_demos": 1, "max_labeled_demos": 1, "num_candidate_programs": 1}
     optimizer = dspy.BootstrapFewShotWithRandomSearch(metric=right, num_threads=1, **options)
     with dspy.context(lm=saying(verdict(2), repair("Doha"))):
-        program = optimizer.compile(Program(task=task), trainset=trainset(task))
-        assert program(**GOLD[task][0]).answer == GOLD[task][1]
+        program = optimizer.compile(Program(answer=answer), trainset=trainset(answer))
+        assert program(**GOLD[answer][0]).answer == GOLD[answer][1]
 
 
-@pytest.mark.parametrize("task", GOLD)
-def test_gepa_rewrites_every_predictor_of_a_nested_selector(task: Any) -> None:
+@pytest.mark.parametrize("answer", GOLD)
+def test_gepa_rewrites_every_predictor_of_a_nested_selector(answer: Any) -> None:
     """It fails on a predictor that is never asked: there is no trace of it to reflect upon."""
     knack = "Follow the passages."
 
@@ -308,7 +310,9 @@ def test_gepa_rewrites_every_predictor_of_a_nested_selector(task: Any) -> None:
     options: dict[str, Any] = {"max_metric_calls": 40, "num_threads": 1, "seed": 0, "reflection_minibatch_size": 2}
     optimizer: Any = dspy.GEPA(metric=selection_feedback, reflection_lm=reflection, **options)
     with dspy.context(lm=scripted_lm(reply)):
-        program = optimizer.compile(Program(task=task, derivation="stated", consult="always"), trainset=trainset(task))
-        assert program(**GOLD[task][0]).answer == GOLD[task][1]
+        program = optimizer.compile(
+            Program(answer=answer, derivation="stated", consult="always"), trainset=trainset(answer)
+        )
+        assert program(**GOLD[answer][0]).answer == GOLD[answer][1]
     changed = [name for name, one in program.named_predictors() if one.signature.instructions == knack]
-    assert {"retrieval": "judge", "arithmetic": "deriver"}[task] in changed[0]
+    assert {"short": "judge", "number": "deriver"}[answer] in changed[0]

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ReplyError
 from eldgr_dspy.programs.checking import held
@@ -107,7 +108,7 @@ class SelectorMachine(RuleBasedStateMachine):
 
     def made(self) -> Selector:
         """A selector as the user's code makes it, before anything is loaded into it."""
-        select = Selector(task=self.select.task, on_error=self.select.on_error)
+        select = Selector(answer=self.select.type, on_error=self.select.on_error)
         select.settings = self.select.settings
         for role, kind in self.kinds.items():
             setattr(select, role, kind())
@@ -150,9 +151,13 @@ class SelectorMachine(RuleBasedStateMachine):
         self.kinds[role] = KINDS[role][data.draw(st.integers(0, len(KINDS[role]) - 1))]
         setattr(self.select, role, self.kinds[role]())
 
-    @rule(chosen=rule_settings, task=st.sampled_from(TASKS), on_error=st.sampled_from(("abstain", "raise")))
-    def other_settings(self, chosen: Settings, task: Any, on_error: Any) -> None:
-        self.select.settings, self.select.task, self.select.on_error = chosen, task, on_error
+    @rule(
+        chosen=rule_settings,
+        answer=st.sampled_from(("short", "number")),
+        on_error=st.sampled_from(("abstain", "raise")),
+    )
+    def other_settings(self, chosen: Settings, task: str, on_error: Any) -> None:
+        self.select.settings, self.select.type, self.select.on_error = chosen, answer_type(task), on_error
 
     @rule(role=st.sampled_from(ROLES), words=st.sampled_from(("Be brief.", "Ship what you prefer.", "{0.__class__}")))
     def other_instructions(self, role: Role, words: str) -> None:

@@ -379,9 +379,9 @@ class RanksAcrossStrata(Selector):
     """A selector that ranks by reward alone."""
 
     def forward(
-        self, question: str, candidates: Any, evidence: Any = None, task: Any = None, options: Any = ()
+        self, question: str, candidates: Any, evidence: Any = None, answer: Any = None, options: Any = ()
     ) -> dspy.Prediction:
-        pred = super().forward(question, candidates, evidence, task, options)
+        pred = super().forward(question, candidates, evidence, answer, options)
         pred.ranking = sorted(pred.ranking, key=lambda index: -(pred.scores[index]["reward"] or 0.0))
         return pred
 

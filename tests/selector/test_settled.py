@@ -74,13 +74,13 @@ def shipped(
     select.judge = PrefersLast()
     program = Sampled(Answers(*said), n=len(said), select=select, stop=stop, num_threads=1)
     pred: Any = program(question="Tom has 3 boxes of 12 pens. How many?", **inputs)
-    return pred.answer if pred.answer is None else class_key(str(pred.answer), select.task), len(pred.completions)
+    return pred.answer if pred.answer is None else class_key(str(pred.answer), select.type), len(pred.completions)
 
 
 chosen = st.fixed_dictionaries(
     {
         "rule": st.sampled_from(SETTLED_BY),
-        "task": st.sampled_from(("retrieval", "arithmetic")),
+        "answer": st.sampled_from(("short", "number")),
         "certificate": st.sampled_from((*POLICIES, quoted, rare, fickle)),
         "uncertified": st.sampled_from(("consensus", "abstain")),
         "homogeneous": st.sampled_from((None, *HOMOGENEOUS)),
@@ -105,7 +105,7 @@ pools = st.builds(
 )
 OWN: dict[str, Any] = {
     "rule": "eldgr",
-    "task": "retrieval",
+    "answer": "short",
     "certificate": rare,
     "uncertified": "consensus",
     "homogeneous": None,
@@ -158,7 +158,7 @@ FIXED = {"evidence": [PASSAGES[0]]}
         ({"certificate": quoted}, "Doha", FIXED, 3),
         ({"certificate": quoted}, "Nice", FIXED, 5),
         ({"certificate": quoted}, "Doha", {}, 5),  # a further sample may retrieve what takes the certificate away
-        ({"certificate": asked, "task": "arithmetic", "homogeneous": "repair"}, "35", {}, 3),
+        ({"certificate": asked, "answer": "number", "homogeneous": "repair"}, "35", {}, 3),
         ({"refusals": ascii_alone}, "Doha", FIXED, 3),
     ],
 )

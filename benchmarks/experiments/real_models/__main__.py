@@ -17,7 +17,7 @@ from eldgr_dspy.programs.run.evaluation import Watcher
 from eldgr_dspy.words import Task
 
 SAMPLES = 4
-PROGRAMS: dict[str, tuple[str, Task]] = {"hotpotqa": ("Reader", "retrieval"), "gsm8k": ("Solver", "arithmetic")}
+PROGRAMS: dict[str, tuple[str, Task]] = {"hotpotqa": ("Reader", "short"), "gsm8k": ("Solver", "number")}
 """The program that answers the questions of each data set, and their answer type."""
 
 
@@ -45,13 +45,13 @@ def _collect(name: str, model: Path, n: int, threads: int, out: Path) -> None:
         sys.exit("ELDGR_POOLS must name the folder of the questions; it is not set.")
     questions = out / f"{name}.questions.jsonl"
     write_questions(name, Path(data), n, questions)
-    program, task = PROGRAMS[name]
+    program, answer = PROGRAMS[name]
     collection = Collection(
         f"benchmarks.experiments.real_models.sampler:{program}",
         str(questions),
         out / f"{name}.jsonl",
         n=SAMPLES,
-        task=task,
+        answer=answer,
         workers=1,
         temperature=0.7,
         max_failures="5%",
