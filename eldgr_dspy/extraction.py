@@ -16,15 +16,17 @@ from eldgr_dspy.sentence_ends import without_stop
 from eldgr_dspy.thinking import find_thinking
 from eldgr_dspy.words import Form, Mark, Task
 
+_STATED = frozenset(get_args(Mark))
 _MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading": "a_line", "json": "tagged"}
 
 # Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
 # begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
 _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
+_FOREIGN_ANSWER = "(?:最终|最終)?答案 | 答え | 정답 | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ"
 _MARK = re.compile(
     rf"""(?=[\n\#\\F<\["TtMmf]) (?:
-      (?P<a_line> \n[\ \t>*_\#]*+ (?: A | {_ANSWER} | (?:最终)?答案 | 答え | 정답 ) [*_]*+ (?::|\s?：) )
-    | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[\ \t*_]*+|[*_]{{2,3}}) {_ANSWER} (?=[\ \t*_]*+(?:\n|\Z)) )
+      (?P<a_line> \n[\ \t>*_\#]*+ (?: A | (?i:ans\.?) | {_ANSWER} | {_FOREIGN_ANSWER} ) [*_]*+ \s?[:：] )
+    | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[^\w\n]*+|[*_]{{2,3}}) {_ANSWER} [\ \t*_\#]*+ (?=\n|\Z) )
     | (?P<hashes> (?<!\#)\#{{4}}(?!\#) )
     | (?P<boxed> \\boxed\s*+\{{ )
     | (?P<finish> \bFinish\[ )
@@ -32,7 +34,7 @@ _MARK = re.compile(
     | (?P<json> "(?i:(?:final_|correct_)?answer)"\s*+:\s*+ )
     | (?P<phrase> \b(?i: (?:the|my)\s++ (?: (?:\w++\s++)? answer (?:\s++to\s++(?:the|this|your)\s++question)?
                        | (?:correct|right|best)\s++(?:option|choice) ) \s++(?:is|(?:must|should|would)\s++be)\b
-                     | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | (?=[\ \t*_]*+(?:\n|\Z)) ) ) (?!\s++not\b) ) )""",
+                     | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | [\ \t*_\#]*+(?=\n|\Z) ) ) (?!\s++not\b) ) )""",
     re.VERBOSE,
 )
 _LEAD = re.compile(r"[\s:：*_`]*+")
@@ -45,7 +47,8 @@ _CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*
 _HEADING = re.compile(
     r"\d++[.)]\s++[^\W\d_]|(?:step|part|phase|method|approach|case)s? #?\d|(?:sources?|references?|citations?|notes?"
     r"|steps?|explanation|reasoning|rationale|justification|verification|check|calculations?|analysis|summary|done"
-    r"|conclusion|context|background|overview)(?: (?:of|for|and|to|by|with)\b| ?[:–-]|\.?\Z)",
+    r"|conclusion|context|background|overview|confidence|assumptions?|limitations?|evidence|caveats?)"
+    r"(?: (?:of|for|and|to|by|with)\b| ?[:–-]|\.?\Z)",
     re.IGNORECASE,
 )
 
@@ -55,15 +58,16 @@ _END = re.compile(
     rf"""[<\[\n] (?i:
       (?P<user> (?<=<) (?: [|｜](?:im_start|start_header_id|turn)[|｜]> | start_of_turn> | \|turn> )\s?user\b
         | (?<=<)[|｜]user[|｜]> | (?<=\[)INST\] )
-    | (?P<token> (?: (?<=<)(?: [|｜][^<>|｜\n]{{1,40}}[|｜] | /?s | [eb]os | (?:start|end)_of_turn | turn\| | \|turn )>
-        | (?<=\[)/INST\] ) (?: \s*+(?:assistant|model)\b )? )
+    | (?P<token> (?: (?<=<)(?: [|｜][^<>|｜\n]{{1,40}}[|｜] | /?s | [eb]os | (?:start|end)_of_turn | \|?turn\|?
+        | extra_id_\d )> | (?<=\[)/INST\] ) (?: \s*+(?:assistant|model)\b )? )
     | (?<=\n) [\ \t>*_-]*+ (?:
         (?P<turn> {_NEXT}(?:question|problem|exercise|q)\ ?\#?\d{{1,3}}[*_]*+ (?: \s?[:：.)] | [\ \t]*+(?:\n|\Z) )
             | (?:human|user|student)[*_]*+ \s?[:：]
             | \#{{1,6}}[\ \t*_]*+ {_NEXT} (?:instruction|input|human|user|question|problem|exercise|task)s?
               (?:\ \#?\d{{1,3}})?[*_]*+[\ \t]*+ (?: [:：] | \n | \Z ) )
         | (?P<asked> (?: (?:\#\ )?{_NEXT}(?:question|problem|exercise|instruction|q|问题|问|题目) | \#\ passage )
-              [*_]*+ \s?[:：] ) ) )""",
+              [*_]*+ \s?[:：] )
+        | (?P<other> (?: (?:\d{{1,2}}[.)]\ |user\ )question | task | input )[*_]*+ \s?[:：] | \[question\] ) ) )""",
     re.VERBOSE,
 )
 _ROLE = re.compile(r"\s*+(?:\#{1,6}[ \t]*+)?(?:assistant|response|model|AI)[ \t]?:\s*+", re.IGNORECASE)
@@ -132,12 +136,13 @@ def read_sample(text: str, task: Task | AnswerType) -> SampleReading:
     """Return the answer of a sample as `extract_answer` does, and whether its thinking ends and whether it ran on."""
     kind = answer_type(task)
     _, parts, unclosed = find_thinking(text)
-    if unclosed or not parts:
-        return SampleReading(None, unclosed)
-    readings = (_turn(text[start:end], kind) for start, end in reversed(parts))
-    last = next(readings)
-    marked = (one for one in (last, *readings) if one.found and one.found.form not in ("last_number", "whole"))
-    return next(marked, last)
+    last = None
+    for start, end in () if unclosed else reversed(parts):
+        reading = _turn(text[start:end], kind)
+        if reading.found and reading.found.form in _STATED:
+            return reading
+        last = last or reading
+    return last or SampleReading(None, unclosed)
 
 
 def _turn(text: str, kind: AnswerType) -> SampleReading:
@@ -147,7 +152,7 @@ def _turn(text: str, kind: AnswerType) -> SampleReading:
     for end in _END.finditer(text):
         segment = text[start : end.start()]
         found = None if opened == "user" else _marked(segment, kind)
-        introduces = end.lastgroup in ("asked", "turn") and _INTRODUCTION.match(segment)
+        introduces = end.lastgroup == "other" or (end.lastgroup in ("asked", "turn") and _INTRODUCTION.match(segment))
         if found is None and opened == "token" and not introduces:  # a question of its own does not end a text
             found = _guessed(segment, kind)
         if found:
@@ -184,7 +189,9 @@ def _marked(text: str, kind: AnswerType) -> Extraction | None:
 def _payload(text: str, name: str, start: int, limit: int, boxes: dict[int, int], kind: AnswerType) -> str:
     """What follows a mark that ends at `start`, read no further than `limit`, where the next mark begins."""
     if name == "boxed":
-        return _unwrapped(text[start : boxes.get(start, start)].strip())
+        payload = text[start : boxes.get(start, start)].strip()
+        wrapped = _WRAPPED.fullmatch(payload)
+        return wrapped[1].strip() if wrapped else payload
     if name == "json":
         return _of_json(text, start)
     if name == "tagged" and (closed := _CLOSING_TAG.search(text, start, limit)):
@@ -214,12 +221,6 @@ def _line(text: str, start: int, limit: int) -> str:
     """The text from `start` to the end of its line, or to `limit` where that comes first."""
     end = text.find("\n", start, limit)
     return text[start : limit if end < 0 else end]
-
-
-def _unwrapped(payload: str) -> str:
-    r"""The inside of a payload that is one `\text{...}` and nothing else."""
-    wrapped = _WRAPPED.fullmatch(payload)
-    return wrapped[1].strip() if wrapped else payload
 
 
 def _boxes(text: str) -> dict[int, int]:

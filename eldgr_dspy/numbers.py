@@ -27,11 +27,6 @@ VULGAR_FRACTIONS = "".join(_VULGAR)
 CURRENCY_SIGNS = "$£¥฿\u20a0-\u20cf"
 """Whole-unit currency signs, fit for a regular expression's character class. The cent sign scales and is left out."""
 
-DIGITS_FOLDED = "digits folded"
-MINUS_FOLDED = "minus sign folded"
-CURRENCY_DROPPED = "currency sign dropped"
-INVISIBLE_DROPPED = "invisible characters dropped"
-
 PAD = "\u200b"  # invisible, and so no part of a number: it fills up what a shorter spelling leaves
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "lakh": 10**5, "million": 10**6, "crore": 10**7}
 _SCALES |= {"billion": 10**9, "trillion": 10**12, "mn": 10**6, "bn": 10**9, "tn": 10**12}
@@ -48,10 +43,10 @@ _FRACTION = r"\\[dtc]?frac\s*(?:\{\s*(-?\d+)\s*\}|(\d))\s*(?:\{\s*(\d+)\s*\}|(\d
 _LATEX = [
     (re.compile(rf"(?<=\d){_FRACTION}"), r" \1\2/\3\4"),
     (re.compile(_FRACTION), r"\1\2/\3\4"),
-    (re.compile(r"(?<=\d)(?:\{,\}|,\\!|\\[,!;: ])(\d{3})(?!\d)"), r",\1"),
+    (re.compile(r"(?<=\d)(?:\{,\}|(?:\\!)?,\\!|\\[,!;: ])(\d{3})(?!\d)"), r",\1"),
     (re.compile(rf"(?<=\d)\s?(?:\\times|\\cdot|[×x*])\s?10\s?(?:{_POWER}|([⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}}))"), r"e\1\2\3"),
     (re.compile(rf"(?<![0-9A-Za-z\\.^*/×+}}-])10\s?{_POWER}(?!\^)"), r"1e\1\2"),
-    (re.compile(r"(?<=\d)\s?(?:\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![a-z]))|°)(?!\s?[A-Za-z])"), ""),
+    (re.compile(r"(?<=\d)\s?(?:\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![a-z]))|\\degree(?![a-z])|°)(?!\s?[A-Za-z])"), ""),
     (re.compile(r"\\(?:display|text)style(?![a-z])"), ""),
     (re.compile(r"\\(?:text|mathrm|mbox)\{([^{}]*+)\}"), r"\1"),
 ]
@@ -68,8 +63,8 @@ _BEFORE = rf"(?P<sign>[-+])?(?P<before>\\?[{CURRENCY_SIGNS}]\s?)?(?P<inner>[-+])
 _AFTER = rf"(?:\s?(?P<after>\\?[{CURRENCY_SIGNS}])|\s?\\?(?P<percent>%))?\.?"
 _NUMBER = re.compile(
     rf"""{_BEFORE}
-    (?: (?P<top>{_INTEGER})\s?/\s?(?P<bottom>{_INTEGER})
-      | (?P<whole>[0-9]{{1,3}})\s(?P<part>[0-9]{{1,3}}/[0-9]{{1,3}})
+    (?: (?: (?P<whole>[0-9]{{1,3}})\s (?=[0-9]{{1,3}}/[0-9]{{1,3}}(?![0-9,])) )?
+        (?P<top>{_INTEGER})\s?/\s?(?P<bottom>{_INTEGER})
       | (?P<units>[0-9]{{1,3}}\s?)?(?P<vulgar>[{VULGAR_FRACTIONS}])
       | (?P<decimal>(?:{_INTEGER}(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][-+]?[0-9]{{1,3}})?)
     ){_AFTER}""",
@@ -80,14 +75,14 @@ _DECIMAL_COMMA = re.compile(rf"{_BEFORE}(?:[0-9]{{1,3}}(?>(?:\.[0-9]{{3}})+)|[0-
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An exact number. `value` is as written: 5 for '5%', with `percent` set. `notes` say what reading dropped.
+    """An exact number. `value` is as written: 5 for '5%', with `percent` set; `priced` says if it has a currency sign.
 
-    Two numbers are equal when value and percent agree; the notes do not count.
+    Two numbers are equal when value and percent agree; the currency sign does not count.
     """
 
     value: Fraction
     percent: bool = False
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    priced: bool = field(default=False, compare=False)
 
 
 def fold_digits(text: str) -> str:
@@ -100,14 +95,9 @@ def fold_digits(text: str) -> str:
     return _FOREIGN_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text)
 
 
-def fold_marks(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the text with digits and the minus sign U+2212 as ASCII, one for one, and notes on what changed."""
-    if text.isascii():
-        return text, ()
-    digits = fold_digits(text)
-    folded = digits.replace(_MINUS, "-")
-    notes = ((DIGITS_FOLDED, digits != text), (MINUS_FOLDED, folded != digits))
-    return folded, tuple(note for note, true in notes if true)
+def fold_marks(text: str) -> str:
+    """Return the text with digits and the minus sign U+2212 as ASCII, one for one."""
+    return text if text.isascii() else fold_digits(text).replace(_MINUS, "-")
 
 
 def parse_number(text: str) -> Number | None:
@@ -121,18 +111,16 @@ def parse_number(text: str) -> Number | None:
         text: The text; white space around it and invisible characters are ignored.
 
     Returns:
-        The exact number with notes on what was dropped or folded, or None: also for 'nan', 'inf', '1_000', '1,5',
-        '- 5', '5¢', a division by zero, an exponent of more than three digits and texts above 1,000 characters.
+        The exact number, or None: also for 'nan', 'inf', '1_000', '1,5', '- 5', '5¢', a division by zero, an exponent
+        of more than three digits and texts above 1,000 characters.
     """
-    stripped = text.strip()
-    if len(stripped) > _LONGEST:
+    text = text.strip()
+    if len(text) > _LONGEST:
         return None
-    text = drop_invisible(stripped).strip()
+    text = drop_invisible(text).strip()
     if text.isascii() and text.isdigit():
-        return Number(Fraction(int(text)), notes=(INVISIBLE_DROPPED,) * (text != stripped))
-    folded, notes = fold_marks(text)
-    notes += (INVISIBLE_DROPPED,) * (text != stripped)
-    match = _NUMBER.fullmatch(folded)
+        return Number(Fraction(int(text)))
+    match = _NUMBER.fullmatch(fold_marks(text))
     if match is None or (match["sign"] and match["inner"]):
         return None
     currencies = {match[name].replace("\\", "").strip() for name in ("before", "after") if match[name]}
@@ -140,8 +128,7 @@ def parse_number(text: str) -> Number | None:
     if magnitude is None or len(currencies) + bool(match["percent"]) > 1:
         return None
     negative = "-" in (match["sign"], match["inner"])
-    notes += (CURRENCY_DROPPED,) if currencies else ()
-    return Number(-magnitude if negative else magnitude, match["percent"] is not None, notes)
+    return Number(-magnitude if negative else magnitude, match["percent"] is not None, bool(currencies))
 
 
 def read_number(text: str) -> Number | None:
@@ -162,7 +149,7 @@ def read_number(text: str) -> Number | None:
 
 def unlatexed(text: str) -> str:
     """Return the text with digits, signs and what LaTeX spells as a number in plain text; the length stays the same."""
-    text = fold_marks(text)[0]
+    text = fold_marks(text)
     if _MAY_BE_LATEX(text):
         for latex, plain in _LATEX:
             text = latex.sub(partial(_padded, plain), text)
@@ -179,14 +166,10 @@ def _magnitude(match: re.Match[str]) -> Fraction | None:
         return Fraction(match["decimal"].replace(",", ""))
     if match["vulgar"] is not None:
         return int(match["units"] or 0) + _VULGAR[match["vulgar"]]
-    if match["top"] is not None:
-        return _ratio(match["top"].replace(",", ""), match["bottom"].replace(",", ""))
-    part = _ratio(*match["part"].split("/"))
-    return int(match["whole"]) + part if part is not None and part < 1 else None
-
-
-def _ratio(top: str, bottom: str) -> Fraction | None:
-    return Fraction(int(top), int(bottom)) if int(bottom) else None
+    top, bottom = (int(match[name].replace(",", "")) for name in ("top", "bottom"))
+    if not bottom or (match["whole"] and top >= bottom):
+        return None
+    return int(match["whole"] or 0) + Fraction(top, bottom)
 
 
 def is_ambiguous(text: str) -> bool:
@@ -194,7 +177,7 @@ def is_ambiguous(text: str) -> bool:
 
     A well-formed thousands group such as '1,000' is read as one and is not ambiguous.
     """
-    folded = fold_marks(drop_invisible(text).strip())[0]
+    folded = fold_marks(drop_invisible(text).strip())
     return len(folded) <= _LONGEST and _DECIMAL_COMMA.fullmatch(folded) is not None and parse_number(folded) is None
 
 
@@ -217,7 +200,7 @@ _DIGIT = re.compile(rf"[\d{VULGAR_FRACTIONS}]")
 # Words other than those before a quantity, a currency and a label such as "Total: 18".
 _HEADING = re.compile(
     r"(?!minus|negative|about|approximately|around|nearly|almost|roughly|exactly|between|at |over|under|up to|less|more"
-    r"|fewer|only|(?:[A-Z]{2,3}|Rs)\b\.? ?\d|[^\d:=]*[:=]\s*[^\s\w]*\d)[^\W\d_]{2}",
+    r"|fewer|only|(?-i:[A-Z]{2,3}|Rs)\b\.? ?\d|[^\d:=]*[:=]\s*[^\s\w]*\d)[^\W\d_]{2}",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]{2}")
@@ -227,10 +210,11 @@ _MEASURED = (
     r"|miles?|pounds?|lbs?|ounces?|oz|(?:kilo)?grams?|k?g|[kcm]?m|(?:kilo|centi|milli)?met(?:er|re)s?|dollars?|cents?|pence"
     r"|rupees?|paise|euros?|gallons?|quarts?|pints?|cups?|degrees?|dozens?|lakhs?|crores?|million|thousand)\b"
 )
+_REST = r"(?:with\s)?(?:an?\s)?(?:remainder(?:\sof)?|rem\.?|r\.?)"
 # Two quantities that are one answer only together.
 _COMPOUND = re.compile(
-    rf"(?<![\w.,])(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:(?:with\s)?(?:an?\s)?remainder|rem\.?|r|or)\s{_ONE}"
-    rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?){_ONE}[\"″]?)"
+    rf"(?<![\w.,])(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}"
+    rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?|√|\s:\s){_ONE}[\"″]?|between\s{_ONE}\sand\s{_ONE})|√{_ONE}"
     rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]",
     re.IGNORECASE,
 )
@@ -240,12 +224,13 @@ _UNIT = (
 )
 # What a number must not be cut away from: a sign set apart, a LaTeX command, an exponent, the rest of an expression,
 # the next group of three digits ('1 000'), half of it, or another number ('5 or 6', '5 apples and 6 pears').
-_BOUND_BEFORE = re.compile(r"\\[A-Za-z]|[{^]|[-–]\s*+\Z|(?i:minus|negative)\s*+\Z")
+_BOUND_BEFORE = re.compile(r"\\[A-Za-z]|[{^]|(?:[-–±√≤≥]|(?:\A|\s)[<>]|(?i:minus|negative))\s*+\Z")
 _BOUND_AFTER = re.compile(
-    rf"""\s?(?: [\^{{] | \\(?![\\,;:!)\] ]|text|mathrm) | [-–+*/×÷x±]\s?[\d($\\] )
-    | [A-Za-z百千万萬亿億兆] | \s[0-9]{{3}}(?![0-9])
-    | \s(?i: or | to | and )\s(?: (?:a\s|one\s)?(?:half|third|quarter)\b | [-{CURRENCY_SIGNS}]{{0,2}}[0-9] )
-    | (?: {_UNIT}(?:{_UNIT})? ,?\s (?:and\s|&\s|plus\s)? | ,?\s(?:(?:with\s)?(?:an?\s)?remainder|rem\.?|r)\s
+    rf"""\s?(?: [\^{{] | \\(?![\\,;:!)\] ]|text|mathrm) | (?:[-–+/×÷x±]|\*{{1,2}})\s?[\d($\\] )
+    | [A-Za-zπ√∞¢百千万萬亿億兆] | \+\s*\Z | \s[0-9]{{3}}(?![0-9]) | \s(?:pi|mill?|score|gross|(?-i:[MBT]))\b
+    | \s(?:or|to|and|out\sof)\s(?: (?:a\s|one\s)?(?:half|third|quarter)\b
+        | (?:[a-z]\s?=\s?)?[-{CURRENCY_SIGNS}]{{0,2}}[0-9] ) | \swith\s{_ONE}\s(?:left|over|remain)
+    | (?: {_UNIT}(?:{_UNIT})? ,?\s (?:and\s|&\s|plus\s)? | \s(?:ft|in|hrs?|mins?|secs?|lbs?|oz|yds?)\.\s | ,?\s{_REST}\s
         | ['′]\s? | ,\s | \s?[:;]\s? ) (?={_ONE}(?!\s*[=+*/×]))""",
     re.VERBOSE | re.IGNORECASE,
 )

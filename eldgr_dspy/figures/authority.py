@@ -136,7 +136,7 @@ def bounds_of(
         rule: None if unlabelled(rule) in uncovered else percentages(rule, lambda of: of.widest) for rule in rules
     }
     figures: Priced = {
-        "task": kind.name,
+        "task": kind.name_in_files,
         "bounds": {rule: percentages(rule, lambda of: of.silent) for rule in rules},
         "bounds_any_span": widest if kind.enumerates_spans else dict.fromkeys(rules),
         "price": {rule: None if withheld else price_of(unlabelled(rule), lost) for rule in rules},
