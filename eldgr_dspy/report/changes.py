@@ -9,8 +9,9 @@ from typing import Any
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.abstention_kinds import FAILED
 from eldgr_dspy.figures.audit import became
+from eldgr_dspy.figures.results.audit_results import Became
 from eldgr_dspy.figures.results.decision import Decided, Witnessed
-from eldgr_dspy.figures.results.summary import Became, Summary
+from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.named_judges import first_of, unlabelled
 from eldgr_dspy.report.templates import clip
 from eldgr_dspy.tables.table import Table

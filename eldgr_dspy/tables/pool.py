@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.remarks import never_asked
+from eldgr_dspy.figures.results.audit_results import Flips
 from eldgr_dspy.figures.results.record import Effects, Share
-from eldgr_dspy.figures.results.summary import Confirmed, Flips, PoolFigures, Summary
+from eldgr_dspy.figures.results.summary import Confirmed, PoolFigures, Summary
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions, share_of
 from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
 from eldgr_dspy.tables.bounds import ANY_DERIVER, widest_bounds
