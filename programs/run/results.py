@@ -26,6 +26,7 @@ from eldgr_dspy.programs.run.plan import Plan, out_of
 from eldgr_dspy.programs.run.runner import Settled
 from eldgr_dspy.report.changes import Changes
 from eldgr_dspy.report.page import render_report
+from eldgr_dspy.report.question_tables import Shown
 from eldgr_dspy.report.questions_page import QuestionsPage
 from eldgr_dspy.showing import encodable
 
@@ -102,8 +103,8 @@ class Results:
                     self._look()
                     self._table.add(line)
             if self._questions is not None:
-                page = self._questions.question(pool.name, settled.row, settled.case, decided, settled.consultations)
-                self._write("questions.html", page)
+                shown = Shown(pool.name, settled.row, settled.case, decided, settled.consultations)
+                self._write("questions.html", self._questions.question(shown))
 
     def finish(self, heads: Sequence[Mapping[str, Any]], totals: JournalTotals) -> Summary:
         """Write everything that is made from the consultations, and return the summary.
