@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all demo test test-slow check docs format size bench crash laws fuzz mutation wheel clean
+.PHONY: all demo test test-slow check docs format size fields bench crash laws fuzz mutation wheel clean
 
 all: check test test-slow
 
@@ -41,6 +41,10 @@ format: $(VENV)/.dev
 # Files, lines and statements of the source by room, of tests and benchmarks, and the words of the pages.
 size: $(BIN)/python
 	$(BIN)/python -m tests.house.size
+
+# The tables of fields in docs/reference/run-directory.md and the JSON schemas in artifacts/, from the types of results.
+fields: $(VENV)/.core
+	$(BIN)/python -m tests.house.field_tables
 
 # Each file in benchmarks/ is one benchmark and says what it measures; some read the pools that ELDGR_POOLS names.
 # benchmarks.alternate needs a second checkout: python -m benchmarks.alternate OLD

@@ -1,6 +1,27 @@
 """The reason of a decision: a code that names the case, see `eldgr_dspy.decision.Decision`."""
 
+from collections.abc import Mapping
+
 from eldgr_dspy.decision import Case, Choice, NearChoice, TiedChoice
+
+REASONS: Mapping[str, str] = {
+    "empty_pool": "The pool has no candidates; only a `Selector` can be given such a pool.",
+    "no_answers": "No candidate has an answer, and no repair was certified.",
+    "first": "The first candidate ships.",
+    "default": "Nothing certified could replace consensus.",
+    "homogeneous": "Nothing certified could replace consensus, all candidates agree, and nobody was asked.",
+    "consensus_certified": "Consensus carries a certificate.",
+    "consensus_inapplicable": "No certificate applies to consensus, such as a yes or no, or a refusal.",
+    "certified_majority": "The certified class with most votes ships.",
+    "preference_certified": "The judge's preference ships, with its certificate.",
+    "preference": "The judge's preference ships without a certificate, under the rule `judge`.",
+    "preference_tied": "The judge's preference ships without one, with as many votes as consensus, under `near(K)`.",
+    "preference_near": "The judge's preference ships without one, with up to K votes fewer, under `near(K)`.",
+    "repair_certified": "The repairer's span ships.",
+    "derivation_checked": "A checked derivation replaces consensus.",
+    "derivation_agrees": "A checked derivation says what consensus says.",
+}
+"""What each reason says."""
 
 _PREFERENCE = {NearChoice: "preference_near", TiedChoice: "preference_tied"}
 

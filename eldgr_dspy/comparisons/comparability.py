@@ -13,7 +13,8 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.comparisons.published import CANDIDATES, JUDGE, LABELS, Selection
 from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.figures.remarks import never_asked
-from eldgr_dspy.figures.results.summary import AuditCounts, Candidates, Confirmed, RuleContrast, RuleFigures
+from eldgr_dspy.figures.results.audit_results import AuditCounts
+from eldgr_dspy.figures.results.summary import Candidates, Confirmed, RuleContrast, RuleFigures
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.words import Consulted, Role, Task
 

@@ -16,7 +16,8 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.contrasts import as_figures
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.record import total_of
-from eldgr_dspy.figures.results.summary import Adjusted, RoleSums, RuleFigures, Summary
+from eldgr_dspy.figures.results.audit_results import RoleSums
+from eldgr_dspy.figures.results.summary import Adjusted, RuleFigures, Summary
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, Equivalence, contrast_by_cluster, equivalence_from_counts, holm
 from eldgr_dspy.words import Consulted, Task, roles_and

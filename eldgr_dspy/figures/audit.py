@@ -12,7 +12,7 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.abstention_kinds import error_of, kind_of
-from eldgr_dspy.figures.results.summary import AuditCounts, Became, Decisions, RoleSilences, Saved, Stage
+from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Decisions, RoleSilences, Saved, Stage
 from eldgr_dspy.words import ROLES, Branch, Consulted, Role, Task
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from eldgr_dspy.consultations import Consultation, Outcome
 from eldgr_dspy.figures.abstention_kinds import error_of, kind_of
 from eldgr_dspy.figures.effects import share_of
+from eldgr_dspy.figures.results.audit_results import Decisions, RoleSums
 from eldgr_dspy.figures.results.record import (
     Cost,
     Effects,
@@ -30,7 +31,7 @@ from eldgr_dspy.figures.results.record import (
     Share,
     Silence,
 )
-from eldgr_dspy.figures.results.summary import Decisions, PoolFigures, RoleSums, Summary
+from eldgr_dspy.figures.results.summary import PoolFigures, Summary
 from eldgr_dspy.named_judges import Asked, asked_in_order
 from eldgr_dspy.words import Branch
 

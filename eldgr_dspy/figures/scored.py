@@ -11,7 +11,8 @@ from eldgr_dspy.answer_types.base import Score
 from eldgr_dspy.figures.contrasts import as_figures
 from eldgr_dspy.figures.decided_rows import DecidedRows, Ruled
 from eldgr_dspy.figures.distinct import Column, Units
-from eldgr_dspy.figures.results.summary import Flips, Paired, Scores, Shipped, Shipping
+from eldgr_dspy.figures.results.audit_results import Flips
+from eldgr_dspy.figures.results.summary import Paired, Scores, Shipped, Shipping
 from eldgr_dspy.statistics import Contrast, contrast_of_units, proportion_upper_bound
 
 MOST_POINTS = 100

@@ -22,8 +22,9 @@ from eldgr_dspy.figures.decided_rows import DecidedRows
 from eldgr_dspy.figures.effects import effects_of
 from eldgr_dspy.figures.judges import JudgeFacts, judge_counts, judge_lacks
 from eldgr_dspy.figures.remarks import Lacks, remarks_on
+from eldgr_dspy.figures.results.audit_results import AuditCounts, AuditInFull
 from eldgr_dspy.figures.results.record import Effects
-from eldgr_dspy.figures.results.summary import AuditCounts, AuditInFull, JudgeFigures, PoolFigures, RuleFigures
+from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures, RuleFigures
 from eldgr_dspy.figures.scored import contrast_of, coverage_of, flips_of, official_of, scores_of, shipping_of
 from eldgr_dspy.named_judges import Asked, asked_by, first_of, judge_in, labelled, role_of
 from eldgr_dspy.words import CONSULTED, ROLES, Consulted, Role, roles_and

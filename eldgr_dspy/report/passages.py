@@ -1,8 +1,8 @@
-"""The passages of a question as a page shows them: in full if an answer occurs in them, with the answer marked."""
+"""The passages of a question as they are shown: in full if an answer occurs in them, with the answer marked."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Witness
@@ -18,6 +18,14 @@ Piece = str | tuple[str, str, bool]
 """A stretch of a passage: plain, or marked with what it is marked as, and whether it is what shipped."""
 
 
+class ShownPassage(NamedTuple):
+    """A passage by its place, its title and its text in pieces."""
+
+    place: int
+    title: list[Piece]
+    text: list[Piece]
+
+
 class _Mark(NamedTuple):
     start: int
     end: int
@@ -27,27 +35,23 @@ class _Mark(NamedTuple):
 
 def passages(
     evidence: Sequence[PassageRow], case: Case | None, decisions: Sequence[Decided]
-) -> tuple[list[dict[str, Any]], int]:
-    """Return the passages that are shown, each with its number, title and text in pieces, and how many are left out.
+) -> tuple[list[ShownPassage], int]:
+    """Return the passages that are shown, and how many are left out.
 
     Args:
         evidence: The passages. case: the question; None if only the witness of what shipped is known.
         decisions: What the rules decided, with their witnesses.
     """
     marks = _marks(case, decisions)
-    shown, plain = [], 0
+    shown, plain = list[ShownPassage](), 0
     for index, passage in enumerate(evidence):
         title, text = (marks.get((index, name), []) for name in ("title", "text"))
         plain += not (title or text)
-        if not (title or text) and plain > _PLAIN_PASSAGES:
-            continue
-        shown.append(
-            {
-                "index": index,
-                "title": _pieces(passage.title, title) if title else [clip(passage.title, _PLAIN)],
-                "text": _pieces(passage.text, text) if text else [clip(passage.text, _AROUND if title else _PLAIN)],
-            }
-        )
+        if title or text or plain <= _PLAIN_PASSAGES:
+            around = _AROUND if title else _PLAIN
+            shown.append(
+                ShownPassage(index, _pieces(passage.title, title, _PLAIN), _pieces(passage.text, text, around))
+            )
     return shown, max(0, plain - _PLAIN_PASSAGES)
 
 
@@ -55,18 +59,16 @@ def _marks(case: Case | None, decisions: Sequence[Decided]) -> dict[tuple[int, s
     """Where in the evidence the shipped answer and every other certified answer occur, by passage and field."""
     places: dict[tuple[int, str, int, int], list[str]] = {}
     for decision in decisions:
-        if decision["witness"] is not None:
-            stood = decision["witness"]
-            place = (stood["passage"], stood["field"], stood["start"], stood["end"])
-            places.setdefault(place, []).append(decision["rule"])
-    marks: dict[tuple[int, str], list[_Mark]] = {}
-    for (passage, name, start, end), rules in places.items():
-        label = f"witness of what ships by {', '.join(rules)}"
-        marks.setdefault((passage, name), []).append(_Mark(start, end, label, ships=True))
+        if (one := decision["witness"]) is not None:
+            places.setdefault((one["passage"], one["field"], one["start"], one["end"]), []).append(decision["rule"])
+    labels = {place: (f"witness of what ships by {', '.join(rules)}", True) for place, rules in places.items()}
     for answer, witness in () if case is None else _witnesses(case):
-        if witness is not None and (witness.passage, witness.field, witness.start, witness.end) not in places:
-            mark = _Mark(witness.start, witness.end, f"witness of “{clip(answer, 80)}”", ships=False)
-            marks.setdefault((witness.passage, witness.field), []).append(mark)
+        if witness is not None:
+            place = (witness.passage, witness.field, witness.start, witness.end)
+            labels.setdefault(place, (f"witness of “{clip(answer, 80)}”", False))
+    marks: dict[tuple[int, str], list[_Mark]] = {}
+    for (passage, name, start, end), (label, ships) in labels.items():
+        marks.setdefault((passage, name), []).append(_Mark(start, end, label, ships))
     return marks
 
 
@@ -79,8 +81,10 @@ def _witnesses(case: Case) -> Iterator[tuple[str, Witness | None]]:
             yield answer, case.certificate(answer).witness
 
 
-def _pieces(text: str, marks: Sequence[_Mark]) -> list[Piece]:
+def _pieces(text: str, marks: Sequence[_Mark], longest: int) -> list[Piece]:
     """The text in pieces, each of which is inside of the same marks; what is far from any mark is cut, with a count."""
+    if not marks:
+        return [clip(text, longest)]
     begin = max(0, min(mark.start for mark in marks) - _AROUND)
     end = min(len(text), max(mark.end for mark in marks) + _AROUND)
     cuts = sorted({begin, end, *(place for mark in marks for place in (mark.start, mark.end))})

@@ -1,18 +1,14 @@
-"""The plots of the report; a table next to each has the same numbers.
-
-Each takes a pool of `summary.json` and returns an SVG element, or None if there is nothing to show.
-"""
+"""The plots of the report: differences of rules, and their bounds; a table next to each has the same numbers."""
 
 from collections.abc import Mapping, Sequence
 
 from eldgr_dspy.figures.authority import Authority
 from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.formatting import figure, interval, probability
-from eldgr_dspy.report.svg import Axes, Points, Tone, curve, drawing, key, path, text, ticks
+from eldgr_dspy.report.svg import Axes, Points, Tone, drawing, path, text, ticks
 from eldgr_dspy.report.templates import drawing_css
 from eldgr_dspy.tables.bounds import authority_lines, widest_bounds
 from eldgr_dspy.tables.table import difference
-from eldgr_dspy.words import CONSULTED, Consulted
 
 WIDTH = 820
 """How wide a plot is, in pixels of its own."""
@@ -20,13 +16,17 @@ WIDTH = 820
 _LEFT, _RIGHT = 240, 550  # the plot between the labels and the figures
 _GAP = 18  # between the plot and the text next to it
 _TOP, _BOTTOM = 10, 30
+_ROW = 34  # the height of a row
 _SIGNIFICANT = 0.05
 _SQUARE = ((-5.5, -5.5), (5.5, -5.5), (5.5, 5.5), (-5.5, 5.5))
 _DIAMOND = ((0, -8), (7, 0), (0, 8), (-7, 0))
 
 
 def forest(pool: PoolFigures) -> str | None:
-    """Return the paired differences in percentage points, each with its interval; filled where p is below .05."""
+    """Return the paired differences of a pool in percentage points, each with its interval; filled where p < .05.
+
+    None without a contrast.
+    """
     contrasts = pool["contrasts"]
     ends = [0.0, *(end for contrast in contrasts for end in (contrast["delta"], *contrast["ci"]))]
     rows = _Rows(len(contrasts), ticks(min(ends), max(ends)))
@@ -66,92 +66,23 @@ def authority(pools: Mapping[str, Authority]) -> str | None:
     return rows.svg("Authority bounds, measured accuracies, and the price for new questions", css=drawing_css())
 
 
-def flips(pool: PoolFigures) -> str | None:
-    """Return for each branch how many of consensus's right answers were lost there, and how many wrong ones fixed."""
-    outcomes = pool["decided"]["outcomes"] if pool["decided"] else []
-    counted = {
-        branch: [
-            sum(row["questions"] for row in outcomes if (row["branch"], row["outcome"]) == (branch, outcome))
-            for outcome in ("lost", "won")
-        ]
-        for branch in ("consensus", "judge", "repair")
-        if any(row["branch"] == branch for row in outcomes)
-    }
-    if all(row["outcome"] == "unscored" for row in outcomes):
-        return None
-    most = max(1, *(n for both in counted.values() for n in both))
-    rows = _Rows(len(counted), ticks(-most, most, whole=True), absolute=True)
-    for branch, (lost, won) in counted.items():
-        rows.begin(branch, f"{lost:,} lost, {won:,} fixed")
-        rows.bar((-lost, 0), "bad")
-        rows.bar((0, won), "good")
-    return rows.svg("Answers lost and fixed by what decided, in questions")
-
-
-def funnel(pool: PoolFigures) -> str | None:
-    """Return how many questions reach each stage before an override."""
-    stages = [(stage["stage"], stage["questions"]) for stage in (pool["decided"]["funnel"] if pool["decided"] else ())]
-    n = pool["n"]
-    rows = _Rows(len(stages), ticks(0, n, whole=True), height=26)
-    for stage, questions in stages:
-        rows.begin(stage, f"{questions:,} of {n:,}, {figure(100 * questions / n if n else None)} %")
-        rows.bar((0, questions), "blue" if stage.endswith("overrides") else "pale")
-    return rows.svg("Questions on the way to an override")
-
-
-def coverage(pool: PoolFigures) -> str | None:
-    """Return the share of errors of each rule among the questions on which it is most confident."""
-    curves = {rule: points for rule, points in pool["risk_coverage"].items() if points}
-    if not curves:
-        return None
-    rules = [rule for rule in dict.fromkeys(("eldgr", *reversed(curves))) if rule in curves]
-    highest = max(risk for points in curves.values() for _, risk in points)
-    axes = Axes(44, 620, 34, 262, ticks(0, 100), ticks(0, max(5.0, highest)))
-    marks = [*axes.grid()]
-    for place, rule in reversed([*enumerate(rules)]):
-        points = [(0.0, curves[rule][0][1]), *curves[rule]]  # these have equal confidence
-        width = 1.8 if place else 2.5
-        marks.append(curve(place, [(axes.x(covered), axes.y(risk)) for covered, risk in points], width=width))
-        marks += key(644, 46 + 24 * place, place, _clip(rule, 16), WIDTH - 644, width=width)
-    marks.append(text(332, 296, "coverage, %", anchor="middle", tone="soft", size=12))
-    marks.append(text(16, 12, "risk, %", tone="soft", size=12))
-    return drawing(WIDTH, max(310, 40 + 24 * len(rules)), "Risk by coverage of the rules", marks)
-
-
-def calls(pool: PoolFigures) -> str | None:
-    """Return how many consultations each rule alone would ask, by role."""
-    rules = {rule: figures["asked"] for rule, figures in pool["rules"].items()}
-    roles: list[Consulted] = [role for role in CONSULTED if any(asked.get(role) for asked in rules.values())]
-    most = max((sum(asked.values()) for asked in rules.values()), default=0)
-    rows = _Rows(len(rules) if most else 0, ticks(0, most, whole=True))
-    for rule, asked in rules.items():
-        rows.begin(rule, ", ".join(f"{role} {asked[role]:,}" for role in roles))
-        begins = 0
-        for role in roles:
-            ends = begins + asked[role]
-            rows.bar((begins, ends), "blue" if role == "judge" else "pale")
-            begins = ends
-    return rows.svg("Questions that each rule puts to each role")
-
-
 class _Rows:
     """A plot of `n` rows on one scale: left of each its label, right of it its figures."""
 
-    def __init__(self, n: int, across: Sequence[float], *, height: float = 34, absolute: bool = False) -> None:
-        self._n, self._height, self._bottom = n, height, _TOP + height * n
+    def __init__(self, n: int, across: Sequence[float]) -> None:
+        self._n, self._bottom, self._middle = n, _TOP + _ROW * n, _TOP - _ROW / 2
         self._axes = Axes(_LEFT, _RIGHT, _TOP, self._bottom, across)
-        self._marks = [*self._axes.grid(absolute=absolute)]
-        self._middle = _TOP - height / 2
+        self._marks = [*self._axes.grid()]
 
     def begin(self, label: str, said: str) -> None:
         """Start the next row; later shapes are drawn in it."""
-        self._middle += self._height
+        self._middle += _ROW
         self._marks.append(text(_LEFT - _GAP, self._middle, _clip(label, 32), anchor="end", room=_LEFT - _GAP))
         self._marks.append(text(_RIGHT + _GAP, self._middle, said, room=WIDTH - _RIGHT - _GAP))
 
     def bar(self, ends: Sequence[float], tone: Tone, *, least: float = 0) -> None:
         """Draw a bar, with an outline where its fill is pale; one of no width is `least` pixels wide."""
-        (left, right), half = map(self._axes.x, ends), self._height / 4
+        (left, right), half = map(self._axes.x, ends), _ROW / 4
         wider = max(0, least - (right - left)) / 2
         if left < right or least:
             left, right = left - wider, right + wider

@@ -1,104 +1,195 @@
-"""One question of a run in tables: votes, evidence, what the roles said, and what each rule ships and why.
+"""One question of a run in tables: what ships and why, votes, what the roles said, candidates and evidence.
 
-Short texts are cells, and long ones are notes below a table.
+`eldgr show` prints them, and the page of questions shows them. Short texts are cells, and long ones are notes below a
+table, cut with a count.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.formatting import UNDEFINED
+from eldgr_dspy.named_judges import Asked, asked_by, asked_in_order, role_of
+from eldgr_dspy.report.explanations import path
+from eldgr_dspy.report.passages import passages
 from eldgr_dspy.report.templates import clip
+from eldgr_dspy.rows import Row
 from eldgr_dspy.tables.table import Table
+from eldgr_dspy.words import is_role
 
 _CELL = 60  # characters of a text in a cell
+_TEXT, _CANDIDATE = 4_000, 1_500  # characters of a text of a role, and of a candidate
+_CANDIDATES, _GOLDS = 64, 20  # candidates whose texts are shown, and gold answers
+_ROWS, _COLUMNS = 64, 16  # of a table that a role gave
 _SCORES = {True: "right", False: "wrong", None: UNDEFINED}
+CERTIFIED = {True: "certified", False: "uncertified", None: "inapplicable"}
 
 
-def question_tables(question: Mapping[str, Any]) -> Iterator[Table]:
-    """Yield the tables of a question, from what `eldgr_dspy.programs.run.pages.question_of` returns."""
-    yield _votes(question)
-    yield _candidates(question["candidates"])
-    yield _evidence(question)
-    yield from _roles(question["consultations"])
-    yield _rules(question["decisions"])
+class Shown(NamedTuple):
+    """A question of a run, with all that the run knows of it.
+
+    Attributes:
+        pool: The pool's name. row: the question.
+        case: The same, under the settings of the run; None where they need code that was not given.
+        decisions: The lines of `decisions.jsonl` about it.
+        consultations: What roles were asked about it; those that no decision took into account are passed over.
+        ungiven: Why there is no case, in a sentence.
+    """
+
+    pool: str
+    row: Row
+    case: Case | None
+    decisions: Sequence[Decided]
+    consultations: Mapping[Asked, Consultation]
+    ungiven: str | None = None
+
+    def used(self) -> list[Consultation]:
+        """Return the consultations that decisions took into account, in order."""
+        used = {asked_by(decided["rule"], role) for decided in self.decisions for role in decided["consulted"]}
+        asked = {role: of for role, of in self.consultations.items() if role in used or not is_role(role_of(role))}
+        return [asked[role] for role in asked_in_order(asked) if role in asked]
 
 
-def _votes(question: Mapping[str, Any]) -> Table:
+def question_tables(shown: Shown) -> Iterator[Table]:
+    """Yield the tables of a question; in the evidence, what is marked is in double brackets."""
+    yield from tables_without_evidence(shown)
     rows, notes = [], []
-    for vote in question["votes"]:
-        certificate, why = vote["certificate"] or (UNDEFINED, "")
-        answer = f"{_cell(vote['answer'])}{' (consensus)' if vote['consensus'] else ''}"
-        rows.append((answer, f"{vote['votes']:,}", " ".join(map(str, vote["candidates"])), certificate))
-        if why:
-            notes.append(f"{answer}: {why}")
+    found, left_out = passages(shown.row.evidence, shown.case, shown.decisions)
+    for passage in found:
+        pieces = (*passage.title, *passage.text)
+        labels = dict.fromkeys(piece[1] for piece in pieces if not isinstance(piece, str))
+        title, text = (
+            "".join(piece if isinstance(piece, str) else f"[[{piece[0]}]]" for piece in field)
+            for field in (passage.title, passage.text)
+        )
+        rows.append((f"[{passage.place}]", _cell(title), "; ".join(labels)))
+        notes.append(f"[{passage.place}] {text}")
+    notes += [f"{left_out:,} more passages are in the pool."] if left_out else []
+    yield Table(
+        "evidence", ("passage", "title", "marked in [[...]]"), tuple(rows), tuple(notes or ["There is no evidence."])
+    )
+
+
+def tables_without_evidence(shown: Shown) -> Iterator[Table]:
+    """Yield the tables of a question but that of its evidence."""
+    yield _rules(shown)
+    yield _votes(shown)
+    yield from _roles(shown.used())
+    yield _candidates(shown)
+
+
+def _rules(shown: Shown) -> Table:
+    rows = tuple(
+        (of["rule"], _cell(of["answer"]), _SCORES[of["em"]], of["branch"], CERTIFIED[of["certified"]])
+        for of in shown.decisions
+    )
+    notes = [f"{of['rule']}: {' '.join(path(shown.case, of))}" for of in shown.decisions]
+    notes += dict.fromkeys(clip(note, _TEXT) for of in shown.decisions for note in of["notes"])
+    gold = [clip(answer, 300) for answer in shown.row.gold[:_GOLDS]]
+    more = f" and {len(shown.row.gold) - _GOLDS:,} more" if len(shown.row.gold) > _GOLDS else ""
+    notes.append(f"Gold: {', '.join(gold) or UNDEFINED}{more}.")
+    headers = ("rule", "answer", "score", "decided by", "certificate")
+    return Table(f"{shown.pool}: {shown.row.id}", headers, rows, tuple(notes), clip(shown.row.question, _TEXT))
+
+
+def _votes(shown: Shown) -> Table:
+    """The classes of answers, most votes first, each with its candidates and its certificate."""
+    case, voters, rows, notes = shown.case, dict[str, list[int]](), [], list[str]()
+    for index, key in enumerate(case.vote.classes if case else ()):
+        if key is not None:
+            voters.setdefault(key, []).append(index)
+    for key, indices in sorted(voters.items(), key=lambda item: -len(item[1])):
+        assert case is not None
+        answer = case.question.answers[indices[0]]
+        named = f"{_cell(answer)}{' (consensus)' if key == case.vote.winner else ''}"
+        support = case.certificate(answer) if case.type.way == "evidence" else None
+        certificate = UNDEFINED if support is None else CERTIFIED[support.certified]
+        rows.append((named, f"{len(indices):,}", " ".join(map(str, indices)), certificate))
+        notes += [f"{named}: {clip(support.reason, _TEXT)}"] if support else []
     if not rows:
-        notes.append(question.get("ungiven") or "No candidate has an answer, so there is no consensus.")
-    more = f" and {question['more_gold']:,} more" if question["more_gold"] else ""
-    notes.append(f"Gold: {', '.join(question['gold']) or UNDEFINED}{more}.")
-    headers = ("class of answers", "votes", "candidates", "certificate")
-    return Table(f"{question['pool']}: {question['id']}", headers, tuple(rows), tuple(notes), question["question"])
+        notes.append(shown.ungiven or "No candidate has an answer, so there is no consensus.")
+    return Table("votes", ("class of answers", "votes", "candidates", "certificate"), tuple(rows), tuple(notes))
 
 
-def _candidates(candidates: Sequence[Mapping[str, Any]]) -> Table:
+def _candidates(shown: Shown) -> Table:
+    keys = shown.case.vote.classes if shown.case else [one.answer for one in shown.row.candidates]
     rows, texts = [], []
-    for index, candidate in enumerate(candidates):
-        vote = "votes" if candidate["votes"] else "does not vote"
-        rows.append((f"[{index}]", _cell(candidate["answer"]), vote, candidate["source"] or UNDEFINED))
-        if candidate["text"]:
-            texts.append(f"[{index}] {candidate['text']}")
+    for index, (candidate, key) in enumerate(zip(shown.row.candidates, keys, strict=True)):
+        vote = "does not vote" if key is None else "votes"
+        rows.append((f"[{index}]", _cell(candidate.answer), vote, _cell(candidate.source)))
+        if index < _CANDIDATES and candidate.text.strip() != (candidate.answer or "").strip():
+            texts.append(f"[{index}] {clip(candidate.text, _CANDIDATE)}")
     return Table("candidates", ("candidate", "answer", "vote", "source"), tuple(rows), tuple(texts))
 
 
-def _evidence(question: Mapping[str, Any]) -> Table:
-    """What is marked is in double brackets."""
-    rows, notes = [], []
-    for passage in question["passages"]:
-        labels = dict.fromkeys(
-            piece[1] for piece in (*passage["title"], *passage["text"]) if not isinstance(piece, str)
-        )
-        title, text = (
-            "".join(piece if isinstance(piece, str) else f"[[{piece[0]}]]" for piece in passage[field])
-            for field in ("title", "text")
-        )
-        rows.append((f"[{passage['index']}]", _cell(title), "; ".join(labels)))
-        notes.append(f"[{passage['index']}] {text}")
-    if question["more_passages"]:
-        notes.append(f"{question['more_passages']:,} more passages are in the pool.")
-    if not rows:
-        notes.append("There is no evidence.")
-    return Table("evidence", ("passage", "title", "marked in [[...]]"), tuple(rows), tuple(notes))
+# -- what the roles said ----------------------------------------------------------------------------------------------
 
 
-def _roles(consultations: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
-    rows = tuple((said["role"], said["outcome"], said["by"], ", ".join(said["took"])) for said in consultations)
+def _roles(consultations: Sequence[Consultation]) -> Iterator[Table]:
+    rows = tuple((one.label, one.outcome, _by(one), ", ".join(_took(one))) for one in consultations)
     notes = []
-    for said in consultations:
-        reason = [("reason", said["reason"])] if said["reason"] else []
-        notes += [f"{said['role']}, {name}: {text}" for name, text in [*reason, *said["fields"]]]
-    yield Table(
-        "what the roles said", ("role", "outcome", "asked", "took"), rows, tuple(notes or ["No role was asked."])
-    )
-    for said in consultations:
-        for table in said["tables"]:
-            cells = tuple((f"[{index}]", *map(_cell, row)) for index, row in enumerate(table["rows"]))
-            more = (f"{table['more']:,} more rows.",) if table["more"] else ()
-            yield Table(f"{said['role']}, {table['name']}", ("", *table["columns"]), cells, more)
+    for one in consultations:
+        fields = {name: value for name, value in (one.content or {}).items() if not _is_table(value)}
+        said = {**({"reason": one.reason} if one.reason else {}), **fields}
+        notes += [f"{one.label}, {name.replace('_', ' ')}: {clip(_text(of), _TEXT)}" for name, of in said.items()]
+    headers = ("role", "outcome", "asked", "took")
+    yield Table("what the roles said", headers, rows, tuple(notes or ["No role was asked."]))
+    for one in consultations:
+        for name, value in (one.content or {}).items():
+            if _is_table(value):
+                yield _table(f"{one.label}, {name.replace('_', ' ')}", value)
 
 
-def _rules(decisions: Sequence[Mapping[str, Any]]) -> Table:
-    rows = tuple(
-        (
-            decided["rule"],
-            _cell(decided["answer"]),
-            _SCORES[decided["right"]],
-            decided["branch"],
-            decided["certificate"],
-        )
-        for decided in decisions
+def _by(one: Consultation) -> str:
+    if one.recorded:
+        return "recorded"
+    if one.asked is None:
+        return one.served or ("heuristic role, no LM" if is_role(one.role) else "no LM of DSPy's")
+    return one.asked if one.served in (None, one.asked) else f"{one.asked}, answered by {one.served}"
+
+
+def _took(one: Consultation) -> Iterator[str]:
+    yield f"{one.calls} LM call{'' if one.calls == 1 else 's'}"
+    if one.cached:
+        yield f"{one.cached} from the cache"
+    if one.attempt > 1:
+        yield f"attempt {one.attempt}"
+    amounts = (
+        (one.seconds, ".2f", "s"),
+        (one.prompt_tokens, ",", "tokens in"),
+        (one.completion_tokens, ",", "tokens out"),
     )
-    notes = [f"{decided['rule']}: {' '.join(decided['path'])}" for decided in decisions]
-    notes += dict.fromkeys(note for decided in decisions for note in decided["notes"])
-    return Table("what ships", ("rule", "answer", "score", "decided by", "certificate"), rows, tuple(notes))
+    for amount, form, unit in (*amounts, (one.cost, ".4f", "dollars")):
+        if amount is not None:
+            yield f"{amount:{form}} {unit}"
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    columns = list(dict.fromkeys(column for row in rows for column in row))[:_COLUMNS]
+    cells = tuple(
+        (f"[{index}]", *(clip(_text(row.get(column)), 300) for column in columns))
+        for index, row in enumerate(rows[:_ROWS])
+    )
+    more = (f"{len(rows) - _ROWS:,} more rows.",) if len(rows) > _ROWS else ()
+    return Table(title, ("", *columns), cells, more)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    try:
+        return UNDEFINED if value is None else json.dumps(value, ensure_ascii=False)
+    except RecursionError:  # as deep as the journal can be read
+        return "nested too deeply to show"
 
 
 def _cell(text: str | None) -> str:

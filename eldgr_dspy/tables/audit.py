@@ -6,7 +6,8 @@ A pool in which `eldgr` has no result has None instead of a table.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from eldgr_dspy.figures.results.summary import AuditInFull, PoolFigures
+from eldgr_dspy.figures.results.audit_results import AuditInFull
+from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.formatting import count_of, figure, questions, share_of
 from eldgr_dspy.named_judges import first_of, judge_in, labelled
 from eldgr_dspy.tables.table import Table, per_question, tokens_of

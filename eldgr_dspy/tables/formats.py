@@ -1,4 +1,4 @@
-"""Tables as Markdown and as LaTeX: the cells of `eldgr_dspy.tables.pool`, each of which shows as the text that it is.
+"""Tables as Markdown, LaTeX, HTML and CSV, in which each cell shows as the text that it is.
 
 A name that holds `|`, `_`, `%`, `&` or a backslash is shown as it is, never as markup. White space of any kind becomes
 one space, since a cell is one line; control characters and those that turn the direction of text become their code
@@ -6,10 +6,14 @@ points, such as `[U+202E]`. The LaTeX needs `booktabs`, and for letters that its
 others.
 """
 
+import csv
+import io
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from html import escape
 
+from eldgr_dspy.figures.export import disarmed
 from eldgr_dspy.showing import printable
 from eldgr_dspy.tables.table import Table
 
@@ -44,6 +48,40 @@ def as_markdown(tables: Iterable[Table]) -> str:
 def as_latex(tables: Iterable[Table]) -> str:
     """Return tables as LaTeX: a `table` each, title and lead as caption, `booktabs` rules, and its notes below."""
     return "\n".join(_latex(table) for table in tables)
+
+
+def as_html(table: Table, link: Callable[[str], str] | None = None) -> str:
+    """Return a table as HTML, in a box that scrolls, with its notes below; the first cell of a row links somewhere."""
+    caption = f"<caption>{_html(table.title)}</caption>"
+    head = "".join(f'<th scope="col">{_html(header)}</th>' for header in table.headers)
+    body = "\n".join(_html_row(row, link) for row in table.rows)
+    shown = f"<table>{caption}<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+    box = f'<div class="scroll" tabindex="0" role="region" aria-label="{_html(table.title)}">{shown}</div>'
+    notes = "".join(f'\n<p class="note">{_html(note)}</p>' for note in table.notes)
+    return f"{box if table.rows else ''}{notes}"
+
+
+def _html_row(row: tuple[str, ...], link: Callable[[str], str] | None) -> str:
+    name = f"<bdi>{_html(row[0])}</bdi>"
+    name = name if link is None else f'<a href="{escape(link(row[0]))}">{name}</a>'
+    cells = "".join(f"<td><bdi>{_html(cell)}</bdi></td>" for cell in row[1:])
+    own = ' class="own"' if row[0] == "eldgr" else ""
+    return f'<tr{own}><th scope="row">{name}</th>{cells}</tr>'
+
+
+def _html(text: str) -> str:
+    return escape(printable(text))
+
+
+def as_csv(tables: Iterable[Table]) -> str:
+    """Return tables as CSV, each with its title in a line above, and no cell that a spreadsheet runs as a formula."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for table in tables:
+        writer.writerows(
+            [disarmed(_one_line(cell)) for cell in row] for row in ((table.title,), table.headers, *table.rows, ())
+        )
+    return out.getvalue()
 
 
 def markdown_text(text: str) -> str:

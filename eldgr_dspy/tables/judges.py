@@ -5,7 +5,8 @@ The input is a pool of `summary.json`. An undefined value is N/A, and a note bel
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from eldgr_dspy.figures.results.summary import Flips, JudgeFigures, Measured, PoolFigures
+from eldgr_dspy.figures.results.audit_results import Flips
+from eldgr_dspy.figures.results.summary import JudgeFigures, Measured, PoolFigures
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions
 from eldgr_dspy.named_judges import labelled
 from eldgr_dspy.tables.table import Table, difference

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.remarks import never_asked
+from eldgr_dspy.figures.results.audit_results import Flips
 from eldgr_dspy.figures.results.record import Effects, Share
-from eldgr_dspy.figures.results.summary import Flips, PoolFigures, Summary
+from eldgr_dspy.figures.results.summary import PoolFigures, Summary
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions, share_of
 from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
 from eldgr_dspy.tables.bounds import ANY_DERIVER, widest_bounds
 from eldgr_dspy.tables.table import Table, difference, per_question, record, tokens_of
 from eldgr_dspy.words import CONSULTED, Consulted
 
+_COVERED = (25, 50, 75)  # percent of the questions whose risk is shown
 _UNSCORED = f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
 _UNREPORTED = f"{UNDEFINED}: a server did not report it, or the price of a model is not known."
 _UNCOUNTED = f"{UNDEFINED}: a server did not report it."
@@ -264,6 +266,21 @@ def shipping_table(name: str, pool: PoolFigures) -> Table | None:
     unknown = [_NOTHING_SHIPS] if pool["n_scored"] and any(UNDEFINED in row for row in rows) else []
     title = f"{name}: risk and coverage if uncertified answers abstain"
     return Table(title, headers, tuple(rows), (*unknown, *_notes_on_shipping(pool)))
+
+
+def coverage_table(name: str, pool: PoolFigures) -> Table | None:
+    """Return for each rule the share of errors among the questions on which it is most confident; None without a curve.
+
+    Columns: the risk at the first point of the curve, at the first that covers as much as is wanted, and at the last.
+    """
+    rows = []
+    for rule, points in pool["risk_coverage"].items():
+        if points:
+            wanted = (next(point for point in points if point[0] >= least) for least in _COVERED)
+            risks = [f"{figure(risk)} of {figure(covered)}" for covered, risk in (points[0], *wanted)]
+            rows.append((rule, *risks, figure(points[-1][1])))
+    headers = ("rule", "most trusted", *(f"{least} % or more" for least in _COVERED), "all")
+    return Table(f"{name}: percent wrong among the most trusted questions", headers, tuple(rows)) if rows else None
 
 
 def _notes_on_shipping(pool: PoolFigures) -> Iterator[str]:

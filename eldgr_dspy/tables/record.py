@@ -24,6 +24,22 @@ def record_table(record: Record) -> Table:
     return Table("the judge's record", ("what", "stated"), tuple(rows), tuple(record["remarks"]))
 
 
+def silences_table(record: Record) -> Table:
+    """Return why roles abstained or failed, all attempts counted."""
+    rows = (
+        (of["role"], of["outcome"], of["kind"], of["reason"], count_of(of["consultations"]))
+        for of in record["silences"]
+    )
+    headers = ("role", "outcome", "kind", "reason", "consultations")
+    return Table("why roles abstained or failed, all attempts counted", headers, tuple(rows))
+
+
+def pools_table(record: Record) -> Table:
+    """Return the pools by their content."""
+    rows = ((name, count_of(pool["rows"]), pool["sha256"]) for name, pool in record["pools"].items())
+    return Table("pools by their content", ("pool", "questions", "sha256 of the content"), tuple(rows))
+
+
 def _rule(record: Record) -> Iterator[tuple[str, str]]:
     yield "default to beat", record["default"]
     for task, level in record["certificate"].items():

@@ -10,7 +10,15 @@ from eldgr_dspy.formatting import UNDEFINED, interval, probability, questions, s
 from eldgr_dspy.tables.audit import audits_in, funnel_table, outcomes_table, roles_table
 from eldgr_dspy.tables.baselines import baselines_table
 from eldgr_dspy.tables.judges import judges_table, judging_table
-from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, paper_table, shipping_table, usage_table
+from eldgr_dspy.tables.pool import (
+    audit_table,
+    bounds_table,
+    cost_table,
+    coverage_table,
+    paper_table,
+    shipping_table,
+    usage_table,
+)
 from eldgr_dspy.tables.table import Table, record
 
 _DESCRIPTIVE = (
@@ -119,6 +127,7 @@ POOL_TABLES: dict[str, Callable[[str, PoolFigures], Table | None]] = {
     "contrasts": contrasts_table,
     "graded": graded_contrasts_table,
     "bounds": bounds_table,
+    "coverage": coverage_table,
     "shipping": shipping_table,
     "audit": audit_table,
     "outcomes": outcomes_table,

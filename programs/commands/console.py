@@ -104,7 +104,7 @@ def print_tables(value: Mapping[str, object], tables: Iterable[Table], form: str
 
 
 def text_of(value: Mapping[str, object], tables: Iterable[Table], form: str, *, terminal: bool | None = None) -> str:
-    """Return results in a format: `value` as JSON, or `tables` as text, Markdown or LaTeX.
+    """Return results in a format: `value` as JSON, or `tables` as text, Markdown, LaTeX or CSV.
 
     Args:
         value: The results. tables: their tables. form: the format.
@@ -114,9 +114,9 @@ def text_of(value: Mapping[str, object], tables: Iterable[Table], form: str, *, 
         return json.dumps(value, indent=2, default=asdict) + "\n"
     if form == "text":
         return _drawn(tables, terminal=terminal)
-    from eldgr_dspy.tables.formats import as_latex, as_markdown
+    from eldgr_dspy.tables.formats import as_csv, as_latex, as_markdown
 
-    return as_latex(tables) if form == "latex" else as_markdown(tables)
+    return {"latex": as_latex, "markdown": as_markdown, "csv": as_csv}[form](tables)
 
 
 def undecorated(tables: Iterable[Table]) -> str:

@@ -14,7 +14,7 @@ from eldgr_dspy.system import refusal
 if TYPE_CHECKING:
     from eldgr_dspy.tables.table import Table
 
-Form = Literal["text", "markdown", "latex", "json"]
+Form = Literal["text", "markdown", "latex", "csv", "json"]
 
 
 def form_options(command: str, forms: tuple[str, ...] = get_args(Form)) -> Callable[[Any], Any]:

@@ -1,5 +1,6 @@
 """`eldgr show`: print one question of a finished run, and why each rule ships its answer."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -36,5 +37,12 @@ def show(
     read = read_run(run, **given)
     if read.made_by_others:
         say(f"Note: {read.made_by_others}")
-    question = question_of(read, id, pools, names_in(rules))
-    write(question, question_tables(question), form, out, "The question")
+    shown = question_of(read, id, pools, names_in(rules))
+    value = {
+        "pool": shown.pool,
+        **shown.row.model_dump(mode="json"),
+        "decisions": shown.decisions,
+        "consultations": [asdict(one) for one in shown.used()],
+        **({} if shown.ungiven is None else {"ungiven": shown.ungiven}),
+    }
+    write(value, question_tables(shown), form, out, "The question")

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certify_again, naming_question
@@ -28,7 +28,8 @@ from eldgr_dspy.questions import Settings
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.report.changes import changes_in
 from eldgr_dspy.report.page import render_report
-from eldgr_dspy.report.questions_page import MOST_QUESTIONS, QuestionsPage, question_content
+from eldgr_dspy.report.question_tables import Shown
+from eldgr_dspy.report.questions_page import MOST_QUESTIONS, QuestionsPage
 from eldgr_dspy.rows import Row
 from eldgr_dspy.system import opened
 
@@ -78,8 +79,8 @@ def left_out(run: Path, n: int, *, asked: bool) -> str | None:
     return f"there are more than {MOST_QUESTIONS:,} questions. To write it: {command}"
 
 
-def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what is shown of one question of a run: its content on the page of questions, with `pool` and `id`.
+def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequence[str] = ()) -> Shown:
+    """Return one question of a run, with all that the run knows of it.
 
     Args:
         run: The run. name: the question's id, or POOL:ID. files: where pools are now that have been moved.
@@ -104,12 +105,8 @@ def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequ
     with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
         asked = _asked(run, journal, _places(journal), pool, id)
     with naming_question(pool, id):
-        settings = None if run.ungiven else run.settings
-        content = question_content(row, _case(run, settings, pool, row, asked), shown, asked)
-    fields = ("answer", "votes", "source", "text")
-    candidates = [dict(zip(fields, candidate, strict=True)) for candidate in content["candidates"]]
-    ungiven = {} if run.ungiven is None else {"ungiven": run.ungiven}
-    return {"pool": pool, "id": id, **content, "candidates": candidates, **ungiven}
+        case = _case(run, None if run.ungiven else run.settings, pool, row, asked)
+    return Shown(pool, row, case, shown, asked, run.ungiven)
 
 
 def _decided_on(run: RunRead, summary: Summary, name: str) -> tuple[str, str, list[Decided]]:
@@ -146,7 +143,7 @@ def _write(path: Path, chunks: Iterable[str]) -> None:
 
 def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: str) -> Iterator[str]:
     """Yield the page of questions, piece by piece; decisions are in the order of the pools and of their rows."""
-    page, settings = QuestionsPage(report, ungiven=run.ungiven), None if run.ungiven else run.settings
+    page, settings = QuestionsPage(report), None if run.ungiven else run.settings
     decided = groupby(run.decisions(summary), key=lambda line: (line["pool"], line["id"]))
     (name, id), lines = next(decided, ((None, None), iter(())))
     yield page.head()
@@ -161,7 +158,7 @@ def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: st
                 asked = _asked(run, journal, places, pool.name, row.id)
                 with naming_question(pool.name, row.id):
                     case = _case(run, settings, pool.name, row, asked)
-                    yield page.question(pool.name, row, case, decisions, asked)
+                    yield page.question(Shown(pool.name, row, case, decisions, asked, run.ungiven))
     if id is not None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r} of {name!r} out of the order of its pools.")
     yield page.foot(summary["pools"])

@@ -32,6 +32,7 @@ from eldgr_dspy.programs.run.plan import Plan, out_of
 from eldgr_dspy.programs.run.runner import Settled
 from eldgr_dspy.report.changes import Changes
 from eldgr_dspy.report.page import render_report
+from eldgr_dspy.report.question_tables import Shown
 from eldgr_dspy.report.questions_page import QuestionsPage
 from eldgr_dspy.showing import encodable
 
@@ -114,8 +115,8 @@ class Results:
                     self._look()
                     self._table.add(line)
             if self._questions is not None:
-                page = self._questions.question(pool.name, settled.row, settled.case, decided, settled.consultations)
-                self._write("questions.html", page)
+                shown = Shown(pool.name, settled.row, settled.case, decided, settled.consultations)
+                self._write("questions.html", self._questions.question(shown))
 
     def _decide(self, pool: Pool, settled: Settled) -> list[Decided]:
         """Add a row to those of its pool, and return its decisions."""

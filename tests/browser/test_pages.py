@@ -120,7 +120,7 @@ def test_texts_of_plots_are_neither_cut_off_nor_over_one_another(tab: Tab, tmp_p
     (tmp_path / "report.html").write_text("".join(render_report(summary, Changes())), "utf-8")
     tab.look()
     tab.open((tmp_path / "report.html").as_uri())
-    assert tab.run("document.querySelectorAll('svg').length") == 6
+    assert tab.run("document.querySelectorAll('svg').length") == 2
     assert tab.run(COVERED) == []
 
 
@@ -187,7 +187,7 @@ def test_without_scripts_the_page_of_questions_says_what_it_needs(tab: Tab, demo
 def test_a_report_links_to_the_questions_that_it_shows(tab: Tab, demo: Path) -> None:
     tab.look()
     tab.open(address(demo, "report.html"))
-    found = "Array.from(document.querySelectorAll('article .id a'), (one) => [one.href, one.textContent])"
+    found = "Array.from(document.querySelectorAll('.changed th a'), (one) => [one.href, one.textContent])"
     links: list[Any] = tab.run(found)
     assert len(links) > 20
     there, name = links[-1]

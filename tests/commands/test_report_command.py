@@ -166,7 +166,7 @@ def test_a_pool_without_gold_answers_has_dashes_in_every_format(
     ("arguments", "code", "message"),
     [
         (["nowhere"], 1, "nowhere: no such directory"),
-        (["run", "--format", "word"], 2, "'word' is not one of 'text', 'markdown', 'latex', 'json', 'html'"),
+        (["run", "--format", "word"], 2, "'word' is not one of 'text', 'markdown', 'latex', 'csv', 'json', 'html'"),
         (["run", "--out", "nowhere/there"], 1, "The report could not be written:"),
         (["run", "capitals.jsonl"], 2, "POOLS are only for --format html; got --format text."),
         ([], 2, "Missing argument 'RUN'"),

@@ -64,15 +64,15 @@ def test_a_question_is_shown_with_all_that_decides_it(run: Path, capsys: pytest.
         "[1] It is in Paris, no doubt.",
         "| [0] | Louvre | witness of what ships by certified, judge, eldgr |",
         "[0] It stands in [[Paris]], as of old.",
-        "judge, judge\\_rationale: The passage says so.",
+        "judge, judge rationale: The passage says so.",
         "| majority | Nice | wrong | consensus | uncertified |",
         "| eldgr | Paris | right | judge | certified |",
     ):
         assert line in out.splitlines(), line
-    assert "Another answer is certified, so the judge is asked. It prefers candidate [1], “Paris”, which is" in out
+    assert "The judge prefers candidate [1], “Paris”: certified." in out
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "latex", "json"])
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "csv", "json"])
 def test_a_file_holds_what_would_be_printed(run: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
     printed, _ = said(capsys, run, "q7", "--format", form)
     assert said(capsys, run, "q7", "--format", form, "--out", "here.txt") == ("", "Written to here.txt.")
@@ -87,7 +87,12 @@ def test_json_has_the_same_content(run: Path, capsys: pytest.CaptureFixture[str]
         "Where is it?",
         ["Paris"],
     )
-    assert found["candidates"][0] == {"answer": "Nice", "votes": True, "source": "small", "text": "I guess Nice."}
+    assert found["candidates"][0] == {
+        **found["candidates"][1],
+        "answer": "Nice",
+        "source": "small",
+        "text": "I guess Nice.",
+    }
     assert [(one["rule"], one["answer"]) for one in found["decisions"]][-1] == ("eldgr", "Paris")
     assert [one["role"] for one in found["consultations"]] == ["judge"]
 
@@ -154,7 +159,7 @@ def test_an_unfinished_run_has_no_question_to_show(run: Path, capsys: pytest.Cap
 HOSTILE = "\x1b]0;title\x07\x1b[2J\u202e\x9b31m\x7f"
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "latex", "json"])
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "csv", "json"])
 def test_a_terminal_obeys_no_text_of_a_question(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
 ) -> None:  # hazard 98

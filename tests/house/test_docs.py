@@ -32,11 +32,14 @@ from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import MARGINS, RULES, Case, Decision
 from eldgr_dspy.figures.abstention_kinds import KINDS
+from eldgr_dspy.figures.results import audit_results, baselines, decision, field_texts, record, summary
+from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.pools import schema
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.words import POLICIES, STRICTNESS, Branch
 from tests.commands.parisian import parisian
 from tests.house.doc_blocks import ROOT, Block, blocks, listed, named
+from tests.house.field_tables import published
 from tests.ollama_server import ollama_server
 from tests.scorers import trained_nli
 
@@ -275,36 +278,21 @@ def test_the_fields_of_a_consultation_are_those_that_the_reference_lists() -> No
     assert listed("run-directory.md", "A consultation") == expected
 
 
-def test_the_fields_of_a_decision_are_those_that_the_reference_lists() -> None:
-    rows = demo_run()["decisions.jsonl"]
-    assert listed("run-directory.md", "decisions.jsonl") == list(rows[0])
-    witness = next(row["witness"] for row in rows if row["witness"])
-    assert listed("run-directory.md", "A witness") == list(witness)
+@pytest.mark.parametrize("path", published(), ids=lambda path: path.name)
+def test_the_fields_of_results_are_published_as_their_types_document_them(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == published()[path], f"Run make fields to write {path.name}."
+
+
+def test_every_field_of_a_type_of_results_is_documented() -> None:
+    for module in (audit_results, baselines, decision, record, summary):
+        for name, kind in vars(module).items():
+            if getattr(kind, "__module__", "") == module.__name__ and isinstance(kind, type):
+                assert [*field_texts()[name]] == [*kind.__annotations__], name
+
+
+def test_a_decision_has_the_fields_of_the_rule_s_own() -> None:
     ours = ["pool", "id", "question", "gold", "rule", "em", "f1", "majority_em"]
-    assert set(rows[0]) == {*ours, *(field.name for field in dataclasses.fields(Decision))}
-
-
-@pytest.mark.parametrize(
-    ("heading", "path"),
-    [
-        ("A pool", ("pools", "demo-arithmetic")),
-        ("A rule's figures", ("pools", "demo-retrieval", "rules", "eldgr")),
-        ("What ships", ("pools", "demo-retrieval", "shipping", "eldgr", "abstain")),
-        ("A contrast", ("pools", "demo-retrieval", "contrasts", 0)),
-        ("The audit", ("pools", "demo-retrieval", "audit")),
-        ("The audit in full", ("pools", "demo-retrieval", "decided")),
-        ("Consultations of a role", ("consultations", "judge")),
-    ],
-)
-def test_the_fields_of_the_summary_are_those_that_the_reference_lists(heading: str, path: tuple[Any, ...]) -> None:
-    found = functools.reduce(lambda value, key: value[key], path, demo_run()["summary.json"])
-    assert listed("run-directory.md", heading) == list(found)
-
-
-def test_the_fields_of_a_record_are_those_that_the_reference_lists() -> None:
-    record = demo_run()["record.json"]
-    assert listed("run-directory.md", "record.json") == list(record)
-    assert listed("run-directory.md", "An override rate") == list(record["override_rates"]["demo-retrieval"])
+    assert {*Decided.__annotations__} == {*ours, *(field.name for field in dataclasses.fields(Decision))}
 
 
 def test_the_kinds_of_abstention_are_those_that_the_reference_lists() -> None:
@@ -319,17 +307,11 @@ def test_the_stages_to_an_override_are_those_that_the_reference_lists(task: str)
     assert [re.findall(r"`(.+?)`", row)[0] for row in rows] == [one["stage"] for one in stages]
 
 
-def test_the_fields_of_a_lock_and_of_its_confirmation_are_those_that_the_pages_list() -> None:
+def test_the_fields_of_a_lock_are_those_that_the_page_lists() -> None:
     with tempfile.TemporaryDirectory() as folder, desk(Path(folder)) as reader:
         reader.run("eldgr freeze --rules majority")
-        reader.run("eldgr evaluate artifacts/demo-retrieval.jsonl --lock rule.lock.json --out run --quiet")
-        lock, record = (json.loads(Path(name).read_text("utf-8")) for name in ("rule.lock.json", "run/record.json"))
+        lock = json.loads(Path("rule.lock.json").read_text("utf-8"))
     assert listed("../how-to/freeze-and-confirm.md", "Freeze") == list(lock)
-    assert listed("run-directory.md", "Confirmation") == list(record["confirmation"])
-
-
-def test_the_fields_of_the_record_are_those_that_the_reference_lists() -> None:
-    assert listed("run-directory.md", "record.json") == list(demo_run()["record.json"])
 
 
 def test_the_reference_lists_every_rule_policy_level_and_branch() -> None:

@@ -41,7 +41,7 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if "style" not in self.open:
             self.text += data
-        if self.open and self.open[-1] in ("td", "th"):
+        if {"td", "th"} & {*self.open}:
             self.cells[-1] += data
 
     def attributes(self) -> Iterator[tuple[str, str | None]]:

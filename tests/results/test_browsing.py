@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.report.question_tables import Shown
 from eldgr_dspy.report.questions_page import LARGEST, QuestionsPage, as_data, link_to
 from eldgr_dspy.rows import Row
 from eldgr_dspy.showing import is_printable, printable
@@ -37,7 +38,7 @@ def decided(found: Row, **changes: Any) -> Any:
 
 def written(*rows: Row, pool: str = "hotpot", asked: Any = None, largest: int = LARGEST) -> str:
     page = QuestionsPage(largest=largest)
-    body = (page.question(pool, one, Case(one.to_question()), [decided(one)], asked or {}) for one in rows)
+    body = (page.question(Shown(pool, one, Case(one.to_question()), [decided(one)], asked or {})) for one in rows)
     return "".join([page.head(), *body, page.foot({pool: pool_figures(rules={"eldgr": {}}, withheld={"judge": {}})})])
 
 
@@ -50,23 +51,23 @@ def data(html: str) -> list[Any]:
 def test_a_question_has_all_that_is_shown_of_it() -> None:
     asked = {"judge": Consultation("hotpot", "q1", "judge", "ok", content={"preferred": 2}, asked="m", calls=1)}
     (one,) = data(written(row(), asked=asked))
-    assert (one["pool"], one["id"], one["question"], one["gold"]) == ("hotpot", "q1", "Doha", ["Doha"])
+    assert (one["pool"], one["id"], one["question"]) == ("hotpot", "q1", "Doha")
     assert one["rules"] == [["eldgr", "judge", "won", "certified", True]]
     assert one["answers"] == ["Doha", "Dubai", "Doha"]
-    assert [(vote["answer"], vote["votes"], vote["candidates"], vote["consensus"]) for vote in one["votes"]] == [
-        ("Dubai", 2, [0, 1], True),
-        ("Doha", 1, [2], False),
-    ]
-    assert one["votes"][1]["certificate"] == ["certified", "occurs in the evidence as written"]
-    assert one["candidates"][2] == ["Doha", True, "Doha", "So Doha."]
-    assert one["decisions"][0]["path"][-1] == "It prefers candidate [2], “Doha”, which is certified: that ships."
-    assert one["consultations"][0]["by"] == "m"
-    assert ["Doha", "witness of what ships by eldgr", True] in one["passages"][0]["text"]
+    assert [table[0] for table in one["tables"]] == ["hotpot: q1", "votes", "what the roles said", "candidates"]
+    rules, votes, roles, candidates = one["tables"]
+    assert rules[2] == [["eldgr", "Doha", "right", "judge", "certified"]]
+    assert rules[3][0].endswith("The judge's preference ships, with its certificate. “Doha” ships.")
+    assert votes[2] == [["Dubai (consensus)", "2", "0 1", "uncertified"], ["Doha", "1", "2", "certified"]]
+    assert "Doha: occurs in the evidence as written" in votes[3]
+    assert roles[2][0][:3] == ["judge", "ok", "m"]
+    assert candidates[2][2] == ["[2]", "Doha", "votes", "Doha"]
+    assert ["Doha", "witness of what ships by eldgr", True] in one["passages"][0][2]
 
 
 def test_a_consultation_that_no_decision_took_into_account_is_passed_over() -> None:
     asked = {"repairer": Consultation("hotpot", "q1", "repairer", "abstained", "no span")}
-    assert data(written(row(), asked=asked))[0]["consultations"] == []
+    assert data(written(row(), asked=asked))[0]["tables"][2][3] == ["No role was asked."]
 
 
 HOSTILE = [
@@ -122,17 +123,17 @@ def test_texts_are_cut_with_a_count_however_long_they_are() -> None:
     html = written(long)
     assert len(html) < 120_000
     (one,) = data(html)
-    assert one["candidates"][2][3].endswith("more characters)")
-    assert one["more_passages"] == 10
+    assert one["tables"][3][3][2].endswith("more characters)")
+    assert one["morePassages"] == 10
 
 
 def test_a_question_of_an_arithmetic_pool_has_no_certificates_by_evidence() -> None:
     candidates = [{"answer": "1"}, {"answer": None}]
     found = row(task="arithmetic", candidates=candidates, evidence=[])
     page = QuestionsPage()
-    (one,) = data(page.question("p", found, Case(found.to_question()), [], {}))
-    assert one["votes"][0]["certificate"] is None
-    assert one["candidates"] == [["1", True, "", ""], [None, False, "", ""]]
+    (one,) = data(page.question(Shown("p", found, Case(found.to_question()), [], {})))
+    assert one["tables"][1][2] == [["1 (consensus)", "1", "0", "—"]]
+    assert one["tables"][3][2] == [["[0]", "1", "votes", "—"], ["[1]", "—", "does not vote", "—"]]
     assert one["rules"] == []
 
 

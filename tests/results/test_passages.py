@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.questions import Question
-from eldgr_dspy.report.passages import Piece, passages
+from eldgr_dspy.report.passages import Piece, ShownPassage, passages
 from eldgr_dspy.rows import PassageRow
 
 
-def shown(answers: tuple[str, ...], *texts: str, ships: str | None = None) -> tuple[list[dict[str, Any]], int]:
+def shown(answers: tuple[str, ...], *texts: str, ships: str | None = None) -> tuple[list[ShownPassage], int]:
     """The passages of a question whose first rule ships an answer."""
     case = Case(Question("Where?", "retrieval", answers, passages=tuple(Passage("", text) for text in texts)))
     witness = case.certificate(ships).witness
@@ -27,8 +27,8 @@ def joined(pieces: list[Piece]) -> str:
 
 def test_what_ships_is_marked_and_other_certified_answers_are_marked_as_such() -> None:
     (first, second), left_out = shown(("Doha", "Riga"), "It is in Doha, Qatar.", "Not Riga.", ships="Doha")
-    assert first["text"] == ["It is in ", ("Doha", "witness of what ships by eldgr", True), ", Qatar."]
-    assert second["text"] == ["Not ", ("Riga", "witness of “Riga”", False), "."]
+    assert first.text == ["It is in ", ("Doha", "witness of what ships by eldgr", True), ", Qatar."]
+    assert second.text == ["Not ", ("Riga", "witness of “Riga”", False), "."]
     assert left_out == 0
 
 
@@ -37,7 +37,7 @@ def test_marks_that_overlap_are_cut_into_pieces_with_both_labels() -> None:
         ("Sam Boyd Stadium", "Boyd Stadium in Nevada"), "At Sam Boyd Stadium in Nevada.", ships="Sam Boyd Stadium"
     )
     other = "witness of “Boyd Stadium in Nevada”"
-    assert one["text"] == [
+    assert one.text == [
         "At ",
         ("Sam ", "witness of what ships by eldgr", True),
         ("Boyd Stadium", f"witness of what ships by eldgr; {other}", True),
@@ -49,13 +49,13 @@ def test_marks_that_overlap_are_cut_into_pieces_with_both_labels() -> None:
 def test_a_passage_without_a_mark_is_cut_and_beyond_thirty_they_are_counted() -> None:
     found, left_out = shown(("Oslo",), *(["x" * 500] * 42))
     assert len(found) == 30
-    assert found[0]["text"] == [f"{'x' * 400}… (100 more characters)"]
+    assert found[0].text == [f"{'x' * 400}… (100 more characters)"]
     assert left_out == 12
 
 
 def test_a_long_passage_is_shown_around_its_mark_with_counts() -> None:
     (one,), _ = shown(("Doha",), f"{'a ' * 8_000}Doha{' b' * 8_000}", ships="Doha")
-    before, *pieces, after = one["text"]
+    before, *pieces, after = one.text
     assert before == "(6,000 characters) …"
     assert after == "… (6,000 more characters)"
     assert len(joined(pieces)) == 20_004
@@ -64,8 +64,8 @@ def test_a_long_passage_is_shown_around_its_mark_with_counts() -> None:
 def test_a_witness_in_a_title_is_marked_there() -> None:
     case = Case(Question("Where?", "retrieval", ("Doha",), passages=(Passage("Doha", "The capital."),)))
     (one,), _ = passages([PassageRow(title="Doha", text="The capital.")], case, [])
-    assert one["title"] == [("Doha", "witness of “Doha”", False)]
-    assert one["text"] == ["The capital."]
+    assert one.title == [("Doha", "witness of “Doha”", False)]
+    assert one.text == ["The capital."]
 
 
 @given(
@@ -74,4 +74,4 @@ def test_a_witness_in_a_title_is_marked_there() -> None:
 )
 def test_joined_together_the_pieces_are_the_passage(answers: list[str], text: str) -> None:
     (one,), _ = shown(tuple(answers), text, ships=answers[0])
-    assert joined(one["text"]) == text
+    assert joined(one.text) == text

@@ -13,10 +13,10 @@ from eldgr_dspy.report import plots
 from eldgr_dspy.report.plots import WIDTH
 from eldgr_dspy.report.svg import ticks
 from tests.figures import contrast_figures, pool_figures, rule_figures
-from tests.results.pages import AUDITED, CURVES, audited
+from tests.results.pages import audited
 
 POOL = audited()["pools"]["hotpot"]
-DRAWN = (plots.forest, plots.bounds, plots.flips, plots.funnel, plots.coverage, plots.calls)
+DRAWN = (plots.forest, plots.bounds)
 
 percentages = st.floats(-100, 100)
 
@@ -79,7 +79,6 @@ def test_any_name_of_a_rule_stands_in_a_plot_as_text(name: str) -> None:
     pool = pool_figures(n=1, rules={name: rule_figures(None, judge=1)}, bounds={name: [1.0, 2.0]})
     shown = name.replace("\x00", "[U+0000]").replace("\u202e", "[U+202E]")
     assert beside(plots.bounds(pool)) == [shown, "[1.00, 2.00]"]
-    assert beside(plots.calls(pool)) == [shown, "judge 1"]
 
 
 @settings(max_examples=15)
@@ -109,37 +108,6 @@ def test_a_square_is_filled_where_the_exact_p_is_below_five_hundredths() -> None
     assert filled in str(plots.forest(pool))
     pool["contrasts"][0]["p"] = 0.05
     assert filled not in str(plots.forest(pool))
-
-
-def test_flips_are_shown_by_what_decided_and_their_axis_counts_both_ways() -> None:
-    svg = plots.flips(POOL)
-    assert beside(svg) == [
-        *("consensus", "0 lost, 0 fixed"),
-        *("judge", "1 lost, 8 fixed"),
-        *("repair", "0 lost, 0 fixed"),
-    ]
-    assert not [text for text in texts(svg) if text.startswith("−")]
-    unscored = [{"branch": "judge", "level": "exact", "outcome": "unscored", "questions": 3}]
-    assert plots.flips(POOL | {"decided": AUDITED | {"outcomes": unscored}}) is None
-
-
-def test_a_curve_of_one_point_is_a_line_and_all_rules_are_named() -> None:
-    svg = plots.coverage(pool_figures(n=4, risk_coverage=CURVES | {"first": [[100.0, 0.0]]}))
-    assert {text for text in beside(svg) if "%" not in text} == {"eldgr", "first", "majority"}
-    assert all(0 <= x <= WIDTH for x in across(svg))
-
-
-def test_sixteen_curves_all_look_different() -> None:
-    curves = {f"r{i}": [[100.0, 5.0 * i]] for i in range(16)}
-    svg = plots.coverage(pool_figures(n=4, risk_coverage=curves))
-    looks = [
-        re.sub("stroke-width: [^;]*", "", one.attrib["style"])
-        for one in elements(svg).iter("path")
-        if "M644" in one.attrib["d"]
-    ]
-    assert len(set(looks)) == len(looks) == 16
-    bottom = float(elements(svg).attrib["viewBox"].split()[-1])
-    assert all(float(one.attrib["y"]) < bottom for one in elements(svg).iter("text"))
 
 
 @given(percentages, percentages)

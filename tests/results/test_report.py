@@ -50,7 +50,7 @@ def words(read: Page) -> str:
 def test_every_figure_of_the_tables_stands_in_the_page() -> None:
     cells = page(of=audited()).cells
     tables = [*tables_of(audited())]
-    assert len(tables) == 8
+    assert len(tables) == 9
     for table in tables:
         for row in (table.headers, *table.rows):
             assert any(tuple(cells[i : i + len(row)]) == row for i in range(len(cells))), row
@@ -92,21 +92,12 @@ def test_a_score_outside_the_bound_is_explained_and_one_inside_is_not(em: float,
     assert (f"The other roles of this run moved eldgr to {em:g}" in said) is moved
 
 
-def test_every_plot_stands_in_the_page_with_its_numbers() -> None:
+def test_the_plots_stand_in_the_page_with_their_numbers() -> None:
     read = page(of=audited())
     labels = [attributes["aria-label"] for tag, attributes in read.tags if tag == "svg"]
-    assert labels == [
-        "Differences between rules with their intervals",
-        "Authority bounds of the rules",
-        "Answers lost and fixed by what decided, in questions",
-        "Questions on the way to an override",
-        "Risk by coverage of the rules",
-        "Questions that each rule puts to each role",
-    ]
+    assert labels == ["Authority bounds of the rules", "Differences between rules with their intervals"]
     shown = words(read)
     assert "eldgr − majority +3.00 [0.00, 7.00], p .3750" in shown
-    assert "judge 1 lost, 8 fixed" in shown
-    assert "judge overrides 9 of 100, 9.00 %" in shown
     risks = ["majority", "10.00 of 20.00", "30.00 of 72.00", "30.00 of 72.00", "42.00 of 100.00", "42.00"]
     assert any(read.cells[i : i + 6] == risks for i in range(len(read.cells)))
 
@@ -181,7 +172,7 @@ def test_hostile_text_is_shown_and_never_read_as_markup(text: str) -> None:  # h
     plain = page(decision())
     assert {tag for tag, _ in read.tags} <= {tag for tag, _ in plain.tags}
     assert {name for name, _ in read.attributes()} <= {name for name, _ in plain.attributes()}
-    assert read.text.count(text) >= 12
+    assert read.text.count(text) >= 9
 
 
 def test_lone_surrogates_and_control_characters_are_shown_by_their_code_points() -> None:  # hazard 92
@@ -205,103 +196,60 @@ def test_any_text_gives_a_well_formed_page_that_encodes(text: str) -> None:
     assert Page(written).tags
 
 
-def test_a_decision_shows_what_was_chosen_against_what_and_why() -> None:
-    shown = words(page(decision(witness=witness(title="Qatar Airways", before="based in ", after=", Qatar"))))
-    assert "incorrect to correct decided by judge q1 Where is the seat? consensus Dubai chosen Doha gold Doha" in shown
-    assert (
-        "certificate certified, exact: based in Doha, Qatar Qatar Airways, passage [3], characters 120 to 124" in shown
-    )
+def listed(*decisions: Any) -> list[tuple[str, ...]]:
+    """The rows of the decisions that changed something."""
+    cells = page(*decisions).cells
+    headers = ["question", "outcome", "asks", "consensus", "chosen", "gold", "decided by", "certificate"]
+    start = next((i + 8 for i in range(len(cells)) if cells[i : i + 8] == headers), len(cells))
+    return [tuple(cells[i : i + 8]) for i in range(start, len(cells) - 7, 8)]
 
 
-def test_the_witness_and_the_title_of_its_passage_are_marked() -> None:
-    written = html(decision(witness=witness(title="Qatar Airways", flags=["short", "in_question"])))
-    assert "<mark>Doha</mark>" in written
-    assert '<mark class="title"><bdi>Qatar Airways</bdi></mark>' in written
-    assert "exact (short, in question)" in words(Page(written))
-
-
-def test_a_witness_without_a_title_names_its_passage_by_number() -> None:
-    assert "exact: Doha passage [3], characters 120 to 124" in words(page(decision()))
-    titled = decision(witness=witness(field="title", start=0, end=4))
-    assert "exact: Doha title of passage [3], characters 0 to 4" in words(page(titled))
+def test_a_decision_says_what_was_chosen_against_what_and_why() -> None:
+    assert listed(decision()) == [
+        ("q1", "incorrect to correct", "Where is the seat?", "Dubai", "Doha", "Doha", "judge", "certified, exact")
+    ]
 
 
 @pytest.mark.parametrize(
-    ("changed", "expected"),
+    ("changed", "place", "expected"),
     [
-        ({"answer": None}, "chosen no answer"),
-        ({"consensus": "  "}, "consensus blank"),
-        ({"gold": []}, "gold none given"),
-        ({"gold": list("abcdefg")}, "gold a · b · c · d · e · and 2 more"),
-        ({"witness": None}, "certificate certified by a checked derivation"),
-        ({"witness": None, "certified": False}, "certificate uncertified"),
-        ({"witness": None, "certified": None}, "certificate inapplicable"),
-        ({"tie": True}, "consensus is the earliest of a tie"),
-        ({"repair": "Muscat"}, "proposed as repair: Muscat"),
-        ({"abstentions": {"repairer": "silent"}}, "the repairer abstained: silent"),
-        ({"abstentions": {"judge": "failed: LMTimeoutError: 60 s"}}, "the judge's call failed: LMTimeoutError: 60 s"),
-        ({"em": None, "majority_em": None}, "not scored against majority decided by judge"),
-        ({"question": "x" * 1_700}, "x… (1,100 more characters)"),
+        ({"answer": None}, 4, "—"),
+        ({"gold": []}, 5, "—"),
+        ({"gold": list("abcdefg")}, 5, "a · b · c · d · e"),
+        ({"witness": None}, 7, "certified by a checked derivation"),
+        ({"witness": None, "certified": False}, 7, "uncertified"),
+        ({"witness": None, "certified": None}, 7, "inapplicable"),
+        ({"em": None, "majority_em": None}, 1, "not scored against majority"),
+        ({"question": "x" * 1_700}, 2, f"{'x' * 300}… (1,400 more characters)"),
     ],
 )
-def test_what_is_missing_or_particular_is_said_in_words(changed: dict[str, Any], expected: str) -> None:
-    assert expected in words(page(decision(**changed)))
-
-
-def shown_ids(read: Page) -> list[str]:
-    return re.findall(r"decided by \w+ (\w+)", words(read))
+def test_what_is_missing_or_particular_is_said_in_words(changed: dict[str, Any], place: int, expected: str) -> None:
+    assert listed(decision(**changed))[0][place] == expected
 
 
 def test_only_decisions_of_eldgr_that_changed_something_are_shown() -> None:
     kept = decision(id="kept", branch="consensus", majority_em=True)
-    other = decision(id="other", rule="judge")
-    flip = decision(id="flip", branch="consensus")
-    read = page(kept, other, flip, decision(id="override", em=False))
-    assert shown_ids(read) == ["flip", "override"]
-    assert "Decisions that changed something 2 questions" in words(read)
+    rows = (
+        kept,
+        decision(id="other", rule="judge"),
+        decision(id="flip", branch="consensus"),
+        decision(id="o", em=False),
+    )
+    assert [row[0] for row in listed(*rows)] == ["flip", "o"]
+    assert "Decisions that changed something 2 questions" in words(page(*rows))
+    assert "None: every answer that shipped is the consensus" in words(page())
 
 
 def test_lost_answers_stand_before_won_ones() -> None:
     outcomes = [(True, True), (False, False), (False, True), (True, False)]
     rows = [decision(id=f"{before}{after}", majority_em=before, em=after) for before, after in outcomes]
-    assert shown_ids(page(*rows)) == ["TrueFalse", "FalseTrue", "FalseFalse", "TrueTrue"]
+    assert [row[0] for row in listed(*rows)] == ["TrueFalse", "FalseTrue", "FalseFalse", "TrueTrue"]
 
 
 def test_beyond_the_limit_the_page_says_how_many_more_there_are() -> None:
-    read = page(*(decision(id=f"q{i}", em=i % 2 == 0) for i in range(SHOWN + 37)))
-    assert len(shown_ids(read)) == SHOWN
-    assert "37 more are not shown here; decisions.jsonl has them all." in words(read)
-
-
-def test_nothing_changed_and_nothing_abstained_are_said() -> None:
-    shown = words(page())
-    assert "None: every answer that shipped is the consensus." in shown
-    assert "None: every role that eldgr asked gave a valid answer." in shown
-
-
-def test_abstentions_are_counted_by_role_and_reason() -> None:
-    rows = [decision(branch="consensus", majority_em=True, abstentions={"judge": "index 7"})] * 2
-    cells = page(*rows, decision(abstentions={"judge": "not JSON"})).cells
-    assert cells[-9:] == ["role", "reason", "questions", "judge", "index 7", "2", "judge", "not JSON", "1"]
-
-
-def test_a_failed_call_is_not_an_abstention_and_has_a_table_of_its_own() -> None:
-    failed = decision(abstentions={"judge": "failed: reset"})
-    read = page(failed, failed, decision(abstentions={"judge": "index 7"}))
-    assert read.cells[-12:] == [
-        *("role", "reason", "questions", "judge", "index 7", "1"),
-        *("role", "reason", "questions", "judge", "reset", "2"),
-    ]
-    assert "Failed calls" in words(read)
-    alone = words(page(failed))
-    assert "None: every role that eldgr asked and whose call succeeded gave a valid answer." in alone
-    assert "Roles that abstained" not in alone
-    assert "Failed calls" not in words(page(decision()))
-
-
-def test_reasons_beyond_the_fiftieth_are_counted_together() -> None:
-    cells = page(*(decision(abstentions={"judge": f"reason {i}"}) for i in range(60))).cells
-    assert cells[-3:] == ["any", "other reasons", "10"]
+    rows = [decision(id=f"q{i}", em=i % 2 == 0) for i in range(SHOWN + 37)]
+    assert len(listed(*rows)) == SHOWN
+    assert "37 more are not shown here" in words(page(*rows))
 
 
 def render_many_long_rows() -> None:
@@ -331,7 +279,7 @@ def test_a_pool_without_gold_answers_is_a_page_without_drawings() -> None:
     read = page(of=summary_figures({"hotpot": pool_figures(n=9, n_scored=0, rules={"first": rule_figures(None)})}))
     assert "svg" not in {tag for tag, _ in read.tags}
     assert "—: no question has a gold answer, so nothing is scored." in words(read)
-    assert words(read).count("eldgr has no result here.") == 4
+    assert words(read).count("eldgr has no result here.") == 2
 
 
 def test_importing_statistics_and_report_loads_no_library_for_pages() -> None:

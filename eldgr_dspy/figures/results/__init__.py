@@ -1,14 +1,21 @@
 """The results of a run, each file's content defined once: `summary.json`, `record.json`, a line of `decisions.jsonl`.
 
 They are plain values with types: what a run writes, what `evaluate` returns and what is read back. Percentages are
-numbers from 0 to 100, differences are percentage points, and what is undefined is None. `SCHEMAS` publishes them.
+numbers from 0 to 100, differences are percentage points, and what is undefined is None. The text below a field is its
+documentation: the published schemas, the reference page and the tables have it from here.
 """
 
+import ast
+import inspect
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic.fields import FieldInfo
+from typing_extensions import get_type_hints
 
+from eldgr_dspy.figures.results import audit_results, baselines, decision, record, summary
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import Summary
@@ -20,7 +27,42 @@ DECIDED = TypeAdapter[Decided](Decided)
 SCHEMAS: Mapping[str, TypeAdapter[Any]] = {"summary": SUMMARY, "record": RECORD, "decision": DECIDED}
 """What is published as `artifacts/NAME.schema.json`."""
 
+_MODULES = (audit_results, baselines, summary, record, decision)
+
 
 def schema_of(name: str) -> dict[str, Any]:
-    """Return the JSON schema of a file's content, by its name in `SCHEMAS`."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **SCHEMAS[name].json_schema()}
+    """Return the JSON schema of a file's content, by its name in `SCHEMAS`, with the documentation of each field."""
+    schema = SCHEMAS[name].json_schema()
+    for title, part in {**schema["$defs"], schema["title"]: schema}.items():
+        for field, text in field_texts().get(title, {}).items():
+            part["properties"][field]["description"] = text
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+@cache
+def field_texts() -> Mapping[str, Mapping[str, str]]:
+    """Return the documentation of each field, by its type's name, in the order of the fields; bases are first."""
+    texts: dict[str, dict[str, str]] = {}
+    for node in (node for module in _MODULES for node in ast.parse(inspect.getsource(module)).body):
+        if isinstance(node, ast.ClassDef):
+            own = texts.setdefault(node.name, {})
+            for base in node.bases:
+                own |= texts.get(ast.unparse(base), {})
+            for field, text in zip(node.body, node.body[1:], strict=False):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    own[ast.unparse(field.target)] = " ".join(str(ast.literal_eval(text.value)).split())
+    return texts
+
+
+@cache
+def headings(kind: type) -> Mapping[str, str]:
+    """Return the column heading of each field of a type: its title, or else its name in words."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: _title(hint) or name.replace("_", " ") for name, hint in hints.items()}
+
+
+def _title(hint: Any) -> str | None:
+    extras = getattr(hint, "__metadata__", ()) or [of for one in getattr(hint, "__args__", ()) for of in [_title(one)]]
+    return next(
+        (of.title if isinstance(of, FieldInfo) else of for of in extras if isinstance(of, FieldInfo | str)), None
+    )

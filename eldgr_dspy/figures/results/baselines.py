@@ -1,8 +1,7 @@
 """What `summary.json` says of the baselines that a judge must beat, and of whether it does."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
 from typing_extensions import TypedDict
 
 BaselineName = Literal[
@@ -25,41 +24,57 @@ class Baseline(TypedDict):
     """What a baseline scores in percent: exactly, or its exact expectation."""
 
     em: float | None
-    f1: Annotated[float | None, Field(description="Of majority_uniform_ties in retrieval; null elsewhere.")]
-    sources: Annotated[list[str], Field(description="Of a best source: which; one a half, or one in hindsight.")]
-    reason: Annotated[str | None, Field(description="Why `em` is null; null if it is not.")]
+    """Exact match or numeric accuracy, in percent."""
+    f1: float | None
+    """Token F1 in percent, for `majority_uniform_ties` in retrieval; null elsewhere."""
+    sources: list[str]
+    """For `best_source` the best source of each half, for `best_source_in_hindsight` the best one; empty
+    elsewhere."""
+    reason: str | None
+    """Why `em` is null, such as a candidate without a source; else null."""
 
 
 class Lead(TypedDict):
     """A judge minus a baseline: a paired difference with its percentile interval, in percentage points."""
 
     delta: float
+    """The judge minus the baseline, in percentage points."""
     ci: list[float]
+    """Its 95 % percentile interval."""
     notes: list[str]
+    """Why it says little, each a sentence."""
 
 
 class JudgeUse(TypedDict):
     """Whether a judge beats certified majority and the better of the two random judges with the same authority."""
 
     em: float | None
+    """Exact match or numeric accuracy, in percent."""
     over_certified: Lead | None
+    """The judge minus certified majority: `delta`, `ci` and `notes` as in a contrast."""
     over_random: Lead | None
-    random: Annotated[BaselineName | None, Field(description="Which random judge is the better one.")]
-    useful: Annotated[
-        bool | None, Field(description="Whether both intervals are above 0, with enough discordant questions to tell.")
-    ]
-    reason: Annotated[str | None, Field(description="Why the others are null; null if they are not.")]
+    """The judge minus the better of the two random judges with the same authority."""
+    random: BaselineName | None
+    """Which one that is."""
+    useful: bool | None
+    """Whether both intervals are above 0, and no note says that the questions are too few."""
+    reason: str | None
+    """Why the other fields are null, such as questions on which the judge was not asked; else null."""
 
 
 class Usefulness(TypedDict):
     """The use of a judge with full authority, and inside the lock; repairer and deriver are silent."""
 
     alone: JudgeUse
+    """With full authority."""
     locked: JudgeUse
+    """Under `eldgr`."""
 
 
 class BaselineFigures(TypedDict):
     """The baselines of a pool, and the use of each judge that was asked, by name."""
 
     scores: dict[BaselineName, Baseline]
+    """Each baseline; none of them asks an LM."""
     judges: dict[str, Usefulness]
+    """Whether each judge that was asked beats them."""

@@ -6,7 +6,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from eldgr_dspy.consultations import Outcome
-from eldgr_dspy.figures.results.summary import AskedName, Became, Confirmed, Count, RoleSums
+from eldgr_dspy.figures.results.audit_results import AskedName, Became, Count, RoleSums
+from eldgr_dspy.figures.results.summary import Confirmed
 from eldgr_dspy.words import Branch, Task
 
 
@@ -14,118 +15,171 @@ class Share(TypedDict):
     """How many of how many, and that in percent."""
 
     count: Count
+    """How many."""
     of: Count
+    """Of how many."""
     rate: float | None
+    """In percent; null of none."""
 
 
 class ExpectedShare(Share):
     """A rate, and the rate that is expected without the bias."""
 
-    expected: Annotated[float | None, Field(description="The rate, in percent, where the habit plays no part.")]
+    expected: float | None
+    """The rate, in percent, where the habit plays no part."""
 
 
 class Effects(TypedDict):
     """A judge's biases, see `eldgr_dspy.figures.effects`."""
 
     verdicts: Count
+    """How many verdicts the judge gave."""
     position_flips: Share
+    """Sets of candidates judged in several orders with different preferred answers."""
     first_shown_wins: ExpectedShare
+    """Verdicts for the answer that was shown first."""
     longer_wins: Share
+    """Verdicts for a candidate that is longer than the median of the others."""
     rationale_names_another: Share
+    """Verdicts whose rationale calls only other candidates the best."""
 
 
 class OverrideRates(TypedDict):
     """How often `eldgr` overrode consensus on a pool, and what that did."""
 
-    questions: Annotated[int, Field(ge=0, description="Questions that were decided.")]
-    by_judge: Annotated[float, Field(description="Overrides by the judge, in percent of the questions.")]
-    by_repair: Annotated[
-        float, Field(description="Overrides by a repair or a derivation, in percent of the questions.")
-    ]
+    questions: Annotated[int, Field(ge=0)]
+    """Questions that were decided."""
+    by_judge: float
+    """Overrides by the judge, in percent of these."""
+    by_repair: float
+    """Overrides by a repair or a derivation, in percent of these."""
     overrides: Count
+    """Both together, a count."""
     incorrect_to_correct: Count | None
+    """How many fixed a wrong consensus; null without gold."""
     correct_to_incorrect: Count | None
+    """How many lost a right one; null without gold."""
     neither: Count | None
-    by_outcome: Annotated[dict[Branch, dict[Became, float]], Field(description="Percent of the questions.")]
-    by_certificate: Annotated[dict[Branch, dict[str, float]], Field(description="Percent of the questions.")]
+    """How many did neither; null if a question has no gold answer."""
+    by_outcome: dict[Branch, dict[Became, float]]
+    """Under `judge` and `repair`: the overrides by `outcome`, as [in the audit](#the-audit-in-full), in percent of
+    the questions."""
+    by_certificate: dict[Branch, dict[str, float]]
+    """The same by `level`."""
 
 
 class Model(TypedDict):
     """A model that was asked, and the one that answered."""
 
     role: AskedName
+    """Which role."""
     asked: str | None
+    """The model that was asked for."""
     served: str | None
-    same: Annotated[bool | None, Field(description="Whether that is the model that was asked; null where unknown.")]
+    """The model that answered, as the server reports."""
+    same: bool | None
+    """Whether they are the same; null if unknown."""
     calls: Count
+    """LM calls."""
 
 
 class Fingerprints(TypedDict):
     """What stands for a role."""
 
-    role: Annotated[str, Field(description="Of all details of the role, as in the journal.")]
+    role: str
+    """Of all details of the role, as in the journal."""
     prompts: str
-    settings: Annotated[str, Field(description="Of the LM with its settings, and of the adapter.")]
+    """Of its prompts alone."""
+    settings: str
+    """Of the LM with its settings, and of the adapter."""
 
 
 class Cost(TypedDict):
     """What all roles took together."""
 
     calls: Count
+    """LM calls."""
     prompt_tokens: Count | None
+    """Tokens read."""
     completion_tokens: Count | None
-    cost: Annotated[float | None, Field(description="In dollars; null where unknown for any call.")]
+    """Tokens written."""
+    cost: float | None
+    """In dollars; null if unknown for any call."""
 
 
 class Silence(TypedDict):
     """A reason why a role abstained or its call failed."""
 
     role: AskedName
+    """Which role."""
     outcome: Outcome
-    kind: Annotated[
-        str, Field(description="One of eldgr_dspy.figures.abstention_kinds.KINDS, or the error of a failed call.")
-    ]
+    """`abstained` or `failed`."""
+    kind: str
+    """Its [kind](#kinds-of-abstention), or the error of a failed call."""
     reason: str
+    """How the reason begins."""
     consultations: Count
+    """How many."""
 
 
 class PoolStated(TypedDict):
     """A pool, as the journal states it."""
 
     sha256: str
+    """Hash of its content."""
     rows: Count
+    """How many questions it has."""
     task: Task
+    """Its task."""
 
 
 class OwnCertificateStated(TypedDict):
     """A certificate of the user's own: its name, `module:function`, and a hash of its source, null without one."""
 
     name: str
+    """`module:function`."""
     source: str | None
+    """Hash of its source; null without one."""
 
 
 class Record(TypedDict):
     """What a deployment should state about a judge that decides: the content of `record.json`."""
 
-    default: Annotated[str, Field(description="What it must beat.")]
-    certificate: Annotated[dict[Task, str | OwnCertificateStated | None], Field(description="What it needs for that.")]
-    settings: Annotated[dict[str, Any], Field(description="Of the rule.")]
-    override_rates: Annotated[
-        dict[str, OverrideRates | None], Field(description="A pool; null where eldgr has no result.")
-    ]
-    judge_effects: Annotated[
-        dict[str, Effects | None],
-        Field(description="A pool, or POOL[NAME] for a judge with a name; biases of the verdicts."),
-    ]
-    models: Annotated[list[Model], Field(description="Over all that the run directory has seen.")]
+    default: str
+    """The default."""
+    certificate: dict[Task, str | OwnCertificateStated | None]
+    """The required certificate, for each task; one of your own as `{"name", "source"}`."""
+    settings: dict[str, Any]
+    """The settings of the rule."""
+    override_rates: dict[str, OverrideRates | None]
+    """For each pool the measured override rate, [see below](#an-override-rate); null where `eldgr` has no
+    result."""
+    judge_effects: dict[str, Effects | None]
+    """For each pool [how order and length](../how-to/make-the-judge-fair.md#what-is-measured) affected the judge's
+    verdicts; the report shows it too."""
+    models: list[Model]
+    """Which model was asked and which answered, for each role, whether they are the `same` (null if unknown), and
+    the number of calls; for the whole run directory."""
     fingerprints: dict[AskedName, Fingerprints]
-    parse_failures: Annotated[
-        dict[AskedName, Share], Field(description="Replies that could not be read, on the questions that were decided.")
-    ]
-    cost: Annotated[Cost, Field(description="Of all roles together, over all that the run directory has seen.")]
-    consultations: Annotated[dict[AskedName, RoleSums], Field(description="Over all that the run directory has seen.")]
+    """Hashes for each role that was asked: `role` of all its details, as in the journal, `prompts` of its prompts
+    alone, and `settings` of its LM with its settings and the adapter."""
+    parse_failures: dict[AskedName, Share]
+    """For each role how many replies were [`unreadable`](#kinds-of-abstention), of how many replies, on the
+    questions that were decided and with recorded ones included; `rate` in percent."""
+    cost: Cost
+    """Calls, tokens and dollars of all roles together, for the whole run directory; null if unknown for any
+    call."""
+    consultations: dict[AskedName, RoleSums]
+    """As in `summary.json`."""
     remarks: list[str]
-    silences: Annotated[list[Silence], Field(description="On the questions that were decided.")]
+    """As in `summary.json`."""
+    silences: list[Silence]
+    """Reasons of abstentions and failures on the questions that were decided, for each role, with their
+    [kind](#kinds-of-abstention) and number."""
     pools: dict[str, PoolStated]
-    roles: Annotated[dict[AskedName, dict[str, Any]], Field(description="What shapes each role's calls, as journaled.")]
+    """Content hash, rows and task of each pool."""
+    roles: dict[AskedName, dict[str, Any]]
+    """The details of each role that was asked."""
     confirmation: Confirmed | None
+    """The [lock](../how-to/freeze-and-confirm.md) of the run, and earlier runs on its pools; null without a
+    lock."""

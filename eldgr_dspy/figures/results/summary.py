@@ -1,339 +1,313 @@
 """What `summary.json` holds."""
 
-from typing import Annotated, Literal, NotRequired, TypeVar
+from typing import Annotated, NotRequired
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types.base import Way
+from eldgr_dspy.figures.results.audit_results import (
+    AskedName,
+    AuditCounts,
+    AuditInFull,
+    Count,
+    Counts,
+    Flips,
+    RoleSums,
+    Tokens,
+)
 from eldgr_dspy.figures.results.baselines import BaselineFigures
-from eldgr_dspy.words import CONSULTED, ROLES, Branch, Consulted, Role, Task
-
-Count = Annotated[int, Field(ge=0, le=10**15)]
-"""A number of things; one that a float has exactly."""
-
-AskedName = Annotated[str, Field(pattern=rf"^(?:{'|'.join(CONSULTED)}|judge\[[A-Za-z0-9._-]+\])$")]
-"""Whom a run asked: a role, a certificate, or a judge by its name."""
-
-_Of = TypeVar("_Of")
-
-
-def _of_every_role(by_role: dict[Consulted, _Of]) -> dict[Consulted, _Of]:
-    missing = [role for role in ROLES if role not in by_role]
-    if missing:
-        raise ValueError(f"nothing is said of {' and '.join(missing)}")
-    return by_role
-
-
-Counts = Annotated[dict[Consulted, Count], AfterValidator(_of_every_role)]
-"""A number for each role, and for a certificate that was asked."""
-
-Became = Literal["lost", "won", "wrong", "right", "unscored"]
-"""What became of an answer: right before and wrong after, the reverse, wrong or right both times; without gold answers
-nobody knows."""
-
-
-# -- summary.json: the figures of a rule ------------------------------------------------------------------------------
+from eldgr_dspy.words import Consulted, Role, Task
 
 
 class Scores(TypedDict):
     """Exact match, or accuracy in arithmetic, and token F1 in retrieval, in percent."""
 
     em: float | None
+    """Exact match or numeric accuracy, in percent."""
     f1: float | None
+    """Token F1 in percent; null in arithmetic."""
 
 
 class RuleFigures(Scores):
     """What a rule scored, and what it alone would ask."""
 
-    official: Annotated[Scores | None, Field(description="Of the raw texts; null where they are the same.")]
+    official: Scores | None
+    """`em` and `f1` of the raw texts by the official script, nothing stripped; null if they are the same for every
+    question."""
     calls: Counts
+    """LM calls a role that this rule alone would need."""
     asked: Counts
-    tokens: Annotated[dict[Consulted, Count | None], AfterValidator(_of_every_role)]
+    """Questions to each role, heuristic and recorded ones included."""
+    tokens: Tokens
+    """Tokens read and written in these calls, a role; null if a server did not report them."""
     seconds: float
+    """The time that its consultations took, in total."""
 
 
 class Delta(TypedDict):
     """A paired difference with its percentile interval, in percentage points."""
 
     delta: float
+    """Mean difference in percentage points."""
     ci: list[float]
+    """Its 95 % interval: percentile bootstrap over 20,000 paired resamples of questions."""
 
 
 class Difference(Delta):
     """The same with its BCa interval."""
 
     bca: list[float] | None
+    """The [BCa interval](statistics.md#one-rule-against-another) from the same resamples; null if it is
+    undefined."""
 
 
 class WinsLosses(TypedDict):
     """Questions that one of two rules or runs alone has right."""
 
     wins: Count
+    """Questions that only `rule` has right."""
     losses: Count
+    """Questions that only `against` has right."""
 
 
 class Paired(Difference, WinsLosses):
     """A contrast of two rules or runs: right and wrong with the exact McNemar p, and F1 where there is one."""
 
     p: float
+    """Two-sided exact McNemar probability."""
     notes: list[str]
+    """Why it says little, each a sentence: one question, nothing discordant, too few discordant questions."""
     f1: Difference | None
+    """`delta`, `ci` and `bca` of token F1 in percentage points; null in arithmetic."""
 
 
 class Adjusted(Paired):
     """A contrast in a family of several."""
 
-    p_holm: Annotated[float, Field(description="Adjusted by Holm's method for all contrasts of the family.")]
+    p_holm: float
+    """`p`, adjusted by Holm's method for all contrasts of the family."""
 
 
 class RuleContrast(Paired):
     """One rule against another."""
 
     rule: str
+    """Which rule."""
     against: str
-    p_holm: Annotated[
-        float | None,
-        Field(description="Adjusted by Holm's method for the tested contrasts of the pool; null for descriptive ones."),
-    ]
-
-
-# -- summary.json: the audit ------------------------------------------------------------------------------------------
-
-
-class Flips(TypedDict):
-    """How many answers of a rule were lost and fixed, against another rule."""
-
-    correct_to_incorrect: Count | None
-    incorrect_to_correct: Count | None
-
-
-class AuditCounts(Flips):
-    """The audit of `eldgr` in short, in questions; flips are against majority."""
-
-    preserved: Count
-    judge_overrides: Count
-    repair_overrides: Count
-    abstentions: Count
-    homogeneous: Count
-    certified_consensus: Count
-
-
-class Decisions(TypedDict):
-    """Questions by the branch that decided, the support of the answer, and its outcome."""
-
-    branch: Branch
-    level: str
-    outcome: Became
-    questions: Count
-
-
-class Stage(TypedDict):
-    """A stage on the way to an override."""
-
-    stage: str
-    questions: Count
-
-
-class RoleSilences(TypedDict):
-    """On how many questions a role abstained or its call failed, and by what kinds of reasons."""
-
-    abstained: Count
-    failed: Count
-    kinds: dict[str, Count]
-
-
-class Saved(TypedDict):
-    """On how many questions each role was asked and always would have been, and what that would cost more."""
-
-    asked: Counts
-    always: Counts
-    calls_saved: Count | None
-    seconds_saved: float | None
-
-
-class Laziness(Saved):
-    """The same, with what `eldgr` alone would take."""
-
-    calls: Count
-    seconds: float
-
-
-class AuditInFull(TypedDict):
-    """The audit of `eldgr` in full; `flips` by the rule that they are against."""
-
-    outcomes: list[Decisions]
-    flips: dict[str, Flips]
-    funnel: list[Stage]
-    silences: dict[Consulted, RoleSilences]
-    laziness: Laziness
-
-
-# -- summary.json -----------------------------------------------------------------------------------------------------
+    """Which other: `eldgr` against each other rule, and each rule but `first` and `certified` against `majority`.
+    With named judges, only `eldgr[NAME]` against `judge[NAME]`."""
+    p_holm: float | None
+    """`p`, adjusted by Holm's method for the tested contrasts of the pool: those among `first`, `majority`,
+    `judge`, `eldgr` and rules of your own. Null for contrasts with other rules, such as `certified`, which are
+    descriptive."""
 
 
 class Shipped(TypedDict):
     """On how many questions an answer ships, and how often it is wrong there; shares in percent."""
 
     questions: Count
+    """Questions on which an answer ships."""
     coverage: float | None
-    scored: Annotated[int, Field(ge=0, description="Those that ship and have a gold answer; risks are over these.")]
+    """Their share of all questions, in percent; null without questions."""
+    scored: Annotated[int, Field(ge=0)]
+    """How many of them have a gold answer."""
     wrong: Count | None
+    """On how many of these the answer is wrong; null if there are none."""
     risk: float | None
-    risk_at_most: Annotated[
-        float | None, Field(description="Exact one-sided 95 % upper bound (Clopper-Pearson); a text counts once.")
-    ]
+    """The same in percent; null if there are none."""
+    risk_at_most: float | None
+    """An exact upper bound on the risk of new questions, in percent,
+    [under its assumptions](statistics.md#a-bound-on-the-risk); null if there are none."""
 
 
 class Shipping(TypedDict):
     """What a rule ships if uncertified answers abstain, and if consensus ships without a certificate."""
 
     abstain: Shipped
+    """Under `Selector(uncertified="abstain")`."""
     consensus: Shipped
+    """By default."""
 
 
 class Candidates(TypedDict):
     """The least and the most candidates of a question, and the candidates without an answer."""
 
     fewest: Count | None
+    """Of a question; null without questions."""
     most: Count
+    """Of a question."""
     without_answer: Count
+    """Candidates without an answer."""
 
 
 class Price(TypedDict):
-    """What any judge at all can cost under a rule: answers of majority's that are right, see `figures.authority.price_of`."""
+    """What any judge can cost under a rule, see `eldgr_dspy.figures.authority.price_of`."""
 
-    lost: Annotated[int, Field(ge=0, description="Distinct questions that majority has right and some judge loses.")]
-    of: Annotated[int, Field(ge=1, description="Distinct questions with a gold answer.")]
-    at_most: Annotated[
-        float, Field(description="Of new questions, in percent: exact one-sided 95 % upper bound (Clopper-Pearson).")
-    ]
+    lost: Annotated[int, Field(ge=0)]
+    """Distinct questions that majority has right and some judge or deriver makes wrong."""
+    of: Annotated[int, Field(ge=1)]
+    """Distinct questions with a gold answer."""
+    at_most: float
+    """The most points of accuracy on new questions: exact one-sided 95 % upper bound (Clopper-Pearson)."""
 
 
 class Measured(TypedDict):
     """A figure with its interval of 95 %, and over how many it is."""
 
     value: float
+    """The figure."""
     ci: list[float]
+    """Its exact or bootstrap interval of 95 %."""
     of: Count
+    """Over how many."""
 
 
 class JudgeFigures(TypedDict):
     """A judge that has a name, alone (`judge[NAME]`) and under the lock (`eldgr[NAME]`); null where undefined."""
 
     alone: float | None
+    """Accuracy of `judge[NAME]`, in percent."""
     locked: float | None
-    delta: Annotated[Delta | None, Field(description="Locked minus alone; tested in `contrasts`.")]
+    """Accuracy of `eldgr[NAME]`."""
+    delta: Delta | None
+    """`delta` and `ci` of locked minus alone. Its p is in `contrasts`."""
     locked_against_alone: Flips | None
+    """`correct_to_incorrect` and `incorrect_to_correct`: answers of the judge alone that the lock breaks and
+    fixes."""
     alone_against_majority: Flips | None
-    worst_alone: Annotated[float | None, Field(description="The least that any judge can score.")]
+    """Answers of majority that the judge alone breaks and fixes."""
+    worst_alone: float | None
+    """The lowest accuracy of `judge` over all judges."""
     worst_locked: float | None
+    """The same for `eldgr`."""
     asked: Count
+    """Questions on which it was asked."""
     abstained: Count
+    """Those on which it abstained."""
     failed: Count
+    """Those with a failed call."""
     calls: Count
+    """Its LM calls."""
     tokens: Count | None
-    recovery: Annotated[
-        Measured | None,
-        Field(description="How often it prefers a right answer where consensus is wrong and one is right, in percent."),
-    ]
-    discrimination: Annotated[
-        Measured | None, Field(description="Within a question: how often a right candidate scores above a wrong one.")
-    ]
-    score_ties: Annotated[Measured | None, Field(description="Several classes share the highest score, in percent.")]
-    order_effect: Annotated[Measured | None, Field(description="Another class in another order, in percent.")]
+    """Tokens read and written; null if a server did not report them."""
+    recovery: Measured | None
+    """Where consensus is wrong and a candidate is right, how often it prefers a right one, in percent."""
+    discrimination: Measured | None
+    """Within a question, how often a right candidate scores above a wrong one, from 0 to 1; a tie counts half."""
+    score_ties: Measured | None
+    """How often several classes share its highest score, in percent."""
+    order_effect: Measured | None
+    """How often another order of the candidates changed its preference, in percent."""
     gold_in_training: bool | None
+    """Whether it was made with right answers: trained on them, or shown them in demonstrations; null for a
+    recording, or where your own judge does not say."""
     logprobs: bool | None
-    positioned: Annotated[
-        NotRequired[bool | None],
-        Field(description="Whether it imitates a published system; such a judge is not tested."),
-    ]
-    lacks: Annotated[
-        NotRequired[str | None], Field(description="Why it applies to no question of the pool; null if it does.")
-    ]
-    audit: Annotated[
-        NotRequired[AuditCounts | None], Field(description="Of `eldgr[NAME]`; absent in earlier versions.")
-    ]
+    """Whether it needs log-probabilities; null as above."""
+    positioned: NotRequired[bool | None]
+    """Whether it is [in the style of a published system](positioned-selectors.md), and so not tested; null as
+    above."""
+    lacks: NotRequired[str | None]
+    """Why it applies to no question of the pool; its figures are null then, and its rules are `withheld`. Null
+    where it applies."""
+    audit: NotRequired[AuditCounts | None]
+    """[The audit](#the-audit) of `eldgr[NAME]`, in short and in full; null if that rule has no result."""
     decided: NotRequired[AuditInFull | None]
+    """[The audit](#the-audit) of `eldgr[NAME]`, in short and in full; null if that rule has no result."""
 
 
 class Bounds(TypedDict):
     """The ends of each rule's accuracy in percent, see `eldgr_dspy.figures.authority.bounds_of`."""
 
     task: Task
+    """`retrieval` or `arithmetic`."""
     bounds: dict[str, list[float] | None]
+    """For each rule its lowest and highest accuracy over all judges; repairer and deriver abstain."""
     bounds_any_span: dict[str, list[float] | None]
-    bounds_any_deriver: Annotated[
-        NotRequired[dict[str, list[float] | None]],
-        Field(description="Absent in earlier versions, and where no derivation certifies."),
-    ]
+    """The same with any span of the evidence as repair; null in arithmetic, and for a rule of your own that asks
+    more than a judge."""
+    bounds_any_deriver: NotRequired[dict[str, list[float] | None]]
+    """In arithmetic each rule's lowest and highest accuracy over all judges and any number as derivation that the
+    level of strictness [cannot exclude](rules.md#authority-bounds). Absent elsewhere, and in runs of earlier
+    versions."""
 
 
 class Priced(Bounds):
     """The same with each rule's price, None where its bounds are."""
 
     price: dict[str, Price | None]
+    """For each rule [what any judge can cost](statistics.md#what-a-judge-can-cost) against majority: `lost`, out of
+    `of` distinct questions, and `at_most`, the bound for new questions in percentage points. Null where the bounds
+    are null. Absent in runs of earlier versions."""
 
 
 class ShownType(TypedDict):
     """What is stated of an answer type of the user's own, so that figures are shown where its code is not known."""
 
     way: Way
+    """What certifies its answers: `evidence` or `derivation`."""
     scores: list[str]
+    """The names of its scores."""
 
 
 class PoolFigures(Bounds):
     """The figures of a pool."""
 
-    price: Annotated[
-        NotRequired[dict[str, Price | None]], Field(description="Absent in runs by earlier versions; null as bounds.")
-    ]
+    price: NotRequired[dict[str, Price | None]]
+    """For each rule [what any judge can cost](statistics.md#what-a-judge-can-cost) against majority: `lost`, out of
+    `of` distinct questions, and `at_most`, the bound for new questions in percentage points. Null where the bounds
+    are null. Absent in runs of earlier versions."""
     n: Count
+    """Questions that were decided."""
     n_scored: Count
-    n_distinct: Annotated[int, Field(ge=0, description="Different texts among the scored questions.")]
+    """Those with a gold answer. Scores, contrasts and bounds are over these."""
+    n_distinct: Annotated[int, Field(ge=0)]
+    """How many different texts those have. If there are fewer, a repeated text is
+    [one unit](statistics.md#several-outcomes-of-one-question) in every contrast."""
     n_failed: Count
-    answer_type: Annotated[NotRequired[ShownType], Field(description="Of an answer type of the user's own.")]
+    """Those with a failed call. They were decided as if the role had abstained, and are in `n`."""
+    answer_type: NotRequired[ShownType]
+    """`way` and `scores` of an answer type of your own; absent for the package's."""
     ties: Count
+    """Questions on which several classes had as many votes."""
     candidates: Candidates
-    conflicts: Annotated[
-        int | None, Field(ge=0, description="Questions with several certified classes; null in arithmetic.")
-    ]
+    """The fewest and the most candidates of a question, and how many candidates have no answer."""
+    conflicts: Annotated[int | None, Field(ge=0)]
+    """Questions on which the evidence certifies several answers that do not vote together; each has a note in
+    [`decisions.jsonl`](#decisionsjsonl). Null in arithmetic, where no passage certifies."""
     rules: dict[str, RuleFigures]
+    """Results of each rule that has one."""
     withheld: dict[str, dict[Consulted, Count]]
+    """For each rule without one, how many questions lack which role."""
     contrasts: list[RuleContrast]
-    baselines: Annotated[NotRequired[BaselineFigures], Field(description="Missing in a file of an earlier version.")]
-    can_change: Annotated[
-        dict[str, dict[Role, float]] | None,
-        Field(description="Questions in percent; null with gold answers, and without questions."),
-    ]
+    """Comparisons of rules."""
+    baselines: NotRequired[BaselineFigures]
+    """[What a judge must beat](#baselines), and whether the judges of the run do."""
+    can_change: dict[str, dict[Role, float]] | None
+    """For each rule the share of questions on which the `judge`, and in arithmetic the `deriver`, can change what
+    ships, in percent; null if a question has a gold answer, because `bounds` say more."""
     audit: AuditCounts | None
+    """What `eldgr` did; null if it has no result. With named judges, what `eldgr` of the first one did; [each
+    judge](#named-judges) has its own."""
     decided: AuditInFull | None
-    risk_coverage: Annotated[
-        dict[str, list[list[float]]], Field(description="Points of coverage and risk, the most trusted first.")
-    ]
+    """The [audit in full](#the-audit-in-full); null as `audit`."""
+    risk_coverage: dict[str, list[list[float]]]
+    """For each rule its [curve of risk and coverage](statistics.md#risk-and-coverage), a list of pairs in percent;
+    empty without gold."""
     shipping: dict[str, Shipping]
+    """For each rule [what ships](#what-ships), and what would ship if uncertified answers abstained."""
     remarks: list[str]
-    judges: NotRequired[Annotated[dict[str, JudgeFigures], Field(description="By name; absent where none has one.")]]
-
-
-class RoleSums(TypedDict):
-    """What a role was asked in all: how it ended, calls, tokens and dollars, null where unknown for any call."""
-
-    ok: Count
-    abstained: Count
-    failed: Count
-    recorded: Count
-    calls: Count
-    cached: Count
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    cost: float | None
+    """Warnings to read first, each a sentence or two, if half of the questions or more are affected: a role gave no
+    usable reply, no candidate has an answer, or the evidence is missing."""
+    judges: NotRequired[dict[str, JudgeFigures]]
+    """[Named judges](#named-judges); absent if none has a name."""
 
 
 class Confirmed(TypedDict):
     """The lock that a run was held to, by its hash."""
 
     lock: str
+    """Hash of the lock."""
 
 
 def _adds_up(pool: PoolFigures) -> PoolFigures:
@@ -347,6 +321,10 @@ class Summary(TypedDict):
     """The content of `summary.json`."""
 
     pools: dict[str, Annotated[PoolFigures, AfterValidator(_adds_up)]]
+    """The [figures](#a-pool) of each pool."""
     consultations: dict[AskedName, RoleSums]
+    """What each role was [asked](#consultations-of-a-role), over all that the run directory has seen."""
     remarks: list[str]
+    """Sentences about the models."""
     confirmation: Confirmed | None
+    """The [lock](#confirmation) of the run; null without one."""

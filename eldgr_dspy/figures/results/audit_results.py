@@ -1,0 +1,156 @@
+"""What `summary.json` says of the audit of `eldgr`, and the counts that every result is made of."""
+
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict
+
+from eldgr_dspy.words import CONSULTED, ROLES, Branch, Consulted
+
+Count = Annotated[int, Field(ge=0, le=10**15)]
+"""A number of things; one that a float has exactly."""
+
+AskedName = Annotated[str, Field(pattern=rf"^(?:{'|'.join(CONSULTED)}|judge\[[A-Za-z0-9._-]+\])$")]
+"""Whom a run asked: a role, a certificate, or a judge by its name."""
+
+_Of = TypeVar("_Of")
+
+
+def _of_every_role(by_role: dict[Consulted, _Of]) -> dict[Consulted, _Of]:
+    missing = [role for role in ROLES if role not in by_role]
+    if missing:
+        raise ValueError(f"nothing is said of {' and '.join(missing)}")
+    return by_role
+
+
+Counts = Annotated[dict[Consulted, Count], AfterValidator(_of_every_role)]
+"""A number for each role, and for a certificate that was asked."""
+
+Tokens = Annotated[dict[Consulted, Count | None], AfterValidator(_of_every_role)]
+"""The same of tokens; null where a server did not report them."""
+
+Became = Literal["lost", "won", "wrong", "right", "unscored"]
+"""What became of an answer: right before and wrong after, the reverse, wrong or right both times; without gold answers
+nobody knows."""
+
+
+class Flips(TypedDict):
+    """How many answers of a rule were lost and fixed, against another rule."""
+
+    correct_to_incorrect: Count | None
+    """Right answers of majority that were lost; null without gold."""
+    incorrect_to_correct: Count | None
+    """Wrong ones that were fixed; null without gold."""
+
+
+class AuditCounts(Flips):
+    """The audit of `eldgr` in short, in questions; flips are against majority."""
+
+    preserved: Count
+    """Questions on which consensus shipped."""
+    judge_overrides: Count
+    """Questions on which a certified preference replaced it."""
+    repair_overrides: Count
+    """Questions on which a certified repair, or a checked derivation that differs, did. The three add up to `n`."""
+    abstentions: Count
+    """Questions on which a role that was asked abstained, without failed calls."""
+    homogeneous: Count
+    """Questions whose candidates form one class."""
+    certified_consensus: Count
+    """Questions whose consensus is certified; in arithmetic, whose consensus a checked derivation confirms."""
+
+
+class Decisions(TypedDict):
+    """Questions by the branch that decided, the support of the answer, and its outcome."""
+
+    branch: Branch
+    """What decided."""
+    level: str
+    """What supports the answer."""
+    outcome: Became
+    """What became of the answer of consensus."""
+    questions: Count
+    """How many."""
+
+
+class Stage(TypedDict):
+    """A stage on the way to an override."""
+
+    stage: str
+    """Its name."""
+    questions: Count
+    """How many questions reach it."""
+
+
+class RoleSilences(TypedDict):
+    """On how many questions a role abstained or its call failed, and by what kinds of reasons."""
+
+    abstained: Count
+    """Questions on which it abstained."""
+    failed: Count
+    """Questions on which its call failed."""
+    kinds: dict[str, Count]
+    """Both by [kind](#kinds-of-abstention)."""
+
+
+class Saved(TypedDict):
+    """On how many questions each role was asked and always would have been, and what that would cost more."""
+
+    asked: Counts
+    """Questions on which each role was asked."""
+    always: Counts
+    """Questions on which `consult="always"` would ask it."""
+    calls_saved: Count | None
+    """LM calls that always asking would add; null if a role was never asked."""
+    seconds_saved: float | None
+    """Seconds that it would add; null as above."""
+
+
+class Laziness(Saved):
+    """The same, with what `eldgr` alone would take."""
+
+    calls: Count
+    """LM calls of `eldgr` alone."""
+    seconds: float
+    """The time that they took."""
+
+
+class AuditInFull(TypedDict):
+    """The audit of `eldgr` in full; `flips` by the rule that they are against."""
+
+    outcomes: list[Decisions]
+    """What shipped: each combination that occurs, see below. They add up to `n`."""
+    flips: dict[str, Flips]
+    """For each of the rules `first`, `majority` and `judge` that has a result, how many of its right answers
+    `eldgr` lost (`correct_to_incorrect`) and of its wrong ones it fixed (`incorrect_to_correct`); null without
+    gold."""
+    funnel: list[Stage]
+    """The way to an override: each `stage` with its `questions`, in order."""
+    silences: dict[Consulted, RoleSilences]
+    """For each role that was asked, on how many questions it `abstained` or its call `failed`, and the
+    [`kinds`](#kinds-of-abstention)."""
+    laziness: Laziness
+    """What was not asked, see below."""
+
+
+class RoleSums(TypedDict):
+    """What a role was asked in all: how it ended, calls, tokens and dollars, null where unknown for any call."""
+
+    ok: Count
+    """Asked and answered."""
+    abstained: Count
+    """Asked, without a usable answer."""
+    failed: Count
+    """Failed attempts."""
+    recorded: Count
+    """Supplied by `--replay`, whatever their outcome; not included in the others."""
+    calls: Count
+    """LM calls."""
+    cached: Count
+    """Replies of DSPy's cache."""
+    prompt_tokens: int | None
+    """Null if unknown for any call."""
+    completion_tokens: int | None
+    """Null if unknown for any call."""
+    cost: float | None
+    """In dollars; null if unknown for any call."""
