@@ -157,8 +157,8 @@ class _Worker:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._process: subprocess.Popen[str] | None = None
-        self._replies = SimpleQueue[str]()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._replies = SimpleQueue[bytes]()
         self._is_ready = False
 
     def compare(self, pair: Pair, seconds: float, ends: float) -> Compared:
@@ -172,8 +172,7 @@ class _Worker:
                     return Compared(None, seconds)  # it goes on starting
                 if (limit := min(10 * seconds, ends - monotonic())) <= 0:
                     return Compared(None, 0.0)
-                with suppress(BrokenPipeError):
-                    print(json.dumps([seconds, *pair]), file=process.stdin, flush=True)
+                _write(process.stdin, json.dumps([seconds, *pair]).encode() + b"\n")
                 if reply := self._reply(limit):
                     return Compared(*json.loads(reply))
                 if self.stop() == _OUT_OF_TIME or reply is None:
@@ -185,15 +184,19 @@ class _Worker:
             self._lock.release()
         return Compared(None, seconds)
 
-    def _started(self) -> "subprocess.Popen[str]":
+    def _started(self) -> "subprocess.Popen[bytes]":
         """The process, which imports from where this one does and has the same hashes each time."""
         if self._process is None:
             self._replies, self._is_ready = SimpleQueue(), False
-            command, pipe = [sys.executable, "-P", "-c", _START, *map(str, sys.path)], subprocess.PIPE
-            hashes = {**os.environ, "PYTHONHASHSEED": "0"}
-            try:
+            command = [sys.executable, "-P", "-c", _START, *map(str, sys.path)]
+            try:  # without buffers, whose locks a fork could leave closed
                 self._process = subprocess.Popen(
-                    command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=hashes
+                    command,
+                    bufsize=0,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env={**os.environ, "PYTHONHASHSEED": "0"},
                 )
                 Thread(target=_read, args=(self._process.stdout, self._replies), daemon=True).start()
             except (OSError, RuntimeError) as error:  # no file descriptors, no memory, no threads
@@ -203,8 +206,8 @@ class _Worker:
                 ) from error
         return self._process
 
-    def _starts(self, process: "subprocess.Popen[str]", seconds: float) -> bool:
-        if (reply := self._reply(min(60.0, seconds))) == "":
+    def _starts(self, process: "subprocess.Popen[bytes]", seconds: float) -> bool:
+        if (reply := self._reply(min(60.0, seconds))) == b"":
             raise ArgumentError(
                 f"Answers of type 'math' cannot be compared: the process ended with exit code {process.wait()}. Run: "
                 "pip install 'eldgr_dspy[math]'"
@@ -212,7 +215,7 @@ class _Worker:
         self._is_ready = reply is not None
         return self._is_ready
 
-    def _reply(self, seconds: float) -> str | None:
+    def _reply(self, seconds: float) -> bytes | None:
         """Return the next line: empty if the process has ended, None if it is late."""
         try:
             return self._replies.get(timeout=_wait(seconds))
@@ -225,8 +228,8 @@ class _Worker:
         if process is None:
             return None
         process.kill()
-        with suppress(BrokenPipeError):
-            process.stdin and process.stdin.close()
+        if process.stdin is not None:
+            process.stdin.close()
         return process.wait()
 
     def forget(self) -> None:
@@ -235,19 +238,25 @@ class _Worker:
         if process is not None:
             process.returncode = 0
             for pipe in (process.stdin, process.stdout):
-                pipe and pipe.close()
+                if pipe is not None:
+                    pipe.close()
 
 
 def _wait(seconds: float) -> float:
     return min(max(seconds, 0.0), TIMEOUT_MAX)
 
 
-def _read(pipe: Any, replies: SimpleQueue[str]) -> None:
+def _write(pipe: Any, data: bytes) -> None:
+    with suppress(BrokenPipeError):
+        while data:
+            data = data[pipe.write(data) :]
+
+
+def _read(pipe: Any, replies: SimpleQueue[bytes]) -> None:
     with pipe:
-        for line in pipe:
-            if line.endswith("\n"):
-                replies.put(line)
-    replies.put("")
+        while (line := pipe.readline()).endswith(b"\n"):
+            replies.put(line)
+    replies.put(b"")
 
 
 _WORKER: Final = _Worker()
