@@ -16,10 +16,10 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks._timing import line
+from eldgr_dspy.answer_types.comparing import SECONDS
 from eldgr_dspy.answer_types.math import Math, fault
-from eldgr_dspy.answer_types.mathematics.comparing import SECONDS
 
-START = "from eldgr_dspy.answer_types.mathematics.worker import serve; serve()"
+START = "from eldgr_dspy.answer_types.comparing import serve; serve()"
 MATRIX, LETTERS = r"\begin{pmatrix}a&b\\c&d\end{pmatrix}", "a+b+c+d+e+f+g"
 HOSTILE = {
     "an ordinary pair": ("1/2", "0.5"),

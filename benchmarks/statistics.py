@@ -7,6 +7,7 @@ as one unit; the other tests; and planning.
 """
 
 import argparse
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -30,18 +31,18 @@ def main() -> None:
     right = [generator.random(n) < share for share in (0.58, 0.56)]
     f1 = token_f1(generator, n), token_f1(generator, n)
     graded = generator.random(n), generator.random(n)
-    questions = [f"q{number}" for number in np.repeat(np.arange(n // 5 + 1), 5)[:n]]
+    fives = (arm[: n // 5 * 5].reshape(-1, 5).tolist() for arm in right)
+    units = Counter(tuple(zip(*pair, strict=True)) for pair in zip(*fives, strict=True))
     seeds = generator.random((5, n // 5))
     work: list[tuple[str, Callable[[], object], str]] = [
         ("contrast, right and wrong", lambda: statistics.contrast(*right), "5"),
         ("contrast, token F1", lambda: statistics.contrast(*f1), "5"),
         ("contrast, all distinct", lambda: statistics.contrast(*graded), "5"),
         (
-            "contrast_by_cluster, five a question",
-            lambda: statistics.contrast_by_cluster(right[0], right[1], questions),
+            "contrast_of_units, five outcomes each",
+            lambda: statistics.contrast_of_units(units),
             "5",
         ),
-        ("equivalence, token F1", lambda: statistics.equivalence(*f1, 0.01), "5"),
         ("seed_variance, five seeds", lambda: statistics.seed_variance(seeds), "5"),
     ]
     print(f"{n:,} paired outcomes; F1 has {np.unique(f1[0] - f1[1]).size:,} distinct differences")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 from zlib import crc32
 
-from eldgr_dspy.answer_types.mathematics.comparing import is_record
+from eldgr_dspy.answer_types.comparing import is_record
 from eldgr_dspy.consultations import Consultation, Outcome
 from eldgr_dspy.errors import JournalError, PoolError
 from eldgr_dspy.file_limits import parsed_json

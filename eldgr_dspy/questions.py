@@ -6,7 +6,7 @@ from typing import Any
 
 from eldgr_dspy.answer_types import answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
+from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.ballots import Stated
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_candidate, show_passage

@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError
 
 from eldgr_dspy.answer_types import BUILT_IN, IN_FILES, readable_type
 from eldgr_dspy.answer_types.base import require_options
-from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
+from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.ballots import Stated
 from eldgr_dspy.certificates import Passage

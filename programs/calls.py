@@ -14,7 +14,7 @@ import anyio.to_thread
 import dspy
 from dspy.utils.usage_tracker import UsageTracker
 
-from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
+from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.errors import ArgumentError, describe_failure
 from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask
 from eldgr_dspy.programs.lms import holds_lm, view

@@ -16,7 +16,7 @@ import dspy
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType, require_options
-from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
+from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.ballots import Stated
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.columns import Columns, any_stated, read_columns

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
-from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
+from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.certificates import Certificate, Evidence, Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import source_of

@@ -8,11 +8,11 @@ no answer, and nothing certifies a set, an interval, a tuple or an expression wi
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, islice
+from itertools import islice
 from typing import Final
 
 from eldgr_dspy.answer_types.base import Asked, Grouping, require_gold
-from eldgr_dspy.answer_types.mathematics.comparing import QUESTION_SECONDS, SECONDS, Comparisons, require_installed
+from eldgr_dspy.answer_types.comparing import QUESTION_SECONDS, SECONDS, Comparisons, require_installed
 from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.folding import PLAIN, drop_invisible
 from eldgr_dspy.numbers import last_number, read_number
@@ -98,36 +98,24 @@ class Math(Related):
         """Return whether an answer equals a gold answer; one that could not be compared in time is not right."""
         require_gold(gold)
         require_installed()
-        own, comparisons = self.class_of(answer), self.comparisons or Comparisons()
-        rights = (right.key for right in map(self.class_of, gold) if right)
-        return own is not None and any(
-            own.key == right
-            or (
-                not _are_other_numbers(own.key, right)
-                and _comparable(own.key)
-                and _comparable(right)
-                and comparisons.equal(right, own.key, both=False) is True
-            )
-            for right in rights
-        )
+        own, rights = self.class_of(answer), filter(None, map(self.class_of, gold))
+        return own is not None and any(self._equal(right.key, own.key, both=False) for right in rights)
 
     def alike(self, one: str, other: str) -> bool:
         """Return whether two answers are equal, each as gold of the other; the order does not matter."""
-        keys = sorted({class_.key for class_ in (self.class_of(one), self.class_of(other)) if class_})
-        if len(keys) < 2 or not all(map(_comparable, keys)) or _are_other_numbers(*keys):
-            return len(keys) == 1
-        return (self.comparisons or Comparisons()).equal(*keys, both=True) is True
+        first, second = sorted(class_.key for class_ in map(self.class_of, (one, other)) if class_)
+        return self._equal(first, second, both=True)
+
+    def _equal(self, gold: str, answer: str, *, both: bool) -> bool:
+        if gold == answer or not (_comparable(gold) and _comparable(answer)) or _are_other_numbers(gold, answer):
+            return gold == answer
+        return (self.comparisons or Comparisons()).equal(gold, answer, both=both) is True
 
     def components(self, answers: Mapping[str, str]) -> list[list[str]]:
         """Return the classes of a pool's answers; those that are not compared are alone."""
-        place = {key: index for index, key in enumerate(answers)}
-        group = {key: [key] for key in answers}
-        compared = sorted(filter(_comparable, answers), key=lambda key: (len(key), key))[:DISTINCT]
-        for one, other in combinations(compared, 2):
-            if group[one] is not group[other] and self.alike(answers[one], answers[other]):
-                merged = sorted([*group[one], *group[other]], key=place.__getitem__)
-                group.update(dict.fromkeys(merged, merged))
-        return [keys for key, keys in group.items() if keys[0] == key]
+        compared = {*sorted(filter(_comparable, answers), key=lambda key: (len(key), key))[:DISTINCT]}
+        classes = super().components({key: answer for key, answer in answers.items() if key in compared})
+        return [*classes, *([key] for key in answers if key not in compared)]
 
     def grouping(self, answers: Sequence[str | None]) -> Grouping:
         """Return the answers of a pool in classes, with a note on those that could not be compared in time."""

@@ -41,8 +41,7 @@ class Related(AnswerType):
         place = {key: index for index, key in enumerate(answers)}
         group = {key: [key] for key in answers}
         for one, other in combinations(answers, 2):
-            alike = self._alike(answers[one], answers[other])
-            if alike and group[one] is not group[other]:
+            if group[one] is not group[other] and self._alike(answers[one], answers[other]):
                 merged = sorted([*group[one], *group[other]], key=place.__getitem__)
                 group.update(dict.fromkeys(merged, merged))
         components = [keys for key, keys in group.items() if keys[0] == key]

@@ -1,85 +1,55 @@
-"""Read finished runs given as `NAME=RUN`, since the names of its pools do not tell what a run stands for.
+"""Read finished runs given as `[NAME=]RUN[:POOL]`: a run has the name that it is given, or that of its directory."""
 
-Each name means one pool of a run: the only one of the task that the name needs, or the one named in `NAME=RUN:POOL`.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished_run import RunRead, read_run
 from eldgr_dspy.figures.results.summary import PoolFigures, Summary
-from eldgr_dspy.words import Task
 
 
 @dataclass(frozen=True)
 class NamedRun:
-    """A finished run under a name, with its pool; the pool has scored questions.
+    """A finished run under a name, with those of its pools that are meant.
 
     Attributes:
-        name: What the run stands for. pool: the pool's name. summary: the content of `summary.json`.
+        name: What the run stands for. pools: names of pools. summary: the content of `summary.json`.
     """
 
     name: str
     run: RunRead
-    pool: str
+    pools: Sequence[str]
     summary: Summary
 
-    @property
-    def figures(self) -> PoolFigures:
-        """The pool's part of `summary.json`."""
-        return self.summary["pools"][self.pool]
+    def figures(self, pool: str) -> PoolFigures:
+        """Return a pool's part of `summary.json`."""
+        return self.summary["pools"][pool]
 
-    @property
-    def sha256(self) -> str:
-        """The hash of the pool's content."""
-        return str(self.run.stated("pool")[self.pool]["details"]["sha256"])
+    def sha256(self, pool: str) -> str:
+        """Return the hash of a pool's content."""
+        return str(self.run.stated("pool")[pool]["details"]["sha256"])
 
     def __str__(self) -> str:
-        return f"{self.name}={self.run.path}"
+        return self.name if self.name == str(self.run.path) else f"{self.name}={self.run.path}"
 
 
-def named_runs(arguments: Iterable[str], tasks: Mapping[str, Task] | None = None) -> dict[str, NamedRun]:
-    """Read runs given as `NAME=RUN` or `NAME=RUN:POOL`, in the order given.
-
-    Args:
-        arguments: As typed.
-        tasks: The known names, with the task that each needs; None if any name and task is allowed.
+def named_runs(arguments: Iterable[str]) -> dict[str, NamedRun]:
+    """Read runs by name, in the order given.
 
     Raises:
-        ArgumentError: an argument does not name a run; a name is unknown or given twice; a run cannot be read or is not
-            finished; the pool is ambiguous, is of another task, or has no question with a gold answer.
+        ArgumentError: a name is given twice; a run cannot be read, is not finished, or has no pool of that name.
         JournalError: a journal cannot be read.
     """
     runs = dict[str, NamedRun]()
     for argument in arguments:
-        name, _, given = argument.partition("=")
-        if not name or not given:
-            raise ArgumentError(
-                f"{argument!r} does not name a run; give NAME=RUN, such as {_example(tasks)}=runs/NAME."
-            )
-        if tasks is not None and name not in tasks:
-            raise ArgumentError(f"{argument!r}: {name!r} is not known; use one of {', '.join(tasks)}.")
-        if name in runs:
-            raise ArgumentError(f"{argument!r}: {name!r} is given already, as {runs[name]}; give each name once.")
-        runs[name] = _named(name, given, None if tasks is None else tasks[name])
+        name, _, given = argument.partition("=") if not Path(argument).is_dir() else ("", "", "")
+        path, pool = _located(given or argument)
+        named = _named(name if name and given else argument, read_run(path), pool)
+        if named.name in runs:
+            raise ArgumentError(f"{argument!r}: {named.name!r} is given already; give each run a name, NAME=RUN.")
+        runs[named.name] = named
     return runs
-
-
-def _example(tasks: Mapping[str, Task] | None) -> str:
-    return next(iter(tasks)) if tasks else "full"
-
-
-def _named(name: str, given: str, task: Task | None) -> NamedRun:
-    path, pool = _located(given)
-    run = read_run(path)
-    summary = run.summary()
-    named = NamedRun(name, run, _pool(f"{name}={path}", summary["pools"], pool, task), summary)
-    if not named.figures["n_scored"]:
-        lack = "has no question with a gold answer, so nothing is scored" if named.figures["n"] else "is empty"
-        raise ArgumentError(f"{named}: pool {named.pool!r} {lack}; give a run on a pool with gold answers.")
-    return named
 
 
 def _located(given: str) -> tuple[Path, str | None]:
@@ -90,17 +60,9 @@ def _located(given: str) -> tuple[Path, str | None]:
     return Path(run), pool
 
 
-def _pool(said: str, pools: Mapping[str, PoolFigures], given: str | None, task: Task | None) -> str:
-    listed = ", ".join(f"{name!r} ({pool['task']})" for name, pool in pools.items()) or "none"
-    if given is not None and given not in pools:
-        raise ArgumentError(f"{said} has no pool {given!r}; its pools are {listed}.")
-    fitting = [name for name in ([given] if given is not None else pools) if task in (None, pools[name]["task"])]
-    if not fitting:
-        raise ArgumentError(
-            f"{said} must be a run on a pool of task {task or 'arithmetic or retrieval'}; its pools are {listed}."
-            if given is None
-            else f"{said} must be on a pool of task {task}, and {given!r} is not; its pools are {listed}."
-        )
-    if len(fitting) > 1:
-        raise ArgumentError(f"{said} has several pools, {listed}; say which by its name, as {said}:{fitting[0]}.")
-    return fitting[0]
+def _named(name: str, run: RunRead, pool: str | None) -> NamedRun:
+    summary = run.summary()
+    pools = [*summary["pools"]]
+    if pool is not None and pool not in pools:
+        raise ArgumentError(f"{run.path} has no pool {pool!r}; its pools are {', '.join(map(repr, pools)) or 'none'}.")
+    return NamedRun(name, run, pools if pool is None else [pool], summary)

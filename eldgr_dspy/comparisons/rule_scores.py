@@ -1,53 +1,77 @@
-"""A rule's scores in one finished run, question by question, to compare with another's on the same questions.
+"""A rule's answers and scores in finished runs, question by question, to compare them on the same questions.
 
 The candidates of the runs may differ; the questions and their gold answers may not. Scores are percentages, and
 differences percentage points.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from eldgr_dspy.comparisons.named_runs import NamedRun
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.contrasts import as_figures
-from eldgr_dspy.figures.results.summary import Paired
+from eldgr_dspy.figures.results.summary import Paired, PoolFigures
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.splitting import folded_question
-from eldgr_dspy.statistics import Contrast, align, contrast_by_cluster
+from eldgr_dspy.statistics import Contrast, contrast_of_units
+
+Score = Literal["em", "f1"]
 
 _NAMED = 3  # ids that a message names
 
 
 @dataclass(frozen=True)
 class RuleScores:
-    """A rule's scores on the pool of one run, by id; None without a gold answer, and F1 in arithmetic.
+    """A rule's answers and scores on a pool of one run, by id.
 
     Attributes:
+        em: None without a gold answer. f1: None also where the answer type has none.
         texts: The folded text of each question; rows with the same text are one question in a contrast.
     """
 
     named: NamedRun
+    pool: str
+    answers: Mapping[str, str | None]
     em: Mapping[str, float | None]
     f1: Mapping[str, float | None]
     gold: Mapping[str, frozenset[str]]
     texts: Mapping[str, str]
 
+    @property
+    def figures(self) -> PoolFigures:
+        """The pool's part of `summary.json`."""
+        return self.named.figures(self.pool)
 
-def rule_scores_of(named: NamedRun, rule: str) -> RuleScores:
+    @property
+    def scored(self) -> list[str]:
+        """The ids of the questions with a gold answer."""
+        return [id_ for id_, em in self.em.items() if em is not None]
+
+    def of(self, score: Score) -> Mapping[str, float | None]:
+        """Return one of the scores, by id."""
+        return self.em if score == "em" else self.f1
+
+
+def rule_scores_of(named: NamedRun, pool: str, rule: str) -> RuleScores:
     """Return the scores of a rule in a run.
 
     Raises:
         ArgumentError: the rule has no result there, or the decisions cannot be read.
     """
-    if rule not in named.figures["rules"]:
-        why = "it is withheld there" if rule in named.figures["withheld"] else "it was not among the rules"
+    figures = named.figures(pool)
+    if rule not in figures["rules"]:
+        why = "it is withheld there" if rule in figures["withheld"] else "it was not among the rules"
         raise ArgumentError(
-            f"{named} has no result of rule {rule!r} on pool {named.pool!r}: {why}; use one of "
-            f"{', '.join(named.figures['rules'])}."
+            f"{named} has no result of rule {rule!r} on pool {pool!r}: {why}; give --rule one of "
+            f"{', '.join(figures['rules'])}."
         )
-    rows = [row for row in named.run.decisions(named.summary) if (row["pool"], row["rule"]) == (named.pool, rule)]
+    rows = [row for row in named.run.decisions(named.summary) if (row["pool"], row["rule"]) == (pool, rule)]
     return RuleScores(
         named,
+        pool,
+        {row["id"]: row["answer"] for row in rows},
         {row["id"]: _percent(row["em"]) for row in rows},
         {row["id"]: _percent(row["f1"]) for row in rows},
         {row["id"]: frozenset(row["gold"]) for row in rows},
@@ -69,21 +93,17 @@ def require_the_same_questions(arms: Sequence[RuleScores]) -> None:
     for other in others:
         for arm, lacking in ((first, other), (other, first)):
             _require_ids(arm, lacking)
-        tasks = first.named.figures["task"], other.named.figures["task"]
+        tasks = first.figures["task"], other.figures["task"]
         if tasks[0] != tasks[1]:
             raise ArgumentError(
                 f"{first.named} is {tasks[0]} and {other.named} is {tasks[1]}; give runs on one set of questions."
             )
-        _require_gold(first, other)
-
-
-def _require_gold(first: RuleScores, other: RuleScores) -> None:
-    for id_, gold in first.gold.items():
-        if gold != other.gold[id_]:
-            raise ArgumentError(
-                f"Question {id_!r} has gold answers {sorted(gold)!r:.80} in {first.named} and "
-                f"{sorted(other.gold[id_])!r:.80} in {other.named}; give pools with the same gold answers."
-            )
+        for id_, gold in first.gold.items():
+            if gold != other.gold[id_]:
+                raise ArgumentError(
+                    f"Question {id_!r} has gold answers {sorted(gold)!r:.80} in {first.named} and "
+                    f"{sorted(other.gold[id_])!r:.80} in {other.named}; give pools with the same gold answers."
+                )
 
 
 def _require_ids(arm: RuleScores, lacking: RuleScores) -> None:
@@ -96,15 +116,27 @@ def _require_ids(arm: RuleScores, lacking: RuleScores) -> None:
         )
 
 
-def contrast_of(arm: RuleScores, against: RuleScores) -> Paired:
-    """Return one run against another on the same questions, as a contrast of `summary.json`."""
-    contrast = _paired(arm.em, against.em, arm.texts)
-    graded = _paired(arm.f1, against.f1, arm.texts) if any(f1 is not None for f1 in arm.f1.values()) else None
-    return as_figures(contrast, graded)
+def contrast_of(pairs: Sequence[tuple[RuleScores, RuleScores]]) -> Paired:
+    """Return one arm against another on the same questions, over one or more runs, as a contrast of `summary.json`.
+
+    The outcomes of questions with the same text are one unit, since they err together.
+    """
+    graded = any(f1 is not None for f1 in pairs[0][0].f1.values())
+    return as_figures(_contrast(pairs, "em"), _contrast(pairs, "f1") if graded else None)
 
 
-def _paired(
-    rule: Mapping[str, float | None], against: Mapping[str, float | None], texts: Mapping[str, str]
-) -> Contrast:
-    aligned = align(rule, against, missing="drop")  # a question without a gold answer lacks it in both
-    return contrast_by_cluster(aligned.rule, aligned.against, [texts[id_] for id_ in aligned.ids])
+def _contrast(pairs: Sequence[tuple[RuleScores, RuleScores]], score: Score) -> Contrast:
+    units = defaultdict[str, list[tuple[float, float]]](list)
+    for arm, against in pairs:
+        for id_ in arm.scored:
+            units[arm.texts[id_]].append((arm.of(score)[id_] or 0.0, against.of(score)[id_] or 0.0))
+    return contrast_of_units(Counter(tuple(sorted(unit)) for unit in units.values()))
+
+
+def scored_remarks(arm: RuleScores) -> list[str]:
+    """Return a sentence on questions without a gold answer, and one on repeated texts, where there are any."""
+    n, n_scored, distinct = len(arm.em), len(arm.scored), len({arm.texts[id_] for id_ in arm.scored})
+    said = [f"Scores are over the {questions(n_scored)} that have a gold answer, of {n:,}."] if n_scored < n else []
+    if distinct < n_scored:
+        said.append(f"{questions(n_scored)} have {distinct:,} different texts: a repeated text counts once in Δ and p.")
+    return said

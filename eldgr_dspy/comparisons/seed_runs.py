@@ -4,25 +4,28 @@ A run is a seed: of sampling if each run has its own pool, or of the judge if al
 percentages, differences percentage points, variances their squares.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
 
 from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
-from eldgr_dspy.comparisons.rule_scores import RuleScores, require_the_same_questions, rule_scores_of
+from eldgr_dspy.comparisons.named_runs import NamedRun
+from eldgr_dspy.comparisons.rule_scores import (
+    RuleScores,
+    Score,
+    contrast_of,
+    require_the_same_questions,
+    rule_scores_of,
+    scored_remarks,
+)
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.contrasts import as_figures
 from eldgr_dspy.figures.results.summary import Paired, WinsLosses
 from eldgr_dspy.formatting import questions
-from eldgr_dspy.statistics import Contrast, SeedVariance, contrast_by_cluster, seed_variance
+from eldgr_dspy.statistics import SeedVariance, seed_variance
 from eldgr_dspy.words import Task
 
-Score: TypeAlias = Literal["em", "f1"]
-Pairs: TypeAlias = Sequence[tuple[RuleScores, RuleScores]]
-
 _FEW = 5
+_Pairs = Sequence[tuple[RuleScores, RuleScores]]
 
 
 class SeedRun(WinsLosses):
@@ -53,104 +56,89 @@ class Seeds(TypedDict):
     n: int
     n_scored: int
     runs: list[SeedRun]
-    variance: dict[Score, Spreads | None]
+    variance: dict[Score, Spreads]
     contrast: Paired
     remarks: list[str]
 
 
-def over_seeds(runs: Iterable[str], *, rule: str = "eldgr", against: str = "majority") -> Seeds:
+def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: str = "majority") -> Seeds:
     """Return how one rule did against another in runs of several seeds.
 
     Args:
-        runs: Each `RUN` or `RUN:POOL`, a finished run on the same questions and gold answers as the others.
+        runs: Two or more runs by name, each of one pool, on the same questions.
         rule, against: Whose answers are scored.
 
     Raises:
         ArgumentError: there are fewer than two runs or scored questions, one is given twice, or the rules are the same;
-            a run cannot be read, is not finished, has no result of a rule, or other questions or gold answers.
-        JournalError: a journal cannot be read.
+            a run has no result of a rule, or other questions or gold answers.
     """
-    seeds = [*named_runs(f"run {number}={given}" for number, given in enumerate(runs, start=1)).values()]
-    _require_several(seeds)
     if rule == against:
         raise ArgumentError(f"rule={rule!r} and against={against!r} are the same; give two rules.")
-    pairs = [(rule_scores_of(named, rule), rule_scores_of(named, against)) for named in seeds]
-    require_the_same_questions([arm for arm, _ in pairs])
-    ids = [id_ for id_, em in pairs[0][0].em.items() if em is not None]
-    if len(ids) < 2:
-        raise ArgumentError(f"{questions(len(ids))} with a gold answer; give runs on two or more, to see their spread.")
-    figures = seeds[0].figures
-    scores: tuple[Score, ...] = ("em", "f1") if shown_type(figures["task"]).has_f1 else ("em",)
-    contrasts = {score: _contrast(pairs, ids, score) for score in scores}
+    pairs = [(rule_scores_of(named, pool, rule), rule_scores_of(named, pool, against)) for named, pool in _seeds(runs)]
+    first, arms = pairs[0][0], [arm for arm, _ in pairs]
+    require_the_same_questions(arms)
+    if len(first.scored) < 2:
+        n = questions(len(first.scored))
+        raise ArgumentError(f"{n} with a gold answer; give runs on two or more, to see their spread.")
+    scores: tuple[Score, ...] = ("em", "f1") if shown_type(first.figures["task"]).has_f1 else ("em",)
     return {
         "rule": rule,
         "against": against,
-        "task": figures["task"],
-        "n": figures["n"],
-        "n_scored": figures["n_scored"],
-        "runs": [_run(*pair, ids, scores) for pair in pairs],
-        "variance": {score: _variance(pairs, ids, score) if score in scores else None for score in ("em", "f1")},
-        "contrast": as_figures(contrasts["em"], contrasts.get("f1")),
-        "remarks": list(_remarks(seeds, [pairs[0][0].texts[id_] for id_ in ids])),
+        "task": first.figures["task"],
+        "n": first.figures["n"],
+        "n_scored": first.figures["n_scored"],
+        "runs": [_run(arm, other, scores) for arm, other in pairs],
+        "variance": {score: _variance(pairs, score) for score in scores},
+        "contrast": contrast_of(pairs),
+        "remarks": [*scored_remarks(first), *_on_seeds([arm.named.sha256(arm.pool) for arm in arms])],
     }
 
 
-def _require_several(runs: Sequence[NamedRun]) -> None:
+def _seeds(runs: Mapping[str, NamedRun]) -> list[tuple[NamedRun, str]]:
     if len(runs) < 2:
         raise ArgumentError(f"A comparison of seeds needs two or more runs; got {len(runs)}. Give one run a seed.")
     seen = dict[tuple[str, str], NamedRun]()
-    for named in runs:
-        place = str(named.run.path.resolve()), named.pool
+    for named in runs.values():
+        if len(named.pools) != 1:
+            raise ArgumentError(f"{named} has the pools {', '.join(named.pools)}; say which one, as {named}:POOL.")
+        place = str(named.run.path.resolve()), named.pools[0]
         if place in seen:
             raise ArgumentError(f"{named} is the same run as {seen[place]}; a run is one seed: give each once.")
         seen[place] = named
+    return [(named, pool) for (_, pool), named in seen.items()]
 
 
 def _scores(arm: RuleScores, ids: Sequence[str], score: Score) -> list[float]:
-    given = arm.em if score == "em" else arm.f1
-    return [given[id_] or 0.0 for id_ in ids]  # those that are scored
+    return [arm.of(score)[id_] or 0.0 for id_ in ids]
 
 
-def _run(arm: RuleScores, other: RuleScores, ids: Sequence[str], scores: Sequence[Score]) -> SeedRun:
-    rule, against = _scores(arm, ids, "em"), _scores(other, ids, "em")
+def _run(arm: RuleScores, other: RuleScores, scores: Sequence[Score]) -> SeedRun:
+    ids = arm.scored
+    gaps = [a - b for a, b in zip(_scores(arm, ids, "em"), _scores(other, ids, "em"), strict=True)]
     means = {score: [sum(_scores(of, ids, score)) / len(ids) for of in (arm, other)] for score in scores}
     return {
         "run": arm.named.run.path.as_posix(),
-        "pool": arm.named.pool,
-        "sha256": arm.named.sha256,
+        "pool": arm.pool,
+        "sha256": arm.named.sha256(arm.pool),
         "em": means["em"],
         "f1": means.get("f1"),
         "delta": means["em"][0] - means["em"][1],
-        "wins": sum(1 for a, b in zip(rule, against, strict=True) if a > b),
-        "losses": sum(1 for a, b in zip(rule, against, strict=True) if a < b),
+        "wins": sum(gap > 0 for gap in gaps),
+        "losses": sum(gap < 0 for gap in gaps),
     }
 
 
-def _variance(pairs: Pairs, ids: Sequence[str], score: Score) -> Spreads:
+def _variance(pairs: _Pairs, score: Score) -> Spreads:
+    ids = pairs[0][0].scored
     rule, against = ([_scores(pair[side], ids, score) for pair in pairs] for side in (0, 1))
     gaps = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(rule, against, strict=True)]
     return {"rule": seed_variance(rule), "against": seed_variance(against), "difference": seed_variance(gaps)}
 
 
-def _contrast(pairs: Pairs, ids: Sequence[str], score: Score) -> Contrast:
-    """The rule against the other with questions as the unit: the outcomes of one question err together."""
-    rule, against = ([outcome for pair in pairs for outcome in _scores(pair[side], ids, score)] for side in (0, 1))
-    return contrast_by_cluster(rule, against, [arm.texts[id_] for arm, _ in pairs for id_ in ids])
-
-
-def _remarks(runs: Sequence[NamedRun], texts: Sequence[str]) -> Iterator[str]:
-    n, distinct = len(texts), len(set(texts))
-    if distinct < n:
-        yield (
-            f"{questions(n)} have {distinct:,} different texts: a repeated text counts once in the "
-            "contrast, and every time in the spread."
-        )
-    if n < runs[0].figures["n"]:
-        yield f"Scores are over the {questions(n)} that have a gold answer, of {runs[0].figures['n']:,}."
-    contents = {named.sha256 for named in runs}
-    if len(contents) == 1:
+def _on_seeds(contents: Sequence[str]) -> Iterator[str]:
+    if len({*contents}) == 1:
         yield "All runs are on one pool: the seeds are those of the roles; the results are only for these candidates."
-    elif len(contents) < len(runs):
+    elif len({*contents}) < len(contents):
         yield "Some of the runs are on the same pool: its candidates count as several seeds."
-    if len(runs) < _FEW:
-        yield f"{len(runs)} seeds say little about other seeds, so the interval over seeds is wide."
+    if len(contents) < _FEW:
+        yield f"{len(contents)} seeds say little about other seeds, so the interval over seeds is wide."

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from eldgr_dspy.answer_types import remember_type
-from eldgr_dspy.answer_types.mathematics.comparing import Comparisons, recorded_in
+from eldgr_dspy.answer_types.comparing import Comparisons, recorded_in
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
 from eldgr_dspy.figures.decision_table import parquet_decisions

@@ -1,31 +1,25 @@
 """Paired statistics over questions: how far one rule is ahead of another, and how certain that is.
 
 They measure the uncertainty from the choice of questions; only `seed_variance` also covers that from training or
-sampling seeds. Give one value a question: if a question was sampled several times, use `contrast_by_cluster`, or the
-interval is too narrow. Nothing here knows rules or pools. Results are in the units of the inputs, and plans are in
-shares of the questions.
+sampling seeds. Nothing here knows rules or pools. Results are in the units of the inputs, and plans are in shares of
+the questions.
 
-    >>> contrast_from_counts(500, 17, 3, unit=100).p
+    >>> contrast_of_units({((100, 0),): 17, ((0, 100),): 3, ((0, 0),): 480}).p
     0.002576828002929687
     >>> questions_needed(gain=0.02, discordant=0.06)
     1244
 """
 
-from eldgr_dspy.statistics.alignment import Aligned, align
-from eldgr_dspy.statistics.clusters import contrast_by_cluster, contrast_of_units
-from eldgr_dspy.statistics.equivalence import Equivalence, equivalence, equivalence_from_counts
 from eldgr_dspy.statistics.families import holm
-from eldgr_dspy.statistics.guarantees import binomial_tail, passing, passing_on_average, questions_without_loss
-from eldgr_dspy.statistics.paired import (
-    Contrast,
-    contrast,
-    contrast_from_counts,
-    mcnemar,
-    paired_bca,
-    paired_bootstrap,
+from eldgr_dspy.statistics.guarantees import (
+    binomial_tail,
+    passing,
+    passing_on_average,
+    proportion_upper_bound,
+    questions_without_loss,
 )
+from eldgr_dspy.statistics.paired import Contrast, contrast, contrast_of_units, mcnemar
 from eldgr_dspy.statistics.power import Split, detectable_gain, least_significant, mcnemar_power, questions_needed
-from eldgr_dspy.statistics.proportions import proportion_upper_bound
 from eldgr_dspy.statistics.resampling import LEVEL, RESAMPLES, SEED, Interval
 from eldgr_dspy.statistics.seeds import SeedVariance, seed_variance
 
@@ -34,11 +28,7 @@ __all__ = [
     "Contrast",
     "Interval",
     "contrast",
-    "contrast_from_counts",
-    "contrast_by_cluster",
     "contrast_of_units",
-    "paired_bootstrap",
-    "paired_bca",
     "mcnemar",
     "RESAMPLES",
     "LEVEL",
@@ -50,16 +40,10 @@ __all__ = [
     "passing",
     "passing_on_average",
     "questions_without_loss",
-    # what goes in
-    "Aligned",
-    "align",
-    # several contrasts, several seeds, no difference
+    # several contrasts, several seeds
     "holm",
     "SeedVariance",
     "seed_variance",
-    "Equivalence",
-    "equivalence",
-    "equivalence_from_counts",
     # before spending
     "Split",
     "least_significant",

@@ -1,4 +1,4 @@
-"""Which options lose at most a share of new questions, from the losses on a sample: tests in a fixed order.
+"""What a sample says of new questions: the largest plausible share of an event, and which options lose at most a share.
 
 An option is a name, such as that of a rule. It loses a question on which it may do harm. A chain lists options from
 narrow to wide, in an order that was fixed before the losses were seen.
@@ -7,13 +7,32 @@ narrow to wide, in an order that was fixed before the losses were seen.
 import math
 from collections.abc import Mapping, Sequence
 
-from scipy.special import betainc
+from scipy.special import betainc, betaincinv
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.statistics.inputs import inside, questions
 from eldgr_dspy.statistics.resampling import LEVEL
 
 _SHARE = "Give 0.02 for 2% of the questions"
+
+
+def proportion_upper_bound(n: int, count: int, *, level: float = LEVEL) -> float:
+    """Return the exact one-sided upper confidence bound on a probability, from 0 to 1.
+
+    The bound is below the true probability in at most 1 - `level` of all samples. This holds for questions that are
+    drawn independently from the same source, and for a rule that was fixed before they were seen.
+    Source: Clopper & Pearson (1934).
+
+    Args:
+        n: All questions, at least 1. count: those with the event, such as a wrong answer.
+        level: Strictly between 0 and 1.
+
+    Raises:
+        ArgumentError: impossible counts, or a level out of range.
+    """
+    n, count = _counts(n, count)
+    level = inside("level", level, "Give 0.95 for 95%")
+    return 1.0 if count == n else float(betaincinv(count + 1, n - count, level))
 
 
 def binomial_tail(n: int, count: int, share: float) -> float:
@@ -28,10 +47,16 @@ def binomial_tail(n: int, count: int, share: float) -> float:
     Raises:
         ArgumentError: impossible counts, or a share out of range.
     """
-    n, count, share = questions("n", n, 1), questions("count", count, 0), inside("share", share, _SHARE)
+    n, count = _counts(n, count)
+    share = inside("share", share, _SHARE)
+    return 1.0 if count == n else float(betainc(n - count, count + 1, 1.0 - share))
+
+
+def _counts(n: int, count: int) -> tuple[int, int]:
+    n, count = questions("n", n, 1), questions("count", count, 0)
     if count > n:
         raise ArgumentError(f"count must be at most n={n!r}, because it counts some of these; got {count!r}.")
-    return 1.0 if count == n else float(betainc(n - count, count + 1, 1.0 - share))
+    return n, count
 
 
 def passing(

@@ -1,26 +1,23 @@
-"""One rule against another on the same questions: wins and losses, the exact McNemar test, the paired bootstrap."""
+"""One rule against another on the same questions: wins and losses, the exact McNemar test, the paired bootstrap.
 
-from collections.abc import Iterator
+Several outcomes of one question, such as those of seeds or samples, are one unit, since they err together. If they
+counted as separate questions, every interval would be too narrow and every p too small.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.statistics.bca import bca
-from eldgr_dspy.statistics.inputs import differences, positive, questions, split
-from eldgr_dspy.statistics.resampling import (
-    LEVEL,
-    RESAMPLES,
-    SEED,
-    Interval,
-    Options,
-    Sample,
-    percentile,
-    resampled_means,
-)
+from eldgr_dspy.statistics.inputs import Floats, inside, questions, scores, whole
+from eldgr_dspy.statistics.resampling import LEVEL, RESAMPLES, SEED, Interval, Sample, percentile, resampled_means
 
 _CUSTOMARY = 0.05
+_ROUNDING = 1e-12  # sums whose difference is less, measured by their size, are the same sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +31,7 @@ class Contrast:
         delta: the mean difference, rule minus the other, in the units of the inputs.
         interval: the percentile bootstrap interval of `delta`.
         p: the two-sided exact McNemar probability of wins and losses; for graded scores this is the exact sign test.
-        bca: the BCa interval of `delta` from the same resamples; None where it is undefined.
+        bca: the BCa interval of `delta` from the same resamples; None if every resample is on one side of `delta`.
     """
 
     wins: int
@@ -84,10 +81,10 @@ def mcnemar(wins: int, losses: int) -> float:
     return min(1.0, 2.0 * float(betainc(discordant - fewer, fewer + 1, 0.5)))
 
 
-def paired_bootstrap(
+def contrast(
     rule: ArrayLike, against: ArrayLike, *, resamples: int = RESAMPLES, level: float = LEVEL, seed: int = SEED
-) -> Interval:
-    """Return the paired percentile bootstrap interval of the mean difference, rule minus against.
+) -> Contrast:
+    """Return wins, losses, mean difference, its intervals and the exact p of one rule against another.
 
     Questions are the unit of resampling. The same inputs, in any order of questions, and the same seed give the same
     bytes. `resampling.resampled_means` says how resamples are drawn.
@@ -103,72 +100,74 @@ def paired_bootstrap(
         ArgumentError: no questions, unequal lengths, a value that is not a finite number (the message names its
             position), or an option out of range.
     """
-    options = Options.checked(resamples, level, seed)
-    sample = Sample.of(differences(rule, against))
-    return percentile(sample, resampled_means(sample, options), options.level)
+    left, right = _both(rule, against)
+    return _contrast(left - right, np.ones(left.size, dtype=np.int64), resamples, level, seed)
 
 
-def paired_bca(
-    rule: ArrayLike, against: ArrayLike, *, resamples: int = RESAMPLES, level: float = LEVEL, seed: int = SEED
-) -> Interval | None:
-    """Return the BCa interval of the mean difference, from the same resamples as `paired_bootstrap`.
-
-    Arguments, units and errors are those of `paired_bootstrap`. None if it is undefined: every resample is on one side
-    of the mean difference.
-    """
-    options = Options.checked(resamples, level, seed)
-    sample = Sample.of(differences(rule, against))
-    return bca(sample, resampled_means(sample, options), options.level)
-
-
-def contrast(
-    rule: ArrayLike, against: ArrayLike, *, resamples: int = RESAMPLES, level: float = LEVEL, seed: int = SEED
-) -> Contrast:
-    """Return wins, losses, mean difference, its intervals and the exact p of one rule against another.
-
-    Arguments, units and errors are those of `paired_bootstrap`; without questions it raises.
-    """
-    options = Options.checked(resamples, level, seed)
-    return contrast_of(Sample.of(differences(rule, against)), options)
-
-
-def contrast_from_counts(
-    n: int,
-    wins: int,
-    losses: int,
+def contrast_of_units(
+    units: Mapping[tuple[tuple[float, float], ...], int],
     *,
-    unit: float = 1.0,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
     seed: int = SEED,
 ) -> Contrast:
-    """Return the contrast of two right/wrong rules from its counts, as a published table gives them.
+    """Return the contrast of questions that are counted by their outcomes, as a published table gives them.
 
-    It is exactly equal to `contrast` on any scores with these counts.
+    It is that of `contrast` on the same questions. A question with several outcomes counts once, with the mean of its
+    differences. Memory and time depend on how many kinds of units there are, not on how many questions.
 
     Args:
-        n: all questions, at least 1.
-        wins: questions that only the rule has right.
-        losses: questions that only the other has right; wins + losses is at most n.
-        unit: the value of one question: 1 for shares, 100 for percentage points.
-        resamples: how many resamples, at least 1.
-        level: coverage, strictly between 0 and 1.
-        seed: a non-negative integer.
+        units: For each kind of unit its outcomes, each as (rule, against), and how many units are of that kind.
+        resamples: as in `contrast`. level: as in `contrast`. seed: as in `contrast`.
 
     Raises:
-        ArgumentError: a count is negative, not an integer, or above 10^12; or wins + losses exceed n; or an option out
-            of range.
+        ArgumentError: as `contrast`; or a unit without an outcome, or a count below 1.
     """
-    options = Options.checked(resamples, level, seed)
-    n, wins, losses = split(n, wins, losses)
-    unit = positive("unit", unit, "Give 1 for shares or 100 for percentage points")
-    counts = np.array([losses, n - wins - losses, wins], dtype=np.int64)
-    return contrast_of(Sample(np.array([-unit, 0.0, unit])[counts > 0], counts[counts > 0]), options)
+    for unit, times in units.items():
+        if not unit:
+            raise ArgumentError("units must have an outcome each; got an empty one. Leave it out.")
+        questions("the count of a unit", times, 1)
+    outcomes = [outcome for unit in units for outcome in unit]
+    left, right = _both([of for of, _ in outcomes], [of for _, of in outcomes])
+    sizes = np.array([len(unit) for unit in units])
+    gaps = left - right if sizes.max() == 1 else _mean_differences(left, right, sizes)
+    return _contrast(gaps, np.array([*units.values()], dtype=np.int64), resamples, level, seed)
 
 
-def contrast_of(sample: Sample, options: Options) -> Contrast:
-    """Return the contrast of a sample of differences."""
+def _both(rule: ArrayLike, against: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the scores of both arms, one float an outcome each, at least one."""
+    left, right = scores("rule", rule), scores("against", against)
+    if left.size != right.size:
+        raise ArgumentError(
+            f"rule has {left.size} values and against has {right.size}; both need one value for each of the same "
+            "questions, in the same order. Leave a question out of both or of neither."
+        )
+    if left.size == 0:
+        raise ArgumentError("rule and against are empty; a paired statistic needs at least one question.")
+    return left, right
+
+
+def _mean_differences(left: Floats, right: Floats, sizes: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Floats:
+    """One mean difference a unit; sums that differ only by rounding count as equal."""
+    codes = np.repeat(np.arange(sizes.size), sizes)
+
+    def sums(values: Floats) -> Floats:
+        """The sum of each unit, exactly the same in any order of its outcomes."""
+        order = np.lexsort((values, codes))
+        return np.bincount(codes[order], weights=values[order]).astype(np.float64)
+
+    gaps = sums(left) - sums(right)
+    gaps[np.abs(gaps) <= _ROUNDING * (sums(np.abs(left)) + sums(np.abs(right)))] = 0.0
+    means: Floats = gaps / sizes
+    return means
+
+
+def _contrast(
+    gaps: Floats, times: np.ndarray[tuple[int, ...], np.dtype[np.int64]], resamples: int, level: float, seed: int
+) -> Contrast:
+    level = inside("level", level, "Give 0.95 for a 95% interval")
+    sample = Sample.counted(gaps, times)
     wins, losses = int(sample.counts[sample.values > 0].sum()), int(sample.counts[sample.values < 0].sum())
-    means = resampled_means(sample, options)
-    intervals = percentile(sample, means, options.level), bca(sample, means, options.level)
+    means = resampled_means(sample, whole("resamples", resamples, 1), whole("seed", seed, 0))
+    intervals = percentile(sample, means, level), bca(sample, means, level)
     return Contrast(wins, losses, sample.n, sample.mean, intervals[0], mcnemar(wins, losses), intervals[1])

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainc, ndtri
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.statistics.inputs import Counts, Floats, inside, questions
+from eldgr_dspy.statistics.inputs import Counts, inside, questions
 
 ALPHA = 0.05
 POWER = 0.8
@@ -154,41 +153,20 @@ def _rates(gain: float, discordant: float) -> tuple[float, float]:
 
 
 def _power(n: int, gain: float, discordant: float, alpha: float) -> float:
-    counts, weights = _binomial(n, discordant)
-    losses = _most_losses(counts, alpha)
-    possible = losses >= 0
-    counts, weights, losses = counts[possible], weights[possible], losses[possible]
-    share = (1.0 + gain / discordant) / 2.0  # of wins among the discordant
-    return float((weights * betainc(counts - losses, losses + 1.0, share)).sum())
+    from scipy.stats import binom
 
-
-def _binomial(n: int, share: float) -> tuple[Counts, Floats]:
-    """The counts out of n with more than a negligible probability, with their probabilities."""
-    mean, reach = n * share, _DEVIATIONS * (n * share * (1.0 - share)) ** 0.5 + _FEW
+    mean, reach = n * discordant, _DEVIATIONS * (n * discordant * (1.0 - discordant)) ** 0.5 + _FEW
     counts = np.arange(max(0, int(mean - reach)), min(n, int(mean + reach) + 1) + 1)
-    if share == 1.0:
-        return np.array([n]), np.ones(1)
-    # Each probability from the one before, in logarithms and then normalised: factorials would lose digits.
-    steps = np.log((n - counts[:-1]) / (counts[1:])) + np.log(share / (1.0 - share))
-    logs = np.concatenate([[0.0], np.cumsum(steps)])
-    weights = np.exp(logs - logs.max())
-    return counts, weights / weights.sum()
+    losses = _most_losses(counts, alpha)
+    counts, losses = counts[losses >= 0], losses[losses >= 0]
+    lost = (1.0 - gain / discordant) / 2.0  # share of losses among the discordant
+    return float((binom.pmf(counts, n, discordant) * binom.cdf(losses, counts, lost)).sum())
 
 
 def _most_losses(discordant: Counts, alpha: float) -> Counts:
     """The most losses for each number of discordant questions with an exact p of at most alpha; -1 if none will do."""
+    from scipy.stats import binom
 
-    def rejects(losses: Counts) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        valid = (losses >= 0) & (2 * losses < discordant)
-        safe = np.where(valid, losses, 0)
-        tail = betainc(np.maximum(discordant - safe, 1), safe + 1.0, 0.5)
-        return np.asarray(valid & (2.0 * tail <= alpha * (1.0 + _ROUNDING)))
-
-    # Start from the normal approximation, which is off by one or two, and find the exact count.
-    losses = np.floor((discordant + float(ndtri(alpha / 2.0)) * np.sqrt(discordant)) / 2.0).astype(np.int64)
-    losses = np.maximum(losses, -1)
-    while (down := (losses >= 0) & ~rejects(losses)).any():
-        losses[down] -= 1
-    while (up := rejects(losses + 1)).any():
-        losses[up] += 1
-    return losses
+    enough = binom.ppf(alpha / 2.0, discordant, 0.5)  # the fewest with a tail of alpha / 2 or more
+    over = binom.cdf(enough, discordant, 0.5) > alpha / 2.0 * (1.0 + _ROUNDING)
+    return np.asarray(enough - over, dtype=np.int64)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eldgr_dspy.statistics.inputs import Counts, Floats, inside, whole
+from eldgr_dspy.statistics.inputs import Counts, Floats
 
 RESAMPLES = 20_000
 LEVEL = 0.95
@@ -25,32 +25,12 @@ class Interval(NamedTuple):
     high: float
 
 
-class Options(NamedTuple):
-    """The checked settings of a bootstrap."""
-
-    resamples: int
-    level: float
-    seed: int
-
-    @classmethod
-    def checked(cls, resamples: int, level: float, seed: int) -> "Options":
-        """Return the settings, or raise an error that names the invalid one."""
-        level = inside("level", level, "Give 0.95 for a 95% interval")
-        return cls(whole("resamples", resamples, 1), level, whole("seed", seed, 0))
-
-
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The differences of a sample of questions: the distinct ones, rising, and how often each occurs."""
 
     values: Floats
     counts: Counts
-
-    @classmethod
-    def of(cls, differences: Floats) -> "Sample":
-        """Count the distinct differences, shape (n,)."""
-        values, counts = np.unique(differences, return_counts=True)
-        return cls(values, counts.astype(np.int64))
 
     @classmethod
     def counted(cls, differences: Floats, times: Counts) -> "Sample":
@@ -88,7 +68,7 @@ def percentile(sample: Sample, means: Floats, level: float) -> Interval:
     return quantiles(means, (tail, 1.0 - tail))
 
 
-def resampled_means(sample: Sample, options: Options) -> Floats:
+def resampled_means(sample: Sample, resamples: int, seed: int) -> Floats:
     """Return one mean a resample, shape (resamples,), in bounded memory.
 
     The counts of the distinct differences in a resample are multinomial, so drawing them gives the same distribution as
@@ -96,12 +76,12 @@ def resampled_means(sample: Sample, options: Options) -> Floats:
     within the groups is drawn as normal, with the right mean and variance, and is a tiny part of the spread.
     """
     if sample.values.size == 1:
-        return np.full(options.resamples, sample.mean)
-    generator = np.random.Generator(np.random.PCG64(options.seed))
+        return np.full(resamples, sample.mean)
+    generator = np.random.Generator(np.random.PCG64(seed))
     centres, spreads, counts = _groups(sample)
     n, rows = sample.n, max(1, _CELLS // centres.size)
-    means = np.empty(options.resamples)
-    for start in range(0, options.resamples, rows):
+    means = np.empty(resamples)
+    for start in range(0, resamples, rows):
         chunk = means[start : start + rows]
         drawn = generator.multinomial(n, counts / n, size=chunk.size)
         # A plain sum, not a BLAS product: its order, and so its last bit, does not depend on the number of threads.

@@ -93,18 +93,13 @@ def _terms(squares: list[float], degrees: tuple[int, int, int]) -> Iterator[tupl
 
 
 def _table(rows: ArrayLike) -> Floats:
-    if not isinstance(rows, Sequence | np.ndarray):
-        raise ArgumentError(f"scores={rows!r} must be one row a seed, shape (seeds, questions).")
+    if not isinstance(rows, Sequence | np.ndarray) or len(rows) < 2:
+        raise ArgumentError("scores must be one row a seed, of two or more seeds: one says nothing about others.")
     table = [scores_of(f"scores[{seed}]", row) for seed, row in enumerate(rows)]
     sizes = {row.size for row in table}
-    if len(sizes) > 1:
+    if len(sizes) > 1 or min(sizes) < 2:
         raise ArgumentError(
-            f"scores has rows of {min(sizes)} to {max(sizes)} questions; give every seed the same questions, in the "
-            "same order."
-        )
-    if len(table) < 2 or min(sizes) < 2:
-        raise ArgumentError(
-            f"scores has shape {(len(table), *sizes)}; give (seeds, questions), at least two of each: one seed says "
-            "nothing about others."
+            f"scores has rows of {min(sizes)} to {max(sizes)} questions; give every seed the same two or more "
+            "questions, in the same order."
         )
     return np.stack(table)

@@ -9,7 +9,6 @@ import click
 
 from eldgr_dspy.errors import EldgrError, RunStoppedError
 from eldgr_dspy.programs.commands import INTERRUPTED, STOPPED, Session, abandoned
-from eldgr_dspy.programs.commands.ablation import ablation
 from eldgr_dspy.programs.commands.bound import bound
 from eldgr_dspy.programs.commands.collect import collect
 from eldgr_dspy.programs.commands.compare import compare
@@ -23,15 +22,13 @@ from eldgr_dspy.programs.commands.messages import logs_shown, say
 from eldgr_dspy.programs.commands.plan import plan
 from eldgr_dspy.programs.commands.pool import pool
 from eldgr_dspy.programs.commands.report import report
-from eldgr_dspy.programs.commands.reproduce import reproduce
-from eldgr_dspy.programs.commands.seeds import seeds
 from eldgr_dspy.programs.commands.show import show
 from eldgr_dspy.redaction import remember_environment
 from eldgr_dspy.system import refusal
 
 _GROUPS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
     ("Evaluate", (evaluate, bound, plan, freeze)),
-    ("Finished runs", (report, show, compare, seeds, ablation, decide, export, reproduce)),
+    ("Finished runs", (report, show, compare, decide, export)),
     ("Pools and models", (collect, pool, doctor, inspect)),
 )
 

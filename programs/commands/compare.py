@@ -1,4 +1,4 @@
-"""`eldgr compare`: compare a rule in two runs on the same questions."""
+"""`eldgr compare`: compare a rule over runs on the same questions, or two rules over runs of several seeds."""
 
 from pathlib import Path
 
@@ -9,32 +9,43 @@ from eldgr_dspy.programs.commands.output import Form, form_options, out_option, 
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("run_a", type=click.Path(path_type=Path))
-@click.argument("run_b", type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN[:POOL]...")
 @click.option("--rule", metavar="NAME", default="eldgr", help="Rule whose answers are compared.")
 @click.option(
-    "--margin",
-    type=click.FloatRange(0, 100, min_open=True, max_open=True),
-    metavar="POINTS",
-    help="Also test whether the runs are equivalent within this many percentage points.",
+    "--against", metavar="NAME", multiple=True, help="Run to compare with; may be repeated.  [default: the first]"
+)
+@click.option(
+    "--seeds", metavar="RULE", help="The runs are seeds of one setup: compare the rule with this one over them."
 )
 @form_options("compare")
 @out_option()
-def compare(run_a: Path, run_b: Path, rule: str, margin: float | None, form: Form, out: Path | None) -> None:
-    """Compare a rule's answers in two runs.
+def compare(
+    runs: tuple[str, ...], rule: str, against: tuple[str, ...], seeds: str | None, form: Form, out: Path | None
+) -> None:
+    """Compare runs on the same questions.
 
-    RUN_A and RUN_B are directories of finished runs on the same pools and questions. Differences are RUN_A minus
-    RUN_B. Choose a margin before you look at the results. No LM is asked.
+    Each RUN is the directory of a finished run, such as that of another judge, policy or seed. All need the same
+    questions and gold answers. NAME is free. Give POOL if the runs have different pools. Differences are a run minus
+    the first. No LM is asked.
+
+    With --seeds, the spread of both rules is split into that of seeds and that of questions.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.comparisons.two_runs import compare_runs
-    from eldgr_dspy.figures.finished_run import read_run
-    from eldgr_dspy.tables.two_runs import two_run_tables
+    from eldgr_dspy.comparisons.compared_runs import compare_runs
+    from eldgr_dspy.comparisons.named_runs import named_runs
+    from eldgr_dspy.comparisons.seed_runs import over_seeds
+    from eldgr_dspy.tables.comparison import comparison_tables, seed_tables
 
-    runs = read_run(run_a), read_run(run_b)
-    comparison = compare_runs(*runs, rule, margin)
-    for told in dict.fromkeys(run.made_by_others for run in runs):
+    if seeds and against:
+        raise click.UsageError("--seeds compares two rules and --against two runs. Give one of them.")
+    named = named_runs(runs)
+    for told in dict.fromkeys(one.run.made_by_others for one in named.values()):
         if told:
             say(f"Note: {told}")
-    write(comparison, two_run_tables(comparison), form, out, "The comparison")
+    if seeds:
+        spread = over_seeds(named, rule=rule, against=seeds)
+        write(spread, seed_tables(spread), form, out, "The comparison")
+    else:
+        compared = compare_runs(named, rule=rule, against=against)
+        write(compared, comparison_tables(compared), form, out, "The comparison")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.answer_types.mathematics.comparing import recorded_in
+from eldgr_dspy.answer_types.comparing import recorded_in
 from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from eldgr_dspy.answer_types.mathematics.comparing import Comparisons, recorded_in
+from eldgr_dspy.answer_types.comparing import Comparisons, recorded_in
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certifying, inputs_of, naming_question, replies_in
 from eldgr_dspy.consultations import Consultation, Heard, Key

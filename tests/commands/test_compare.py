@@ -1,25 +1,26 @@
-"""`eldgr compare` pairs two runs by question, and refuses other runs, naming the first difference."""
+"""`eldgr compare` pairs runs by question, and refuses what is not on the same questions."""
 
 import json
-import re
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from eldgr_dspy.comparisons.two_runs import compare_runs
+from eldgr_dspy.comparisons.compared_runs import compare_runs
+from eldgr_dspy.comparisons.named_runs import named_runs
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.formatting import interval
 from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.commands.output import Form
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
-from eldgr_dspy.statistics import contrast_from_counts, equivalence_from_counts, holm
+from eldgr_dspy.statistics import holm
 from eldgr_dspy.tables.table import difference
 from tests.capitals import NO_SPAN, row, write_pool
+from tests.contrasts import from_counts
 from tests.finished_runs import finished_run, numbered, unsealed
 
 
@@ -39,118 +40,186 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
     return first, second
 
 
-def compared(one: Path, other: Path, rule: str = "eldgr") -> Any:
-    return compare_runs(read_run(one), read_run(other), rule)
+def compared(*runs: object, **options: Any) -> Any:
+    return compare_runs(named_runs(map(str, runs)), **options)
+
+
+def against(*runs: object, **options: Any) -> Any:
+    """The contrast of the second of two runs with the first, on their one pool."""
+    found = compared(*runs, **options)
+    (pool,) = found["pools"].values()
+    return pool["contrasts"][str(runs[0])][str(runs[1])]
+
+
+def policy(folder: Path, name: str, right: Sequence[int], n: int = 12, **changes: Any) -> str:
+    """A run on a policy's pool of one candidate a question; returns the argument that names it."""
+    rows = [row(number, answers=("Paris" if number in right else "Nice",), **changes) for number in range(n)]
+    (folder / name).mkdir()
+    run, _ = finished_run(folder / name, rows=rows, rules=("first",))
+    return f"{name}={run}"
+
+
+@pytest.fixture(scope="module")
+def policies(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Three policies that answer other ones of twelve questions rightly."""
+    folder = tmp_path_factory.mktemp("policies")
+    right: Mapping[str, Sequence[int]] = {"full": range(8), "grpo": range(2, 9), "logic": range(4)}
+    return [policy(folder, name, of) for name, of in right.items()]
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
 
 
 def test_wins_and_losses_are_by_question(runs: tuple[Path, Path]) -> None:
-    found = compared(*runs)
-    (pool,) = found["pools"].values()
-    expected = contrast_from_counts(9, 6, 3, unit=100)
-    assert (pool["n"], pool["n_scored"], pool["differ"]) == (9, 9, 9)
-    assert (pool["contrast"]["wins"], pool["contrast"]["losses"]) == (6, 3)
-    assert pool["contrast"]["delta"] == pytest.approx(expected.delta)
-    assert pool["contrast"]["ci"] == pytest.approx(list(expected.interval))
-    assert pool["contrast"]["p"] == expected.p
-    assert [one["em"] for one in pool["figures"]] == pytest.approx([100 * 6 / 9, 100 * 3 / 9])
-    assert pool["contrast"]["f1"]["delta"] == pytest.approx(expected.delta)
+    keeps, finds = runs[1], runs[0]
+    (pool,) = compared(keeps, finds)["pools"].values()
+    one, expected = against(keeps, finds), from_counts(9, 6, 3, unit=100)
+    assert (pool["n"], pool["n_scored"], pool["differ"]) == (9, 9, {str(keeps): {str(finds): 9}})
+    assert (one["wins"], one["losses"], one["p"], one["p_holm"]) == (6, 3, expected.p, expected.p)
+    assert one["delta"] == one["f1"]["delta"] == pytest.approx(expected.delta)
+    assert one["ci"] == pytest.approx(list(expected.interval))
+    assert [scores["em"] for scores in pool["runs"].values()] == pytest.approx([100 * 3 / 9, 100 * 6 / 9])
 
 
-def test_p_is_adjusted_for_all_pools(tmp_path: Path) -> None:
+def test_p_is_adjusted_for_all_pools_and_all_runs_against_one(tmp_path: Path, policies: list[str]) -> None:
     write_pool(tmp_path / "more.jsonl", numbered(12))
     runs = (tmp_path / "finds", tmp_path / "keeps")
     for out, preferred in zip(runs, (2, 0), strict=True):
         pools = [write_pool(tmp_path / "capitals.jsonl", numbered(9)), tmp_path / "more.jsonl"]
         evaluate(judging(preferred), Plan(pools, out))
-    contrasts = [pool["contrast"] for pool in compared(*runs)["pools"].values()]
+    contrasts = [pool["contrasts"][str(runs[0])][str(runs[1])] for pool in compared(*runs)["pools"].values()]
     assert [one["p_holm"] for one in contrasts] == list(holm([one["p"] for one in contrasts]))
     assert contrasts[1]["p_holm"] > contrasts[1]["p"]
+    (pool,) = compared(*policies, rule="first", against=["full", "grpo"])["pools"].values()
+    assert {name: [*family] for name, family in pool["contrasts"].items()} == {
+        "full": ["grpo", "logic"],
+        "grpo": ["full", "logic"],
+    }
+    for family in pool["contrasts"].values():
+        assert [one["p_holm"] for one in family.values()] == list(holm([one["p"] for one in family.values()]))
 
 
-def test_intervals_of_either_score_and_kind_are_printed(
-    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["compare", *map(str, runs)]) == 0
-    out, _ = capsys.readouterr()
-    one = compared(*runs)["pools"]["capitals"]["contrast"]
-    assert one["p_holm"] == one["p"]
-    for score in (one, one["f1"]):
-        assert f"{difference(score)} │ {interval(score['bca'])} │" in out
-    assert "Holm p is over this pool. F1 is not tested." in out
-    assert "equivalence" not in out
+def test_policies_are_paired_by_question_though_their_candidates_differ(policies: list[str]) -> None:
+    found = compared(*policies, rule="first")
+    (pool,) = found["pools"].values()
+    assert (found["against"], pool["task"], pool["n"]) == (["full"], "retrieval", 12)
+    assert [one["em"] for one in pool["runs"].values()] == pytest.approx([800 / 12, 700 / 12, 400 / 12])
+    one = pool["contrasts"]["full"]["grpo"]
+    assert (one["wins"], one["losses"]) == (1, 2)
+    assert pool["remarks"][0].startswith("The pools differ in their candidates or evidence, and so may the answers")
 
 
-def test_a_margin_asks_whether_the_runs_are_as_good_as_each_other(
-    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    contrast = compare_runs(read_run(runs[0]), read_run(runs[1]), margin=2.0)["pools"]["capitals"]["contrast"]
-    expected = equivalence_from_counts(9, 6, 3, margin=2.0, unit=100)
-    assert contrast and contrast["equivalence"] == expected
-    assert not expected.equivalent
-    assert main(["compare", *map(str, runs), "--margin", "2"]) == 0
-    out, _ = capsys.readouterr()
-    assert "equivalence of right and wrong within ±2.00 points" in out
-    assert "not shown" in out
-    assert main(["compare", str(runs[0]), str(runs[0]), "--margin", "60"]) == 0
-    assert re.search("│ +yes │", capsys.readouterr().out)
-    for margin in ("0", "100", "x"):
-        assert main(["compare", *map(str, runs), "--margin", margin]) == 2
+def test_questions_are_paired_by_id_and_not_by_place(policies: list[str], tmp_path: Path) -> None:
+    rows = [row(number, answers=("Paris" if number in range(2, 9) else "Nice",)) for number in reversed(range(12))]
+    turned, _ = finished_run(tmp_path, rows=rows, rules=("first",))
+    there, here = (
+        compared(policies[0], one, rule="first")["pools"]["capitals"]["contrasts"]["full"]["grpo"]
+        for one in (policies[1], f"grpo={turned}")
+    )
+    assert here == there
 
 
-def test_a_question_that_stands_several_times_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_question_that_stands_several_times_counts_once(tmp_path: Path) -> None:
     rows = [{**one, "question": f"Which {number // 2}?"} for number, one in enumerate(numbered(8))]
     one, other = (
         finished_run(tmp_path, rows=rows, out=tmp_path / name, selector=judging(preferred))[0]
         for name, preferred in (("finds", 2), ("keeps", 0))
     )
-    found: Any = compare_runs(read_run(one), read_run(other), margin=2.0)["pools"]["capitals"]["contrast"]
-    assert found["n_distinct"] == 4
+    found = against(one, other)
     assert found["wins"] + found["losses"] <= 4
-    assert found["equivalence"] is None
-    assert main(["compare", str(one), str(other), "--margin", "2"]) == 0
-    said = "8 questions have 4 different texts: one that stands several times counts once in Δ and p, with the mean of"
-    assert said in capsys.readouterr().out
+    said = "8 questions have 4 different texts: a repeated text counts once in Δ and p."
+    assert said in compared(one, other)["pools"]["capitals"]["remarks"]
 
 
 def test_the_other_way_round_all_signs_change(runs: tuple[Path, Path]) -> None:
-    there, back = (compared(*pair)["pools"]["capitals"]["contrast"] for pair in (runs, (runs[1], runs[0])))
+    there, back = against(*runs), against(*reversed(runs))
     assert (there["wins"], there["losses"], there["p"]) == (back["losses"], back["wins"], back["p"])
     assert there["delta"] == -back["delta"]
     assert there["ci"] == pytest.approx([-end for end in back["ci"][::-1]])
 
 
 def test_a_run_against_itself_differs_in_nothing(runs: tuple[Path, Path]) -> None:
-    found = compared(runs[0], runs[0])
-    assert found["differences"] == []
-    assert found["pools"]["capitals"]["differ"] == found["pools"]["capitals"]["contrast"]["wins"] == 0
-
-
-def test_the_rule_may_be_any_that_both_have(runs: tuple[Path, Path]) -> None:
-    assert compared(*runs, rule="majority")["pools"]["capitals"]["contrast"]["delta"] == 0
+    found = compared(f"a={runs[0]}", f"b={runs[0]}", rule="majority")
+    pool = found["pools"]["capitals"]
+    assert [run["differences"] for run in found["runs"].values()] == [[], []]
+    assert pool["differ"] == {"a": {"b": 0}} and pool["contrasts"]["a"]["b"]["wins"] == 0
 
 
 def test_different_settings_and_models_are_shown_as_what_they_are(tmp_path: Path) -> None:
     one, _ = finished_run(tmp_path, out=tmp_path / "a", selector=judging(2))
     other, _ = finished_run(tmp_path, out=tmp_path / "b", selector=heuristic_selector(preference="stratum"))
-    found = compared(one, other)
-    assert 'rule: preference: "global" -> "stratum"' in found["differences"]
+    first, second = compared(one, other)["runs"].values()
+    assert first["differences"] == []
+    assert 'rule: preference: "global" -> "stratum"' in second["differences"]
     roles = '"eldgr_dspy.programs.roles.Judge" -> "eldgr_dspy.programs.heuristics.LexicalJudge"'
-    assert f"judge: module: {roles}" in found["differences"]
-    assert found["models"] == {"judge": ["scripted/lm", "none"], "deriver": [None, None], "repairer": [None, None]}
+    assert f"judge: module: {roles}" in second["differences"]
+    assert (first["models"]["judge"], second["models"]["judge"]) == ("scripted/lm", "none")
+    assert first["models"]["deriver"] == "not asked"
 
 
 def test_a_role_that_one_run_alone_asked_is_named(runs: tuple[Path, Path]) -> None:
-    found = compared(*runs)  # after a judge that keeps consensus, the repairer is asked
-    assert f"repairer: asked only by {runs[1]}" in found["differences"]
-    assert found["models"]["repairer"] == [None, "scripted/lm"]
+    found = compared(*runs)["runs"]  # after a judge that keeps consensus, the repairer is asked
+    assert f"repairer: asked only by {runs[1]}" in found[str(runs[1])]["differences"]
+    assert [run["models"]["repairer"] for run in found.values()] == ["not asked", "scripted/lm"]
+    assert [run["consultations"]["calls"] for run in found.values()] == [9, 18]
 
 
-def test_costs_stand_beside_each_other(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert [one["calls"] for one in compared(*runs)["consultations"]] == [9, 18]
+def test_answers_of_one_class_are_no_difference(tmp_path: Path) -> None:
+    rows = [row(0, answers=("Paris", "paris", "Lyon"))]
+    one, other = (finished_run(tmp_path, rows=rows, out=tmp_path / name)[0] for name in "ab")
+    decisions = other / "decisions.jsonl"
+    decisions.write_text(decisions.read_text().replace('"answer": "Paris"', '"answer": "PARIS"'))
+    assert compared(one, other)["pools"]["capitals"]["differ"] == {str(one): {str(other): 0}}
+
+
+def test_questions_without_gold_answers_are_left_out_of_all_and_counted(tmp_path: Path) -> None:
+    runs = []
+    for name, right in (("full", range(4)), ("grpo", range(2))):
+        rows = [
+            row(n, answers=("Paris" if n in right else "Nice",), gold=["Paris"] if n != 5 else []) for n in range(6)
+        ]
+        (tmp_path / name).mkdir()
+        runs.append(f"{name}={finished_run(tmp_path / name, rows=rows, rules=('first',))[0]}")
+    pool = compared(*runs, rule="first")["pools"]["capitals"]
+    assert (pool["contrasts"]["full"]["grpo"]["wins"], pool["contrasts"]["full"]["grpo"]["losses"]) == (0, 2)
+    assert pool["contrasts"]["full"]["grpo"]["delta"] == pytest.approx(-40)
+    assert pool["remarks"][0] == "Scores are over the 5 questions that have a gold answer, of 6."
+
+
+# -- what is printed --------------------------------------------------------------------------------------------------
+
+
+def test_the_tables_show_scores_contrasts_cost_and_settings(
+    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["compare", *map(str, runs)]) == 0
     out, _ = capsys.readouterr()
-    assert "what each run asked, in all" in out
-    assert "Another answer ships on 9 questions." in out
+    one = against(*runs)
+    assert f"{difference(one)} │ {interval(one['bca'])} │ {difference(one['f1'])} │" in out
+    for said in ("capitals: eldgr, 9 questions", "what each run asked, in all", "the model of each role"):
+        assert said in out
+    assert "Holm p is over all rows against it. F1 is not tested." in out
+
+
+def test_it_is_said_where_no_split_could_have_been_significant(
+    policies: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *policies, "--rule", "first", "--against", "full"]) == 0
+    said = "With so few discordant questions no split is significant at 0.05: grpo (3), logic (4)."
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("form", get_args(Form))
+def test_a_file_holds_what_would_be_printed(
+    runs: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    command = ["compare", *map(str, runs), "--format", form]
+    assert main(command) == 0
+    printed, _ = capsys.readouterr()
+    assert main([*command, "--out", str(tmp_path / "here")]) == 0
+    assert (tmp_path / "here").read_text(encoding="utf-8") == printed
+    if form == "json":
+        assert json.loads(printed) == compared(*runs)
 
 
 def test_of_recordings_it_does_not_say_that_they_are_the_same(
@@ -160,15 +229,8 @@ def test_of_recordings_it_does_not_say_that_they_are_the_same(
     played, _ = finished_run(tmp_path, out=tmp_path / "played", replay=asked / "journal.jsonl")
     said = "Recorded replies are not compared: a recording does not say what made it."
     for other, expected in ((asked, False), (played, True)):
-        assert main(["compare", str(asked), str(other)]) == 0
+        assert main(["compare", str(asked), f"other={other}"]) == 0
         assert (said in capsys.readouterr().out) is expected
-
-
-def test_json_is_the_figures_and_nothing_else(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", *map(str, runs), "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert json.loads(out) == compared(*runs)
-    assert err == ""
 
 
 def test_without_gold_answers_it_is_said_how_often_another_answer_ships(
@@ -177,19 +239,12 @@ def test_without_gold_answers_it_is_said_how_often_another_answer_ships(
     rows = [row(number, gold=[]) for number in range(4)]
     one, _ = finished_run(tmp_path, rows=rows, out=tmp_path / "a", selector=judging(2))
     other, _ = finished_run(tmp_path, rows=rows, out=tmp_path / "b", selector=judging(0))
-    assert main(["compare", str(one), str(other)]) == 0
+    assert main(["compare", f"a={one}", f"b={other}"]) == 0
     out, _ = capsys.readouterr()
     assert "—: no question has a gold answer, so nothing is scored." in out
-    assert "Another answer ships on 4 questions." in out
-    assert compared(one, other)["pools"]["capitals"]["contrast"] is None
-
-
-def test_answers_of_one_class_are_no_difference(tmp_path: Path) -> None:
-    rows = [row(0, answers=("Paris", "paris", "Lyon"))]
-    one, other = (finished_run(tmp_path, rows=rows, out=tmp_path / name)[0] for name in "ab")
-    decisions = other / "decisions.jsonl"
-    decisions.write_text(decisions.read_text().replace('"answer": "Paris"', '"answer": "PARIS"'))
-    assert compared(one, other)["pools"]["capitals"]["differ"] == 0
+    assert "other answers" in out
+    pool = compared(one, other)["pools"]["capitals"]
+    assert (pool["contrasts"][str(one)], pool["differ"][str(one)][str(other)]) == ({}, 4)
 
 
 @pytest.mark.parametrize("command", ["compare", "plan", "export", "report"])
@@ -199,67 +254,62 @@ def test_a_run_of_another_version_is_read_and_said_to_be_one(
     run, _ = finished_run(tmp_path)
     journal = run / "journal.jsonl"
     journal.write_text(unsealed(journal.read_text()).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
-    more = {"compare": [str(run)], "export": ["--to", str(tmp_path / "d.csv")]}.get(command, [])
+    more = {"compare": [f"again={run}"], "export": ["--to", str(tmp_path / "d.csv")]}.get(command, [])
     assert main([command, str(run), *more]) == 0
     said = f"Note: {run} was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise.\n"
     assert capsys.readouterr().err.count(said) == 1
 
 
-def test_another_content_is_refused_by_its_hash(tmp_path: Path) -> None:
-    one, _ = finished_run(tmp_path, n=4, out=tmp_path / "a")
-    other, _ = finished_run(tmp_path, n=5, out=tmp_path / "b")
-    with pytest.raises(ArgumentError, match=r"Pool 'capitals' differs: in .*a it has sha256 \w{16}\.\.\., in .*b "):
-        compared(one, other)
+# -- what is refused --------------------------------------------------------------------------------------------------
 
 
-def test_another_pool_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_pools_of_other_names_are_compared_if_each_run_has_one(tmp_path: Path) -> None:
     one, _ = finished_run(tmp_path, n=4, out=tmp_path / "a")
     (tmp_path / "other").mkdir()
     _, pool = finished_run(tmp_path / "other", n=4)
-    other = tmp_path / "b"
-    assert main(["evaluate", str(pool.rename(tmp_path / "towns.jsonl")), "--out", str(other), "--quiet"]) == 0
-    with pytest.raises(
-        ArgumentError, match=r"a is on pool 'capitals' and .*b is not; give two runs on the same pools\."
-    ):
-        compared(one, other)
+    towns, both = pool.rename(tmp_path / "towns.jsonl"), tmp_path / "b"
+    evaluate(heuristic_selector(), Plan([write_pool(tmp_path / "capitals.jsonl", numbered(4)), towns], both))
+    with pytest.raises(ArgumentError, match=r"The runs have different pools \(.*a: capitals; .*b: capitals, towns\)"):
+        compared(one, both)
+    assert list(compared(one, f"{both}:towns")["pools"]) == ["capitals"]
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("changes", "said"),
     [
-        (lambda lines: lines[::-1], r"has been put in another order; restore it from a copy, or give its eldgr eval"),
-        (lambda lines: [lines[0].replace('"q0"', '"q8"'), *lines[1:]], r"has been changed; restore it from a copy, or"),
+        ({"n": 8}, r"4 questions of full=.* are not in other=.*: 'q8', 'q9', 'q10', \.\.\.; give runs on the same"),
+        ({"gold": ["Rome"]}, r"Question 'q0' has gold answers \['Paris'\] in full=.* and \['Rome'\] in other=.*; give"),
+        ({"task": "arithmetic", "evidence": []}, r"full=.* is retrieval and other=.* is arithmetic; give runs on one"),
     ],
-    ids=["shuffled", "changed"],
+    ids=["questions", "gold", "task"],
 )
-def test_decisions_that_were_rearranged_are_no_matter_of_a_limit(
-    tmp_path: Path, change: Callable[[list[str]], list[str]], said: str
+def test_other_questions_are_named(policies: list[str], tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        compared(policies[0], policy(tmp_path, "other", range(3), **changes), rule="first")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "Missing argument '[NAME=]RUN[:POOL]...'"),
+        (["a=RUN"], 1, "A comparison needs two or more runs; got 1."),
+        (["RUN", "RUN"], 1, "is given already; give each run a name, NAME=RUN."),
+        (["a=RUN", "b=nowhere"], 1, "nowhere: no such directory"),
+        (["a=RUN", "b=RUN:towns"], 1, "has no pool 'towns'; its pools are 'capitals'."),
+        (["a=RUN", "b=RUN", "--against", "c"], 1, "against must be one of a, b; got 'c'."),
+        (["a=RUN", "b=RUN", "--rule", "judge(x)"], 1, "has no result of rule 'judge(x)' on pool 'capitals'"),
+        (["a=RUN", "b=RUN", "--against", "a", "--seeds", "first"], 2, "--seeds compares two rules and --against two"),
+        (["a=RUN", "b=RUN", "--format", "html"], 2, "'html' is not one of 'text', 'markdown', 'latex', 'json'"),
+        (["a=RUN", "b=RUN", "--out", "nowhere/there"], 1, "The comparison could not be written:"),
+    ],
+)
+def test_what_cannot_be_compared_is_said_in_a_sentence(
+    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
 ) -> None:
-    rows = list(numbered(6))
-    one, other = (finished_run(tmp_path, rows=rows, out=tmp_path / name)[0] for name in "ab")
-    decisions = other / "decisions.jsonl"
-    decisions.write_text("".join(change(decisions.read_text().splitlines(keepends=True))))
-    with pytest.raises(ArgumentError, match=rf"differ first at number 1: .*one decisions\.jsonl {said}") as refused:
-        compared(one, other, "first")
-    assert "--limit" not in str(refused.value)
-
-
-def test_other_questions_are_refused_by_the_first_of_them(tmp_path: Path) -> None:
-    rows = list(numbered(6))
-    one, _ = finished_run(tmp_path, rows=rows, out=tmp_path / "a")
-    other, _ = finished_run(tmp_path, rows=rows, out=tmp_path / "b", limit=4)
-    with pytest.raises(
-        ArgumentError, match=r"differ first at number 5: .*a has 'q4' and .*b has no more; give two runs"
-    ):
-        compared(one, other)
-
-
-def test_a_rule_without_a_result_is_refused(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    few, _ = finished_run(tmp_path, n=9, out=tmp_path / "few", rules=("first", "majority"))
-    with pytest.raises(
-        ArgumentError, match=r"few has no result of rule 'eldgr' .* not among the rules; give --rule one"
-    ):
-        compared(runs[0], few)
+    capsys.readouterr()
+    assert main(["compare", *(argument.replace("RUN", str(runs[0])) for argument in arguments)]) == code
+    out, err = capsys.readouterr()
+    assert out == "" and message in " ".join(err.split())
 
 
 def test_an_unfinished_run_is_refused(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

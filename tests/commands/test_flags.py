@@ -13,7 +13,7 @@ from eldgr_dspy.programs.commands.command import cli
 from tests.capitals import row, write_pool
 from tests.finished_runs import finished_run
 
-FINISHED = ["report", "show", "compare", "seeds", "ablation", "decide", "export", "reproduce"]
+FINISHED = ["report", "show", "compare", "decide", "export"]
 
 
 def commands(group: click.Group = cli, name: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -86,17 +86,17 @@ def test_results_are_written_where_out_says_in_every_command_that_writes_a_file(
 def test_json_is_short_for_format_json(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for command in (["report", str(run)], ["reproduce"], ["bound", "capitals.jsonl"], ["compare", str(run), str(run)]):
+    for command in (["report", str(run)], ["bound", "capitals.jsonl"], ["compare", str(run), f"b={run}"]):
         printed = []
         for words in (["--json"], ["--format", "json"], ["--json", "--format", "json"]):
             assert main([*command, *words]) == 0
             printed.append(capsys.readouterr().out)
         assert printed[0] == printed[1] == printed[2]
         assert json.loads(printed[0])
-    assert main(["reproduce", "--json", "--format", "markdown"]) == 2
+    assert main(["report", str(run), "--json", "--format", "markdown"]) == 2
     assert "--json and --format markdown contradict each other. Give one of them." in capsys.readouterr().err
-    monkeypatch.setenv("ELDGR_REPRODUCE_JSON", "1")
-    assert main(["reproduce", "--format", "markdown"]) == 0  # the command line wins
+    monkeypatch.setenv("ELDGR_REPORT_JSON", "1")
+    assert main(["report", str(run), "--format", "markdown"]) == 0  # the command line wins
     assert capsys.readouterr().out.startswith("### ")
 
 

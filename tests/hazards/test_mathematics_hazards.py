@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from eldgr_dspy.answer_types import comparing
+from eldgr_dspy.answer_types.comparing import Compared, Comparisons, Pair, compare
 from eldgr_dspy.answer_types.math import Math
-from eldgr_dspy.answer_types.mathematics import comparing
-from eldgr_dspy.answer_types.mathematics.comparing import Compared, Comparisons, Pair, compare
 from eldgr_dspy.answers import score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Derivation, Step

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eldgr_dspy.comparisons.named_runs import named_runs
 from eldgr_dspy.comparisons.seed_runs import over_seeds
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.statistics import contrast_by_cluster, seed_variance
+from eldgr_dspy.statistics import seed_variance
 from tests.capitals import row
+from tests.contrasts import by_cluster
 from tests.finished_runs import finished_run
 
 FIRST_RIGHT: Sequence[Sequence[int]] = (range(8), range(6), range(4, 9))
@@ -42,7 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def over(runs: Sequence[str]) -> Any:
-    return over_seeds(runs, rule="first", against="majority")
+    return over_seeds(named_runs(runs), rule="first", against="majority")
 
 
 def scored() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -75,7 +77,7 @@ def test_the_spread_is_taken_apart_by_seeds_and_questions(made: list[str]) -> No
 
 def test_a_question_with_all_its_seeds_is_one_unit_of_the_contrast(made: list[str]) -> None:
     first, majority = scored()
-    found, expected = over(made)["contrast"], contrast_by_cluster(first.ravel(), majority.ravel(), [*range(12)] * 3)
+    found, expected = over(made)["contrast"], by_cluster(first.ravel(), majority.ravel(), [*range(12)] * 3)
     assert (found["wins"], found["losses"], found["p"]) == (expected.wins, expected.losses, expected.p)
     assert found["wins"] + found["losses"] <= 12
     assert found["delta"] == pytest.approx(expected.delta)
@@ -100,25 +102,23 @@ def test_that_all_runs_are_on_one_pool_is_said(made: list[str], tmp_path: Path) 
 def test_rows_of_one_text_are_one_question_of_the_contrast(tmp_path: Path) -> None:
     found = over([seed(tmp_path / name, (0, 1, 2), n=6, question="Which?") for name in "ab"])
     assert found["contrast"]["wins"] + found["contrast"]["losses"] <= 1
-    assert found["remarks"][0] == (
-        "6 questions have 1 different texts: a repeated text counts once in the contrast, and every time in the spread."
-    )
+    assert found["remarks"][0] == ("6 questions have 1 different texts: a repeated text counts once in Δ and p.")
 
 
 def test_what_are_no_seeds_of_the_same_questions_is_refused(made: list[str], tmp_path: Path) -> None:
     shorter, other_gold = seed(tmp_path / "short", (), n=9), seed(tmp_path / "gold", (), gold=["Rome"])
     for runs, message in (
         (made[:1], r"A comparison of seeds needs two or more runs; got 1\. Give one run a seed\."),
-        ([made[0], made[0]], r"run 2=.* is the same run as run 1=.*; a run is one seed: give each once\."),
-        ([made[0], shorter], r"3 questions of run 1=.* are not in run 2=.*: 'q9', 'q10', 'q11'; give runs on the same"),
-        ([made[0], other_gold], r"Question 'q0' has gold answers \['Paris'\] in run 1=.* and \['Rome'\] in run 2="),
+        ([made[0], f"b={made[0]}"], r"b=.* is the same run as .*; a run is one seed: give each once\."),
+        ([made[0], shorter], r"3 questions of .* are not in .*: 'q9', 'q10', 'q11'; give runs on the same"),
+        ([made[0], other_gold], r"Question 'q0' has gold answers \['Paris'\] in .* and \['Rome'\] in "),
     ):
         with pytest.raises(ArgumentError, match=message):
             over(runs)
     with pytest.raises(ArgumentError, match="rule='first' and against='first' are the same; give two rules"):
-        over_seeds(made, rule="first", against="first")
+        over_seeds(named_runs(made), rule="first", against="first")
     with pytest.raises(ArgumentError, match="has no result of rule 'eldgr' on pool 'capitals': it was not among"):
-        over_seeds(made)
+        over_seeds(named_runs(made))
 
 
 def test_one_question_has_no_spread(tmp_path: Path) -> None:
@@ -128,8 +128,8 @@ def test_one_question_has_no_spread(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_three_tables_or_the_figures(made: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    rules = ["--rule", "first", "--against", "majority"]
-    assert main(["seeds", *made, *rules]) == 0
+    rules = ["--rule", "first", "--seeds", "majority"]
+    assert main(["compare", *made, *rules]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     for said in (
@@ -140,9 +140,9 @@ def test_the_command_prints_three_tables_or_the_figures(made: list[str], capsys:
         "A question counts once, with the mean of its seeds; the result is for these seeds only.",
     ):
         assert said in out
-    assert main(["seeds", *made, *rules, "--format", "json"]) == 0
+    assert main(["compare", *made, *rules, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(over(made), default=asdict))
-    assert main(["seeds", made[0]]) == 1
+    assert main(["compare", made[0], "--seeds", "majority"]) == 1
     assert (
         capsys.readouterr().err == "Error: A comparison of seeds needs two or more runs; got 1. Give one run a seed.\n"
     )

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.comparing import Compared, Comparisons, compare
 from eldgr_dspy.answer_types.math import DISTINCT, LENGTH, Math
-from eldgr_dspy.answer_types.mathematics.comparing import Compared, Comparisons, compare
 from eldgr_dspy.answers import score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Derivation, Step

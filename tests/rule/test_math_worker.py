@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from eldgr_dspy.answer_types.mathematics.comparing import Compared, compare
+from eldgr_dspy.answer_types.comparing import Compared, compare
 
 pytest.importorskip("math_verify", reason="math_verify is not installed; the extra `test` has it")
 
@@ -27,7 +27,7 @@ def workers() -> list[int]:
         int(pid)
         for pids in children
         for pid in pids
-        if b"mathematics.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        if b"comparing import serve" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
 
 
@@ -63,7 +63,7 @@ def test_a_pair_without_guards_ends_at_the_deadline_and_the_next_is_compared(bom
 
 
 def test_memory_is_limited_and_the_process_survives_it() -> None:
-    limited = "from eldgr_dspy.answer_types.mathematics import worker as m; m.MEMORY = 160 << 20; m.serve()"
+    limited = "from eldgr_dspy.answer_types import comparing as m; m.MEMORY = 160 << 20; m.serve()"
     requests = [[60, "2^{30000000000}", "5", True], [60, "1/2", "0.5", True]]
     asked = "".join(f"{json.dumps(request)}\n" for request in requests)
     done = subprocess.run(
@@ -106,7 +106,7 @@ def test_any_text_is_answered(text: str) -> None:
 PROGRAM = """
 import os, sys
 from pathlib import Path
-from eldgr_dspy.answer_types.mathematics.comparing import compare
+from eldgr_dspy.answer_types.comparing import compare
 
 def found(n):
     return compare(f"{n}/2", f"{n}*0.5", both=True).equal
@@ -132,7 +132,7 @@ def test_a_program_without_a_main_guard_may_fork_and_leaves_no_process_behind(tm
 WAITING = """
 import os, time
 from pathlib import Path
-from eldgr_dspy.answer_types.mathematics.comparing import compare
+from eldgr_dspy.answer_types.comparing import compare
 
 compare("1/2", "0.5", both=True)
 print(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()[0], flush=True)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Certificate, Passage, certify
 from eldgr_dspy.certifying import certificates_as_json, certificates_in
-from eldgr_dspy.comparisons.two_runs import compare_runs
+from eldgr_dspy.comparisons.compared_runs import compare_runs
+from eldgr_dspy.comparisons.named_runs import named_runs
 from eldgr_dspy.consultations import Abstention, Certificates
 from eldgr_dspy.errors import ArgumentError, CertificateError, RunChangedError, RunStoppedError
 from eldgr_dspy.figures.authority import pool_authority
@@ -288,14 +289,14 @@ def test_a_run_whose_certificate_was_changed_is_not_continued_or_read(
 def test_two_runs_under_different_certificates_differ_in_their_settings(pool: Path, tmp_path: Path) -> None:
     for name, certificate in (("one", stated), ("other", "folded"), ("later", asked_later)):
         run_of(pool, tmp_path / name, certificate)
-    one, other, later = (read_run(tmp_path / name) for name in ("one", "other", "later"))
-    assert [line for line in compare_runs(one, other)["differences"] if "certificate" in line] == [
+    found = compare_runs(named_runs(f"{name}={tmp_path / name}" for name in ("one", "other", "later")))
+    assert [line for line in found["runs"]["other"]["differences"] if "certificate" in line] == [
         f'rule: certificate: {json.dumps(own_certificate(stated).to_json())} -> "folded"'
     ]
-    compared = compare_runs(one, later)
-    assert compared["models"]["certificate"] == [None, "none"]
-    assert f"certificate: asked only by {later.path}" in compared["differences"]
-    assert compared["pools"]["capitals"]["differ"] == 0
+    later = found["runs"]["later"]
+    assert ("certificate" in found["runs"]["one"]["models"], later["models"]["certificate"]) == (False, "none")
+    assert "certificate: asked only by later" in later["differences"]
+    assert found["pools"]["capitals"]["differ"]["one"]["later"] == 0
 
 
 # -- one that is consulted ---------------------------------------------------------------------------------------------

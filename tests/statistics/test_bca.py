@@ -8,10 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap, norm
 
-from eldgr_dspy.statistics import Interval, contrast, contrast_from_counts, paired_bca, paired_bootstrap
-from eldgr_dspy.statistics.resampling import Options, Sample, resampled_means
+from eldgr_dspy.statistics import Interval, contrast
+from eldgr_dspy.statistics.resampling import Sample, resampled_means
+from tests.contrasts import from_counts
 
 Array = np.ndarray[Any, Any]
+
+
+def sample_of(differences: Array) -> Sample:
+    return Sample.counted(differences, np.ones(differences.size, dtype=np.int64))
 
 
 def skewed() -> Array:
@@ -38,8 +43,10 @@ def by_definition(differences: Array, means: Array, level: float) -> Interval:
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
 def test_it_is_the_interval_of_its_definition(level: float) -> None:
     differences = skewed()
-    means = resampled_means(Sample.of(differences), Options(20_000, level, 2029))
-    assert paired_bca(differences, np.zeros(60), level=level) == pytest.approx(by_definition(differences, means, level))
+    means = resampled_means(sample_of(differences), 20_000, 2029)
+    assert contrast(differences, np.zeros(60), level=level).bca == pytest.approx(
+        by_definition(differences, means, level)
+    )
 
 
 def test_scipy_finds_the_same_interval_and_another_than_the_percentiles() -> None:
@@ -47,7 +54,7 @@ def test_scipy_finds_the_same_interval_and_another_than_the_percentiles() -> Non
     expected = bootstrap(
         (differences,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(1)
     ).confidence_interval
-    found, plain = paired_bca(differences, np.zeros(60)), paired_bootstrap(differences, np.zeros(60))
+    found, plain = contrast(differences, np.zeros(60)).bca, contrast(differences, np.zeros(60)).interval
     assert found is not None
     assert found == pytest.approx(tuple(expected), abs=0.01)
     assert found.low - plain.low > 0.005
@@ -57,8 +64,8 @@ def test_scipy_finds_the_same_interval_and_another_than_the_percentiles() -> Non
 def test_right_and_wrong_have_ties_that_are_split_in_halves() -> None:
     """Of so few discordant questions a fifth of all resamples have the mean of the sample itself."""
     differences = np.repeat([1.0, 0.0, -1.0], [3, 26, 1])
-    means = resampled_means(Sample.of(differences), Options(20_000, 0.95, 2029))
-    assert contrast_from_counts(30, 3, 1).bca == pytest.approx(by_definition(differences, means, 0.95))
+    means = resampled_means(sample_of(differences), 20_000, 2029)
+    assert from_counts(30, 3, 1).bca == pytest.approx(by_definition(differences, means, 0.95))
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
@@ -71,8 +78,8 @@ def test_percentage_points_have_a_hundred_times_the_interval_of_shares(pairs: li
 @given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=1, max_size=12), st.floats(0.5, 1 - 1e-12))
 def test_its_ends_are_means_that_were_drawn_in_order(pairs: list[tuple[float, float]], level: float) -> None:
     rule, against = zip(*pairs, strict=True)
-    found = paired_bca(rule, against, resamples=60, level=level)
-    means = resampled_means(Sample.of(np.array(rule) - np.array(against)), Options(60, level, 2029))
+    found = contrast(rule, against, resamples=60, level=level).bca
+    means = resampled_means(sample_of(np.array(rule) - np.array(against)), 60, 2029)
     assert found is None or (found.low <= found.high and set(found) <= set(means.tolist()))
 
 
@@ -82,14 +89,14 @@ def test_a_point_where_all_questions_differ_by_the_same() -> None:  # hazards 10
 
 
 def test_undefined_where_every_resample_lies_on_one_side() -> None:
-    found = {paired_bca([1, 0], [0, 0], resamples=1, seed=seed) for seed in range(20)}
+    found = {contrast([1, 0], [0, 0], resamples=1, seed=seed).bca for seed in range(20)}
     assert found == {None, Interval(0.5, 0.5)}
 
 
 def test_a_skewness_past_all_correction_gives_the_outermost_resamples() -> None:
-    one_win = contrast_from_counts(1_000, 1, 0, level=1 - 1e-12)
+    one_win = from_counts(1_000, 1, 0, level=1 - 1e-12)
     assert one_win.bca is not None
     assert one_win.bca.high == one_win.interval.high
-    one_loss = contrast_from_counts(1_000, 0, 1, level=1 - 1e-12)
+    one_loss = from_counts(1_000, 0, 1, level=1 - 1e-12)
     assert one_loss.bca is not None
     assert one_loss.bca.low == one_loss.interval.low

@@ -92,15 +92,12 @@ def test_identical_arms_have_a_point() -> None:  # hazard 109
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (
-            [[1, 0]],
-            "scores has shape (1, 2); give (seeds, questions), at least two of each: one seed says nothing about",
-        ),
-        ([[1], [0]], "scores has shape (2, 1); give (seeds, questions), at least two of each"),
-        ([], "scores has shape (0,); give (seeds, questions), at least two of each"),
-        ([[1, 0], [1, 0, 1]], "scores has rows of 2 to 3 questions; give every seed the same questions"),
-        ([1, 0], "scores[0] must be one number a question, shape (n,), but has shape ()."),
-        (0.5, "scores=0.5 must be one row a seed, shape (seeds, questions)."),
+        ([[1, 0]], "scores must be one row a seed, of two or more seeds"),
+        ([[1], [0]], "scores has rows of 1 to 1 questions; give every seed the same two or more"),
+        ([], "scores must be one row a seed, of two or more seeds"),
+        ([[1, 0], [1, 0, 1]], "scores has rows of 2 to 3 questions; give every seed the same two or more"),
+        ([1, 0], "scores[0] must be one number a question, shape (n,); got 1."),
+        (0.5, "scores must be one row a seed, of two or more seeds"),
         ([[1, 0], [1, None]], "scores[1][1] must be a finite number; got None. Give unscored questions a score"),
         ([[1, 0], ["1", 0]], "scores[1][0] must be a finite number; got '1'. Give unscored questions a score"),
     ],

@@ -3,20 +3,22 @@
 import json
 import shutil
 from copy import deepcopy
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eldgr_dspy.comparisons.comparability import comparable, not_comparable
-from eldgr_dspy.comparisons.published import PUBLISHED
-from eldgr_dspy.comparisons.reproduction import reproduce
+from benchmarks.paper import tables as paper
+from benchmarks.paper.comparability import comparable, not_comparable
+from benchmarks.paper.published import PUBLISHED
+from benchmarks.paper.runs import runs_here
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
-from eldgr_dspy.tables.reproduction import reproduction_tables
 from eldgr_dspy.tables.table import Table
 from tests.capitals import NO_SPAN, VERDICT, row, write_pool
 from tests.finished_runs import finished_run, numbered
@@ -45,39 +47,29 @@ def change(run: Path, **figures: Any) -> None:
 
 
 def here(run: Path, name: str = "hotpotqa") -> Any:
-    found: Any = reproduce([f"{name}={run}"])["data"][name]["here"]
-    return found
+    return runs_here([f"{name}={run}"])[name]
 
 
-def tables_by_title(found: Any) -> dict[str, Table]:
-    return {table.title.partition(" (")[0]: table for table in reproduction_tables(found)}
+def tables_by_title(*runs: str) -> dict[str, Table]:
+    return {table.title.partition(" (")[0]: table for table in paper.paper_tables(runs_here(runs))}
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
 
 
 def test_without_a_run_the_paper_stands_alone() -> None:
-    found = reproduce()
-    assert [data["here"] for data in found["data"].values()] == [None] * 3
-    tables = tables_by_title(found)
-    assert tables["GSM8K"].headers == ("selector", "accuracy %", "Δ [95% CI]", "exact p")
-    assert tables["GSM8K"].rows[0] == ("First candidate", "55.4", "+2.80 [1.20, 4.60]", ".0026")
-    assert tables["HotpotQA"].rows[-1] == ("EL-DGR", "17.33 / 25.46", "", "")
-    assert tables["HotpotQA, confirmation"].rows[1] == (
-        "Majority vote",
-        "20.0 / 22.07",
-        "-6.7 [-16.7, 0.0]",
-        ".500",
-    )
+    tables = tables_by_title()
+    assert tables["GSM8K"].rows[0] == ("First candidate", "55.4", "—", "+2.80 [1.20, 4.60]", "—", ".0026", "—")
+    assert tables["HotpotQA"].rows[-1] == ("EL-DGR", "17.33 / 25.46", "—", "", "", "", "")
+    assert tables["HotpotQA, confirmation"].rows[1][1::2] == ("20.0 / 22.07", "-6.7 [-16.7, 0.0]", ".500")
     assert tables["decision audit"].rows[0] == ("majority answer returned", "22 (73.3)")
-    assert tables["cost"].rows[2] == ("HotpotQA, confirmation", "1.77", "2.91", "4.68", "—")
+    assert tables["cost"].rows[2] == ("HotpotQA, confirmation", "1.77", "—", "2.91", "—", "4.68", "—", "—", "—")
     assert tables["channel drops, corrected, HotpotQA"].rows[2] == ("without logic", "18 / 27.65", "-1", "0")
     assert tables["channel drops, legacy, GSM8K"].rows[1] == ("channel drops", "44.6 to 47.4")
-    assert not any("here" in header for table in tables.values() for header in table.headers)
 
 
 def test_the_contrasts_computed_again_say_where_an_interval_is_a_question_apart() -> None:
-    table = tables_by_title(reproduce())["the published contrasts, computed again from their counts"]
+    table = tables_by_title()["the published contrasts, computed again from their counts"]
     assert len(table.rows) == 9
     assert table.rows[0][1:4] == ("500", "17–3*", "+2.80")
     assert [row[0] for row in table.rows if row[-1] != "0 and 0"] == ["GSM8K: majority"]
@@ -85,17 +77,18 @@ def test_the_contrasts_computed_again_say_where_an_interval_is_a_question_apart(
     assert table.notes[0] == "Every Δ and every p is what is printed, to its last digit."
 
 
-def test_a_contrast_that_did_not_agree_would_be_named() -> None:
-    found = reproduce()
-    found["contrasts"][3]["agree"]["p"] = False
-    table = tables_by_title(found)["the published contrasts, computed again from their counts"]
+def test_a_contrast_that_did_not_agree_would_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    hotpotqa = PUBLISHED["hotpotqa"]
+    leads = {**hotpotqa.leads, "first": replace(hotpotqa.leads["first"], p=Decimal(".0704"))}
+    monkeypatch.setattr(paper, "PUBLISHED", {**PUBLISHED, "hotpotqa": replace(hotpotqa, leads=leads)})
+    table = tables_by_title()["the published contrasts, computed again from their counts"]
     assert table.notes[0] == "Δ or p is not what is printed: hotpotqa first."
 
 
 def test_what_is_here_is_what_the_run_counted(run: Path) -> None:
     found, pool = here(run), summary_of(run)["pools"]["capitals"]
     assert (found["pool"], found["n"], found["n_scored"]) == ("capitals", 9, 9)
-    assert found["rules"] == {rule: pool["rules"][rule] for rule in ("first", "majority", "judge", "eldgr")}
+    assert found["rules"] == pool["rules"]
     leads = {one["against"]: one for one in pool["contrasts"] if one["rule"] == "eldgr"}
     assert found["leads"] == {rule: lead for rule, lead in leads.items() if rule != "certified"}
     assert list(found["leads"]) == ["first", "majority", "judge"]
@@ -156,13 +149,8 @@ def test_silence_is_said(made: Path, abstained: int, said: str | None) -> None:
     assert "abstained" not in sentences(found) if said is None else said in sentences(found)
 
 
-def test_the_tables_follow_from_the_json_alone(run: Path) -> None:
-    found = reproduce([f"hotpotqa={run}", f"confirmation={run}"])
-    assert list(reproduction_tables(json.loads(json.dumps(found)))) == list(reproduction_tables(found))
-
-
 def test_every_column_of_the_paper_has_one_of_here_beside_it(run: Path) -> None:
-    tables = tables_by_title(reproduce([f"hotpotqa={run}"]))
+    tables = tables_by_title(f"hotpotqa={run}")
     table = tables["HotpotQA"]
     assert table.headers[1:3] == ("EM / F1 %, paper", "EM / F1 %, here")
     assert table.rows[1][1:3] == ("15.33 / 23.19", "33.33 / 33.33")
@@ -180,7 +168,7 @@ def test_every_column_of_the_paper_has_one_of_here_beside_it(run: Path) -> None:
 
 def test_the_confirmation_has_its_differences_the_other_way_round_as_the_paper_prints_them(run: Path) -> None:
     as_main, turned = (
-        {row[0]: row for row in tables_by_title(reproduce([f"{name}={run}"]))[title].rows}
+        {row[0]: row for row in tables_by_title(f"{name}={run}")[title].rows}
         for name, title in (("hotpotqa", "HotpotQA"), ("confirmation", "HotpotQA, confirmation"))
     )
     lead = here(run)["leads"]["majority"]
@@ -193,12 +181,12 @@ def test_the_confirmation_has_its_differences_the_other_way_round_as_the_paper_p
 
 
 def test_what_follows_from_the_run_is_said(run: Path) -> None:
-    data = reproduce([f"hotpotqa={run}"])["data"]["hotpotqa"]
-    assert [one[:40] for one in data["comparable"]] == [
+    found = here(run)
+    assert [one[:40] for one in comparable(found, PUBLISHED["hotpotqa"])] == [
         "Comparable: the rules are the paper's, a",
         "Comparable: the statistics are the paper",
     ]
-    said = "\n".join(data["not_comparable"])
+    said = "\n".join(not_comparable(found, PUBLISHED["hotpotqa"]))
     assert "9 questions of pool 'capitals', and 300 of HotpotQA in the paper" in said
     assert "3 candidates a question, and four in the paper" in said
     assert "the judge is LexicalJudge, which asks no LM; the paper's judge is deepseek-r1:7b, by Ollama" in said
@@ -288,8 +276,7 @@ def test_only_what_was_frozen_is_a_confirmation(made: Path, confirmation: Any, s
 
 def test_a_rule_without_a_result_has_dashes_and_its_reason(tmp_path: Path) -> None:
     run, _ = finished_run(tmp_path, rules=("first", "majority"))
-    found = reproduce([f"hotpotqa={run}"])
-    tables = tables_by_title(found)
+    tables = tables_by_title(f"hotpotqa={run}")
     assert [row[2] for row in tables["HotpotQA"].rows] == ["33.33 / 33.33"] * 2 + ["—"] * 2
     assert "EL-DGR has no result here: eldgr was not among the rules of the run." in tables["HotpotQA"].notes
     assert tables["decision audit"].rows[0][2] == "—"
@@ -307,29 +294,23 @@ def test_a_pool_is_named_where_a_run_has_several_of_the_task(tmp_path: Path) -> 
     both = tmp_path / "a:b"  # a colon in a directory's name is part of it
     evaluate(heuristic_selector(), Plan([capitals, other, sums], both))
     assert here(both, "gsm8k")["pool"] == "sums"
-    towns = reproduce([f"hotpotqa={both}:towns"])["data"]["hotpotqa"]["here"]
-    assert towns and towns["n"] == 2
-    with pytest.raises(
-        ArgumentError, match=r"a:b has several pools, 'capitals' \(retrieval\), .*; say which .*:capitals\."
-    ):
-        reproduce([f"hotpotqa={both}"])
-    with pytest.raises(
-        ArgumentError, match=r"a:b has no pool 'cities'; its pools are 'capitals' \(retrieval\), 'towns'"
-    ):
-        reproduce([f"hotpotqa={both}:cities"])
-    with pytest.raises(ArgumentError, match=r"must be on a pool of task retrieval, and 'sums' is not"):
-        reproduce([f"hotpotqa={both}:sums"])
+    assert runs_here([f"hotpotqa={both}:towns"])["hotpotqa"]["n"] == 2
+    one = r"a:b must have one scored pool of task retrieval; its pools are 'capitals' \(retrieval\), .*Say which, as"
+    with pytest.raises(ArgumentError, match=one):
+        here(both)
+    with pytest.raises(ArgumentError, match=r"a:b has no pool 'cities'; its pools are 'capitals', 'towns'"):
+        runs_here([f"hotpotqa={both}:cities"])
+    with pytest.raises(ArgumentError, match=r"one scored pool of task retrieval; its pools are 'sums' \(arithmetic\)"):
+        runs_here([f"hotpotqa={both}:sums"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["RUN"], r"does not name a run; give NAME=RUN, such as gsm8k=runs/NAME\."),
-        (["=RUN"], r"'=.*' does not name a run"),
-        (["gsm8k="], r"'gsm8k=' does not name a run"),
-        (["svamp=RUN"], r"'svamp' is not known; use one of gsm8k, hotpotqa, confirmation\."),
-        (["hotpotqa=RUN", "hotpotqa=RUN"], r"'hotpotqa' is given already, as hotpotqa=.*; give each name once\."),
-        (["gsm8k=RUN"], r"must be a run on a pool of task arithmetic; its pools are 'capitals' \(retrieval\)\."),
+        (["RUN"], r"is not known; give NAME=RUN with one of gsm8k, hotpotqa, confirmation\."),
+        (["svamp=RUN"], r"'svamp' is not known; give NAME=RUN with one of gsm8k, hotpotqa, confirmation\."),
+        (["hotpotqa=RUN", "hotpotqa=RUN"], r"'hotpotqa' is given already; give each run a name, NAME=RUN\."),
+        (["gsm8k=RUN"], r"must have one scored pool of task arithmetic; its pools are 'capitals' \(retrieval\)\."),
         (["hotpotqa=RUN/nowhere"], r"nowhere: no such directory; give the directory of a run"),
         (["hotpotqa=nowhere:towns"], r"nowhere:towns: no such directory"),
         (["hotpotqa=RUN/.."], r"holds no journal\.jsonl; give the directory of a run"),
@@ -339,13 +320,13 @@ def test_an_argument_that_names_no_run_is_refused_with_what_it_says(
     made: Path, arguments: list[str], said: str
 ) -> None:
     with pytest.raises(ArgumentError, match=said):
-        reproduce([argument.replace("RUN", str(made)) for argument in arguments])
+        runs_here([argument.replace("RUN", str(made)) for argument in arguments])
 
 
 def test_a_run_that_is_not_finished_is_refused(run: Path) -> None:
     (run / "summary.json").unlink()
     with pytest.raises(ArgumentError, match=r"has no summary\.json: the run is not finished"):
-        reproduce([f"hotpotqa={run}"])
+        here(run)
 
 
 def test_a_run_of_another_version_is_refused(run: Path) -> None:
@@ -353,28 +334,17 @@ def test_a_run_of_another_version_is_refused(run: Path) -> None:
     del summary["pools"]["capitals"]["n_scored"]
     (run / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     with pytest.raises(ArgumentError, match=r"is not a file that eldgr_dspy .* writes"):
-        reproduce([f"hotpotqa={run}"])
+        here(run)
 
 
-@pytest.mark.parametrize(
-    ("figures", "said"),
-    [
-        (
-            {"n": 0, "n_scored": 0, "contrasts": []},
-            r"pool 'capitals' is empty; give a run on a pool with gold answers\.",
-        ),
-        ({"n_scored": 0, "contrasts": []}, r"pool 'capitals' has no question with a gold answer, so nothing is scored"),
-    ],
-    ids=["no question", "no gold answer"],
-)
-def test_a_run_without_a_scored_question_is_refused(run: Path, figures: dict[str, Any], said: str) -> None:
-    change(run, **figures)
-    with pytest.raises(ArgumentError, match=said):
-        reproduce([f"hotpotqa={run}"])
+def test_a_run_without_a_scored_question_is_refused(run: Path) -> None:
+    change(run, n_scored=0, contrasts=[])
+    with pytest.raises(ArgumentError, match="must have one scored pool of task retrieval"):
+        here(run)
 
 
 def test_a_run_that_lacks_decisions_is_refused(run: Path) -> None:
     lines = (run / "decisions.jsonl").read_bytes().splitlines(keepends=True)
     (run / "decisions.jsonl").write_bytes(b"".join(lines[:-1]))
     with pytest.raises(ArgumentError, match=r"has 8 decisions of rule 'eldgr' on pool 'capitals'"):
-        reproduce([f"hotpotqa={run}"])
+        here(run)

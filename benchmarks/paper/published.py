@@ -8,7 +8,7 @@ differences with the opposite sign. Source: the paper's TeX; places are its labe
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from eldgr_dspy.words import Task
 
@@ -21,8 +21,7 @@ CANDIDATES = 4
 MAIN, CONFIRMATION, AUDIT, AUTHORITY = "tab:main_results", "tab:eldgr_confirmation", "sec:audit", "sec:intro"
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedScore:
+class PublishedScore(NamedTuple):
     """The scores of a selector or a policy, in percent: accuracy, or exact match and token F1."""
 
     em: Decimal
@@ -47,15 +46,6 @@ class Lead:
 
 
 @dataclass(frozen=True, slots=True)
-class Seconds:
-    """The average seconds a question for calls: of the scalar judge, of the verifier, and of both together."""
-
-    both: Decimal
-    judge: Decimal | None = None
-    verifier: Decimal | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Selection:
     """The paper's results for the four selectors on one set of questions.
 
@@ -64,7 +54,8 @@ class Selection:
         n: how many questions. candidates: who wrote the four of each question.
         scores: by rule. leads: of EL-DGR, by the other rule.
         full_authority: the scalar judge minus majority vote, in percentage points, as the paper's text states it.
-        seconds: from the paragraph on cost. homogeneous: how many questions have one class of answers, also from there.
+        seconds: a question for calls, from the paragraph on cost: of the judge, of the verifier, of both together.
+        homogeneous: how many questions have one class of answers, also from there.
         audit: counts of questions by the names of `summary.json`; the paper has one for the confirmation alone.
     """
 
@@ -76,49 +67,18 @@ class Selection:
     scores: Mapping[str, PublishedScore]
     leads: Mapping[str, Lead]
     full_authority: Decimal
-    seconds: Seconds
+    seconds: tuple[Decimal | None, Decimal | None, Decimal]
     homogeneous: int | None = None
     audit: Mapping[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(NamedTuple):
     """A row of the corrected ablation: percent, and the differences in EM that are printed next to it."""
 
     em: Decimal
     f1: Decimal
-    over: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class CorrectedAblation:
-    """The channel drops that were run again: `tab:hotpot_ablation`, one seed, every exact p against full 1.0.
-
-    Attributes:
-        rows: by name; a channel's name means the run without it. labels: the paper's names for them.
-    """
-
-    table: str
-    n: int
-    rows: Mapping[str, Drop]
-    labels: Mapping[str, str]
-    p_against_full: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class LegacyAblation:
-    """The channel drops on GSM8K that collapsed: a range in the text of `sec:negative`, kept as a diagnostic failure.
-
-    Attributes:
-        full: accuracy of full RA-MSD. drops: lowest and highest accuracy of a drop.
-        below_grpo: by how many percentage points the drops are below GRPO. p: every row's is smaller.
-    """
-
-    place: str
-    full: Decimal
-    drops: tuple[Decimal, Decimal]
-    below_grpo: tuple[int, int]
-    p: Decimal
+    over_full: int | None
+    over_grpo: int | None
 
 
 def _lead(delta: str, low: str, high: str, p: str, wins: int, losses: int, *, printed: bool = False) -> Lead:
@@ -148,7 +108,7 @@ PUBLISHED: Mapping[str, Selection] = {
             "judge": _lead("1.40", "-0.20", "3.00", ".1435", 12, 5),
         },
         full_authority=Decimal("1.0"),
-        seconds=Seconds(both=Decimal("1.36")),
+        seconds=(None, None, Decimal("1.36")),
         homogeneous=352,
     ),
     "hotpotqa": Selection(
@@ -164,7 +124,7 @@ PUBLISHED: Mapping[str, Selection] = {
             "judge": _lead("1.67", "0.33", "3.33", ".0625", 5, 0),
         },
         full_authority=Decimal("0.34"),
-        seconds=Seconds(both=Decimal("4.99")),
+        seconds=(None, None, Decimal("4.99")),
         homogeneous=172,
     ),
     "confirmation": Selection(
@@ -180,7 +140,7 @@ PUBLISHED: Mapping[str, Selection] = {
             "judge": _lead("16.7", "3.3", "30.0", ".0625", 5, 0),
         },
         full_authority=Decimal("-10.0"),
-        seconds=Seconds(judge=Decimal("1.77"), verifier=Decimal("2.91"), both=Decimal("4.68")),
+        seconds=(Decimal("1.77"), Decimal("2.91"), Decimal("4.68")),
         audit={
             "preserved": 22,
             "judge_overrides": 4,
@@ -192,33 +152,23 @@ PUBLISHED: Mapping[str, Selection] = {
 }
 
 
-def _drop(em: int, f1: str, full: int | None, grpo: int | None) -> Drop:
-    over = {"full": full, "grpo": grpo}
-    return Drop(Decimal(em), Decimal(f1), {name: delta for name, delta in over.items() if delta is not None})
+ABLATION, ABLATION_N, ABLATION_P = "tab:hotpot_ablation", 100, Decimal("1.0")
+"""The channel drops that were run again: one seed, and the exact p of every row against full."""
 
+CORRECTED: Mapping[str, Drop] = {
+    "Full gated RA-MSD": Drop(Decimal(19), Decimal("28.62"), None, 1),
+    "GRPO": Drop(Decimal(18), Decimal("27.99"), -1, None),
+    "without logic": Drop(Decimal(18), Decimal("27.65"), -1, 0),
+    "without fact": Drop(Decimal(20), Decimal("29.17"), 1, 2),
+    "without epist": Drop(Decimal(18), Decimal("27.01"), -1, 0),
+    "without info": Drop(Decimal(20), Decimal("28.15"), 1, 2),
+    "without triang": Drop(Decimal(19), Decimal("27.46"), 0, 1),
+    "without adv": Drop(Decimal(18), Decimal("26.53"), -1, 0),
+    "without min": Drop(Decimal(20), Decimal("28.85"), 1, 2),
+}
 
-CORRECTED = CorrectedAblation(
-    table="tab:hotpot_ablation",
-    n=100,
-    rows={
-        "full": _drop(19, "28.62", None, 1),
-        "grpo": _drop(18, "27.99", -1, None),
-        "logic": _drop(18, "27.65", -1, 0),
-        "fact": _drop(20, "29.17", 1, 2),
-        "epist": _drop(18, "27.01", -1, 0),
-        "info": _drop(20, "28.15", 1, 2),
-        "triang": _drop(19, "27.46", 0, 1),
-        "adv": _drop(18, "26.53", -1, 0),
-        "min": _drop(20, "28.85", 1, 2),
-    },
-    labels={"full": "Full gated RA-MSD", "grpo": "GRPO"},
-    p_against_full=Decimal("1.0"),
-)
+LEGACY, LEGACY_FULL, LEGACY_DROPS = "sec:negative", Decimal("55.6"), (Decimal("44.6"), Decimal("47.4"))
+"""The channel drops on GSM8K that collapsed, a range in the text: accuracy of full RA-MSD, lowest and highest drop."""
 
-LEGACY = LegacyAblation(
-    place="sec:negative",
-    full=Decimal("55.6"),
-    drops=(Decimal("44.6"), Decimal("47.4")),
-    below_grpo=(8, 11),
-    p=Decimal("3.4e-6"),
-)
+LEGACY_BELOW, LEGACY_P = (8, 11), Decimal("3.4e-6")
+"""By how many percentage points these are below GRPO, and what every row's p is smaller than."""

@@ -1,4 +1,4 @@
-"""`eldgr reproduce` and `eldgr ablation`: each format, each option, and the committed tables made again."""
+"""The paper's tables that are committed are those that their commands give."""
 
 import json
 import os
@@ -7,109 +7,20 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from eldgr_dspy.comparisons.ablation import ablate
-from eldgr_dspy.comparisons.reproduction import reproduce
+from benchmarks.paper.runs import runs_here
+from benchmarks.paper.tables import paper_tables
 from eldgr_dspy.formatting import probability
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.output import Form
 from eldgr_dspy.tables.formats import as_markdown
-from eldgr_dspy.tables.reproduction import reproduction_tables
 from eldgr_dspy.tables.table import record
-from tests.finished_runs import finished_run
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "artifacts" / "results" / "paper"
 README = RESULTS / "README.md"
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    finished_run(tmp_path)
-    return Path("run")
-
-
-def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
-    capsys.readouterr()
-    assert main([*arguments]) == code
-    return capsys.readouterr()
-
-
-COMMANDS = {
-    "reproduce": ["reproduce", "hotpotqa=run"],
-    "ablation": ["ablation", "full=run", "mine=run"],
-}
-
-
-def test_without_a_run_the_papers_tables_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, "reproduce")
-    assert err == ""
-    assert "GSM8K (tab:main_results): 500 questions in the paper" in out
-    assert "│ First candidate │       55.4 │  +2.80 [1.20, 4.60] │   .0026 │" in out
-    assert "Every Δ and every p is what is printed, to its last digit." in out
-
-
-def test_json_is_the_figures_and_nothing_else(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, *COMMANDS["reproduce"], "--format", "json")
-    assert (json.loads(out), err) == (reproduce(["hotpotqa=run"]), "")
-    out, err = said(capsys, *COMMANDS["ablation"], "--format", "json")
-    assert (json.loads(out), err) == (ablate(["full=run", "mine=run"]), "")
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("form", get_args(Form))
-def test_a_file_holds_what_would_be_printed(
-    run: Path, capsys: pytest.CaptureFixture[str], command: str, form: str
-) -> None:
-    printed, _ = said(capsys, *COMMANDS[command], "--format", form)
-    assert said(capsys, *COMMANDS[command], "--format", form, "--out", "here") == ("", "Written to here.\n")
-    assert Path("here").read_text(encoding="utf-8") == printed
-
-
-def test_the_format_may_come_from_the_environment(
-    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ELDGR_REPRODUCE_FORMAT", "markdown")
-    monkeypatch.setenv("ELDGR_ABLATION_FORMAT", "latex")
-    assert said(capsys, *COMMANDS["reproduce"])[0].startswith("### GSM8K (tab:main")
-    assert said(capsys, *COMMANDS["ablation"])[0].startswith("\\begin{table}")
-
-
-def test_an_ablation_scores_the_rule_and_sets_against_what_is_asked_for(
-    run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out, _ = said(capsys, "ablation", "a=run", "b=run", "--against", "b", "--rule", "eldgr")
-    assert "eldgr on the pools of 2 policies: retrieval, 6 questions" in out
-    assert "against b: 6 questions" in out
-    assert "against a" not in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["reproduce", "run"], 1, "Error: 'run' does not name a run; give NAME=RUN, such as gsm8k=runs/NAME."),
-        (["reproduce", "gsm8k=run"], 1, "gsm8k=run must be a run on a pool of task arithmetic"),
-        (["reproduce", "hotpotqa=nowhere"], 1, "nowhere: no such directory"),
-        (["reproduce", "--format", "html"], 2, "'html' is not one of 'text', 'markdown', 'latex', 'json'"),
-        (["reproduce", "--out", "nowhere/there"], 1, "The tables could not be written:"),
-        (["ablation"], 2, "Missing argument 'NAME=RUN[:POOL]...'"),
-        (["ablation", "full=run"], 1, "An ablation needs two or more runs; got 1"),
-        (["ablation", "a=run", "b=run"], 1, "No run is named full or grpo"),
-        (["ablation", "a=run", "b=run", "--against", "c"], 1, "against must be one of a, b; got 'c'."),
-        (["ablation", "full=run", "b=run", "--rule", "fluent"], 1, "has no result of rule 'fluent' on pool 'capitals'"),
-    ],
-)
-def test_what_cannot_be_laid_out_is_said_in_a_sentence(
-    run: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
-) -> None:
-    out, err = said(capsys, *arguments, code=code)
-    assert out == ""
-    assert message in " ".join(err.split())
-    assert "Traceback" not in err
 
 
 # -- the committed tables ---------------------------------------------------------------------------------------------
@@ -146,20 +57,25 @@ def test_the_committed_results_are_those_that_their_commands_give(
     folder.mkdir(parents=True)
     for program, *arguments in commands():
         if program == "eldgr":
-            said(capsys, *arguments)
-        else:
-            assert program == "cp"
+            assert main(arguments) == 0
+        elif program == "cp":
             shutil.copy(*arguments)
+        else:
+            assert [program, *arguments[:2], arguments[-2]] == ["python", "-m", "benchmarks.paper", ">"]
+            tables = as_markdown(paper_tables(runs_here(arguments[2:-2])))
+            Path(arguments[-1]).write_text(tables, encoding="utf-8")
     assert {path.name for path in folder.iterdir()} == {path.name for path in RESULTS.iterdir()} - {README.name}
     for path in folder.glob("*.json"):
         committed, made = (json.loads((where / path.name).read_text(encoding="utf-8")) for where in (RESULTS, folder))
         assert list(differences(committed, made, path.name)) == []
+    for path in folder.glob("*.md"):
+        lines = [(where / path.name).read_text(encoding="utf-8").splitlines() for where in (RESULTS, folder)]
+        assert [pair for pair in zip(*lines, strict=True) if len({*map(without_seconds, pair)}) > 1] == []
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in RESULTS.glob("*.md") if path != README))
-def test_the_committed_pages_are_those_of_the_committed_figures(name: str) -> None:
-    found = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    assert (RESULTS / f"{name}.md").read_text(encoding="utf-8") == as_markdown(reproduction_tables(found))
+def without_seconds(line: str) -> str:
+    """A line of the tables; of that of the cost, only whose it is."""
+    return re.sub(r"^(\| [^|]*\|).* of .*$", r"\1", line)
 
 
 def test_the_committed_results_have_no_text_of_the_pools_and_no_place_of_one_machine(pools_dir: Path) -> None:

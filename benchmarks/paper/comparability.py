@@ -7,64 +7,15 @@ happen to be the paper's.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from typing_extensions import TypedDict
-
+from benchmarks.paper.published import CANDIDATES, JUDGE, LABELS, Selection
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.comparisons.published import CANDIDATES, JUDGE, LABELS, Selection
 from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.figures.remarks import never_asked
-from eldgr_dspy.figures.results.audit_results import AuditCounts
-from eldgr_dspy.figures.results.summary import Candidates, Confirmed, RuleContrast, RuleFigures
 from eldgr_dspy.formatting import questions
-from eldgr_dspy.words import Consulted, Role, Task
+from eldgr_dspy.words import Role, Task
 
-
-class AskedRole(TypedDict):
-    """The consultations of a role on a pool, every attempt included, and its models; `module` is its class."""
-
-    consultations: int
-    abstained: int
-    recorded: int
-    calls: int
-    models: list[str]
-    module: str | None
-
-
-class SecondsAQuestion(TypedDict):
-    """Seconds a question; None if any reply was recorded, since a recording has no time of its own."""
-
-    judge: float | None
-    verifier: float | None
-    both: float | None
-
-
-class Here(TypedDict):
-    """A run's results in the form of the paper's tables: contrasts, audit and settings as in `summary.json`.
-
-    Attributes:
-        leads: Of eldgr, by the other rule. full_authority: judge against majority.
-        roles: Those that were asked on the pool.
-    """
-
-    run: str
-    pool: str
-    sha256: str
-    n: int
-    n_scored: int
-    n_failed: int
-    candidates: Candidates
-    rules: dict[str, RuleFigures]
-    withheld: dict[str, dict[Consulted, int]]
-    leads: dict[str, RuleContrast]
-    full_authority: RuleContrast | None
-    audit: AuditCounts | None
-    homogeneous: int | None
-    settings: dict[str, Any]
-    confirmation: Confirmed | None
-    remarks: list[str]
-    roles: dict[Role, AskedRole]
-    seconds: SecondsAQuestion
-
+Here = Mapping[str, Any]
+"""What a run measured, as `benchmarks.paper.runs.found_in` returns it."""
 
 _RULE = (
     "Comparable: the rules are the paper's, all on one frozen pool and the same replies, so that rows differ by the "
@@ -86,7 +37,7 @@ def comparable(here: Here, published: Selection) -> Iterator[str]:
     """Yield a sentence for each respect in which a run matches the paper.
 
     Args:
-        here: A run's part of `eldgr_dspy.comparisons.reproduction.reproduce`. published: the paper's counterpart.
+        here: What a run measured. published: the paper's counterpart.
     """
     yield _RULE
     yield _STATISTICS + _SCORES[published.task]
@@ -206,7 +157,7 @@ def _settings(settings: Mapping[str, Any], task: Task) -> Iterator[str]:
         )
 
 
-def _freezing(confirmation: Confirmed | None) -> Iterator[str]:
+def _freezing(confirmation: Mapping[str, Any] | None) -> Iterator[str]:
     if confirmation is None:
         yield "Not comparable: the run had no lock, so nothing shows that its rule was fixed beforehand."
 

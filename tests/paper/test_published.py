@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.comparisons.published import AUDIT, AUTHORITY, CORRECTED, LABELS, LEGACY, PUBLISHED, Lead, Selection
-from eldgr_dspy.comparisons.reproduction import agrees, recomputed
+from benchmarks.paper import published
+from benchmarks.paper.published import CORRECTED, LABELS, PUBLISHED, Lead, Selection
+from benchmarks.paper.tables import agrees, ends_apart, recomputed
 from eldgr_dspy.statistics import mcnemar
 from eldgr_dspy.words import CHANNELS
 
@@ -37,11 +38,11 @@ def paper() -> str:
 
 
 def test_the_nine_contrasts_follow_from_their_counts_to_every_printed_digit() -> None:
-    found = list(recomputed())
+    leads = [(selection.n, lead) for selection in PUBLISHED.values() for lead in selection.leads.values()]
+    found = [(recomputed(lead, n), lead, n) for n, lead in leads]
     assert len(found) == 9
-    assert [one["agree"] for one in found] == [{"delta": True, "p": True}] * 9
-    assert all(max(one["ends_apart"]) <= 1 for one in found)
-    assert sum(map(sum, (one["ends_apart"] for one in found))) == 1  # one end of eighteen
+    assert all(agrees(again.delta, lead.delta) and agrees(again.p, lead.p) for again, lead, _ in found)
+    assert sorted(end for one in found for end in ends_apart(*one)) == [0] * 17 + [1]  # one end of eighteen
 
 
 @pytest.mark.parametrize(("selection", "against", "lead"), LEADS)
@@ -86,20 +87,21 @@ def test_the_audit_adds_up_and_is_at_one_with_the_lead_over_majority() -> None:
 
 
 def test_judge_and_verifier_take_together_what_is_printed() -> None:
-    seconds = PUBLISHED["confirmation"].seconds
-    assert (seconds.judge or 0) + (seconds.verifier or 0) == seconds.both == Decimal("4.68")
+    judge, verifier, both = PUBLISHED["confirmation"].seconds
+    assert (judge or 0) + (verifier or 0) == both == Decimal("4.68")
 
 
 def test_the_ablations_differences_are_those_of_its_scores() -> None:
-    assert list(CORRECTED.rows) == ["full", "grpo", *CHANNELS]
-    for name, row in CORRECTED.rows.items():
-        expected = {one: int(row.em - CORRECTED.rows[one].em) for one in ("full", "grpo") if one != name}
-        assert row.over == expected
+    full, grpo, *_ = CORRECTED
+    assert [*CORRECTED] == [full, grpo, *(f"without {channel}" for channel in CHANNELS)]
+    for name, row in CORRECTED.items():
+        over = [None if one == name else int(row.em - CORRECTED[one].em) for one in (full, grpo)]
+        assert [row.over_full, row.over_grpo] == over
 
 
 def test_the_legacy_drops_are_as_far_below_grpo_as_the_text_says() -> None:
     grpo = PUBLISHED["gsm8k"].scores["first"].em  # the abstract calls the first candidate GRPO
-    assert tuple(round(grpo - end) for end in reversed(LEGACY.drops)) == LEGACY.below_grpo
+    assert tuple(round(grpo - end) for end in reversed(published.LEGACY_DROPS)) == published.LEGACY_BELOW
 
 
 @given(st.decimals(-100, 100, places=2))
@@ -146,15 +148,14 @@ def test_every_other_figure_stands_in_the_paper(paper: str) -> None:
 
 
 def test_every_place_is_a_label_of_the_paper(paper: str) -> None:
-    places = {selection.table for selection in PUBLISHED.values()} | {AUDIT, AUTHORITY, CORRECTED.table, LEGACY.place}
+    others = {published.AUDIT, published.AUTHORITY, published.ABLATION, published.LEGACY}
+    places = {selection.table for selection in PUBLISHED.values()} | others
     assert all(f"\\label{place}" in paper for place in places)
 
 
-@pytest.mark.parametrize("name", CORRECTED.rows)
+@pytest.mark.parametrize("name", CORRECTED)
 def test_every_row_of_the_ablation_stands_in_the_paper(name: str, paper: str) -> None:
-    row = CORRECTED.rows[name]
-    deltas = "&".join(
-        "," if row.over.get(over) is None else f"{row.over[over]:+}" if row.over[over] else "0"
-        for over in ("full", "grpo")
-    )
+    row = CORRECTED[name]
+    over = (row.over_full, row.over_grpo)
+    deltas = "&".join("," if delta is None else f"{delta:+}" if delta else "0" for delta in over)
     assert f"&{row.em}/{row.f1}&{deltas}" in paper

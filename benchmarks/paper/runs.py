@@ -1,0 +1,97 @@
+"""What a run measured, in the form of the paper's tables. Numbers are as in `summary.json`.
+
+Runs are matched to the paper's data by the given names, never by the names of their pools.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from benchmarks.paper.comparability import Here
+from benchmarks.paper.published import LABELS, PUBLISHED, Selection
+from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
+from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.words import ROLES
+
+
+def runs_here(arguments: Sequence[str]) -> dict[str, Here]:
+    """Return what runs measured, each given as `NAME=RUN` or `NAME=RUN:POOL` with a name of `PUBLISHED`.
+
+    Raises:
+        ArgumentError: a name is unknown; the run cannot be read; or it has no such pool of the task that is scored, or
+            several.
+    """
+    found = dict[str, Here]()
+    for name, named in named_runs(arguments).items():
+        if name not in PUBLISHED:
+            raise ArgumentError(f"{name!r} is not known; give NAME=RUN with one of {', '.join(PUBLISHED)}.")
+        found[name] = found_in(named, _pool(named, PUBLISHED[name]))
+    return found
+
+
+def _pool(named: NamedRun, published: Selection) -> str:
+    fitting = [pool for pool in named.pools if named.figures(pool)["task"] == published.task]
+    fitting = [pool for pool in fitting if named.figures(pool)["n_scored"]]
+    if len(fitting) != 1:
+        listed = ", ".join(f"{pool!r} ({named.figures(pool)['task']})" for pool in named.pools) or "none"
+        raise ArgumentError(
+            f"{named} must have one scored pool of task {published.task}; its pools are {listed}. Say which, as "
+            f"{named}:POOL."
+        )
+    return fitting[0]
+
+
+def found_in(named: NamedRun, pool: str) -> Here:
+    """Return what a run measured on a pool."""
+    figures = named.figures(pool)
+    leads = {row["against"]: row for row in figures["contrasts"] if row["rule"] == "eldgr"}
+    authority = [row for row in figures["contrasts"] if (row["rule"], row["against"]) == ("judge", "majority")]
+    asked, stated, confirmed = _asked(named, pool), named.run.stated("role"), named.summary["confirmation"]
+    return {
+        "pool": pool,
+        "n": figures["n"],
+        "n_scored": figures["n_scored"],
+        "n_failed": figures["n_failed"],
+        "candidates": figures["candidates"],
+        "rules": figures["rules"],
+        "withheld": figures["withheld"],
+        "leads": {rule: leads[rule] for rule in LABELS if rule in leads},
+        "full_authority": authority[0] if authority else None,
+        "audit": figures["audit"],
+        "homogeneous": figures["audit"] and figures["audit"]["homogeneous"],
+        "settings": named.run.stated_settings,
+        "confirmation": confirmed and {"seen_before": confirmed["seen_before"].get(pool, 0)},
+        "remarks": named.summary["remarks"],
+        "roles": {
+            role: {
+                "consultations": len(lines),
+                "abstained": sum(line.outcome == "abstained" for line in lines),
+                "recorded": sum(line.recorded for line in lines),
+                "calls": sum(line.calls for line in lines),
+                "models": [*dict.fromkeys(line.asked for line in lines if line.asked)],
+                "module": stated[role]["details"].get("module") if role in stated else None,
+            }
+            for role, lines in asked.items()
+            if lines
+        },
+        "seconds": _seconds(asked, figures["n"]),
+    }
+
+
+def _asked(named: NamedRun, pool: str) -> dict[str, list[Consultation]]:
+    """The consultations of each role on the decided questions; every attempt counts, since each takes time."""
+    ids = {row["id"] for row in named.run.decisions(named.summary) if row["pool"] == pool}
+    asked: dict[str, list[Consultation]] = {role: [] for role in ROLES}
+    for consultation in named.run.consultations():
+        if consultation.pool == pool and consultation.id in ids and consultation.role in asked:
+            asked[consultation.role].append(consultation)
+    return asked
+
+
+def _seconds(asked: Mapping[str, Sequence[Consultation]], n: int) -> dict[str, float | None]:
+    """Seconds a question; None if any reply was recorded, since a recording has no time of its own."""
+
+    def mean(*roles: str) -> float | None:
+        lines = [line for role in roles for line in asked[role]]
+        return None if any(line.recorded for line in lines) else sum(line.seconds or 0.0 for line in lines) / n
+
+    return {"judge": mean("judge"), "verifier": mean("deriver", "repairer"), "both": mean(*ROLES)}

@@ -1,0 +1,221 @@
+"""Compare runs: one rule on the same questions, question by question; its results, their cost, and what else differs.
+
+Two runs of one pool, or the runs of several policies, each on a pool of its own candidates. Percentages are numbers
+from 0 to 100, differences percentage points, a run minus its reference.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from typing_extensions import TypedDict
+
+from eldgr_dspy.answer_types import shown_type
+from eldgr_dspy.comparisons.named_runs import NamedRun
+from eldgr_dspy.comparisons.rule_scores import (
+    RuleScores,
+    contrast_of,
+    require_the_same_questions,
+    rule_scores_of,
+    scored_remarks,
+)
+from eldgr_dspy.differences import differences
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.record import total_of
+from eldgr_dspy.figures.results.summary import Adjusted, Paired, RoleSums, Scores, Summary
+from eldgr_dspy.statistics import holm
+from eldgr_dspy.words import Consulted, Task, roles_and
+
+
+class ComparedScores(Scores):
+    """What the rule scored on a pool of a run, and how many calls it alone would take."""
+
+    pool: str
+    sha256: str
+    calls: int
+
+
+class ComparedPool(TypedDict):
+    """A set of questions in all runs.
+
+    Attributes:
+        contrasts: By the name of the reference, then of the run, where a question has a gold answer; `p_holm` is over
+            all contrasts against that reference.
+        differ: On how many questions an answer of another class ships, by the same names.
+    """
+
+    task: Task
+    n: int
+    n_scored: int
+    runs: dict[str, ComparedScores]
+    contrasts: dict[str, dict[str, Adjusted]]
+    differ: dict[str, dict[str, int]]
+    remarks: list[str]
+
+
+class ComparedRun(TypedDict):
+    """What a run asked in all, and the model of each role: `none` for a role without one.
+
+    Attributes:
+        differences: A line for each difference of its settings and roles from those of the first reference.
+    """
+
+    run: str
+    consultations: RoleSums
+    models: dict[Consulted, str]
+    differences: list[str]
+
+
+class Comparison(TypedDict):
+    """How a rule did in several runs; `pools` by the names in the first run, `against` the names of the references."""
+
+    rule: str
+    against: list[str]
+    runs: dict[str, ComparedRun]
+    pools: dict[str, ComparedPool]
+
+
+def compare_runs(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: Sequence[str] = ()) -> Comparison:
+    """Return how a rule did in runs.
+
+    Args:
+        runs: Two or more runs by name, on the same questions and gold answers.
+        rule: Whose answers are compared. against: the names of the references; by default the first run.
+
+    Raises:
+        ArgumentError: there are fewer than two runs; a reference is not among them; the runs differ in questions or
+            gold answers; or the rule has no result in one.
+    """
+    if len(runs) < 2:
+        raise ArgumentError(f"A comparison needs two or more runs; got {len(runs)}.")
+    for name in against:
+        if name not in runs:
+            raise ArgumentError(f"against must be one of {', '.join(runs)}; got {name!r}.")
+    references = [*dict.fromkeys(against)] or [next(iter(runs))]
+    pools = {pool: _arms(runs, rule, chosen) for pool, chosen in _by_pool(runs).items()}
+    families = {reference: _family(reference, pools) for reference in references}
+    return {
+        "rule": rule,
+        "against": references,
+        "runs": {name: _run(named, runs[references[0]]) for name, named in runs.items()},
+        "pools": {pool: _pool(pool, arms, rule, families) for pool, arms in pools.items()},
+    }
+
+
+def _by_pool(runs: Mapping[str, NamedRun]) -> dict[str, list[str]]:
+    """The pools to compare, by the first run's names: each pool that all runs have, or the only one of each run."""
+    first = next(iter(runs.values()))
+    if all({*named.pools} == {*first.pools} for named in runs.values()):
+        return {pool: [pool] * len(runs) for pool in first.pools}
+    if any(len(named.pools) != 1 for named in runs.values()):
+        listed = "; ".join(f"{named}: {', '.join(named.pools)}" for named in runs.values())
+        raise ArgumentError(f"The runs have different pools ({listed}). Say which one is compared, as RUN:POOL.")
+    return {first.pools[0]: [named.pools[0] for named in runs.values()]}
+
+
+def _arms(runs: Mapping[str, NamedRun], rule: str, pools: Sequence[str]) -> dict[str, RuleScores]:
+    arms = {name: rule_scores_of(runs[name], pool, rule) for name, pool in zip(runs, pools, strict=True)}
+    require_the_same_questions([*arms.values()])
+    return arms
+
+
+def _family(reference: str, pools: Mapping[str, Mapping[str, RuleScores]]) -> dict[tuple[str, str], Adjusted]:
+    """Every other run against one of them, on every pool that is scored; their probabilities are adjusted together."""
+    contrasts: dict[tuple[str, str], Paired] = {
+        (pool, name): contrast_of([(arm, arms[reference])])
+        for pool, arms in pools.items()
+        for name, arm in arms.items()
+        if name != reference and arm.scored
+    }
+    adjusted = holm([contrast["p"] for contrast in contrasts.values()])
+    return {place: {**contrast, "p_holm": p} for (place, contrast), p in zip(contrasts.items(), adjusted, strict=True)}
+
+
+def _pool(
+    pool: str, arms: Mapping[str, RuleScores], rule: str, families: Mapping[str, Mapping[tuple[str, str], Adjusted]]
+) -> ComparedPool:
+    first = next(iter(arms.values()))
+    return {
+        "task": first.figures["task"],
+        "n": first.figures["n"],
+        "n_scored": first.figures["n_scored"],
+        "runs": {
+            name: {
+                "pool": arm.pool,
+                "sha256": arm.named.sha256(arm.pool),
+                "em": arm.figures["rules"][rule]["em"],
+                "f1": arm.figures["rules"][rule]["f1"],
+                "calls": sum(arm.figures["rules"][rule]["calls"].values()),
+            }
+            for name, arm in arms.items()
+        },
+        "contrasts": {
+            reference: {name: contrast for (of, name), contrast in family.items() if of == pool}
+            for reference, family in families.items()
+        },
+        "differ": {
+            reference: {name: _differ(arm, arms[reference]) for name, arm in arms.items() if name != reference}
+            for reference in families
+        },
+        "remarks": [*scored_remarks(first), *_on_contents(arms)],
+    }
+
+
+def _differ(arm: RuleScores, against: RuleScores) -> int:
+    kind = shown_type(arm.figures["task"])
+    return sum(kind.class_of(answer) != kind.class_of(against.answers[id_]) for id_, answer in arm.answers.items())
+
+
+def _on_contents(arms: Mapping[str, RuleScores]) -> Iterator[str]:
+    """Yield which of several pools are the same: between others, a difference is that of their candidates too."""
+    by_content = dict[str, list[str]]()
+    for name, arm in arms.items():
+        by_content.setdefault(arm.named.sha256(arm.pool), []).append(name)
+    if len(by_content) > 1:
+        same = [", ".join(names) for names in by_content.values() if len(names) > 1]
+        yield "The pools differ in their candidates or evidence, and so may the answers by them alone."
+        yield from (f"{names}: the same pool." for names in same)
+
+
+# -- cost and settings ------------------------------------------------------------------------------------------------
+
+
+def _run(named: NamedRun, reference: NamedRun) -> ComparedRun:
+    return {
+        "run": named.run.path.as_posix(),
+        "consultations": _asked(named.summary),
+        "models": {role: _model(named, role) for role in roles_and(named.run.stated("role"))},
+        "differences": [*_differences(reference, named)],
+    }
+
+
+def _asked(summary: Summary) -> RoleSums:
+    """The consultations of all roles in a run, every attempt included."""
+    roles = summary["consultations"].values()
+    asked = [role for role in roles if role["calls"]]
+    return {
+        "ok": sum(role["ok"] for role in roles),
+        "abstained": sum(role["abstained"] for role in roles),
+        "failed": sum(role["failed"] for role in roles),
+        "recorded": sum(role["recorded"] for role in roles),
+        "calls": sum(role["calls"] for role in roles),
+        "cached": sum(role["cached"] for role in roles),
+        "prompt_tokens": total_of([role["prompt_tokens"] for role in asked]),
+        "completion_tokens": total_of([role["completion_tokens"] for role in asked]),
+        "cost": total_of([role["cost"] for role in asked]),
+    }
+
+
+def _model(named: NamedRun, role: str) -> str:
+    stated = named.run.stated("role").get(role)
+    lm = stated and stated["details"].get("lm")
+    return "not asked" if stated is None else "none" if lm is None else str(lm.get("model", "several"))
+
+
+def _differences(reference: NamedRun, named: NamedRun) -> Iterator[str]:
+    for kind in ("settings", "role"):
+        first, second = reference.run.stated(kind), named.run.stated(kind)
+        for name in dict.fromkeys([*first, *second]):
+            if name not in first or name not in second:
+                yield f"{name}: asked only by {(reference if name in first else named).name}"
+                continue
+            for line in differences(first[name]["details"], second[name]["details"]):
+                yield f"{name}: {line}"

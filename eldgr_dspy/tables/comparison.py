@@ -1,0 +1,127 @@
+"""The tables of runs beside one another: of one rule in several runs, and of two rules over several seeds."""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, get_args
+
+from eldgr_dspy.answer_types import shown_type
+from eldgr_dspy.comparisons.compared_runs import ComparedPool, Comparison
+from eldgr_dspy.comparisons.seed_runs import Seeds
+from eldgr_dspy.figures.results.summary import Adjusted, Paired
+from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, signed
+from eldgr_dspy.statistics import SeedVariance, least_significant
+from eldgr_dspy.tables.table import Table, difference, record
+
+_Counted = Literal["ok", "abstained", "failed", "recorded", "calls", "prompt_tokens", "completion_tokens"]
+_ASKED: tuple[_Counted, ...] = get_args(_Counted)
+
+
+def comparison_tables(comparison: Comparison) -> Iterator[Table]:
+    """Yield for each pool its scores and a table for each reference; then cost, and what else differs."""
+    for name, pool in comparison["pools"].items():
+        yield _scores(comparison["rule"], name, pool)
+        for reference, contrasts in pool["contrasts"].items():
+            if contrasts:
+                yield _against(reference, contrasts, pool)
+    yield _cost(comparison)
+    yield _made_with(comparison)
+
+
+def _scores(rule: str, name: str, pool: ComparedPool) -> Table:
+    kind, rows = shown_type(pool["task"]), []
+    for run, scores in pool["runs"].items():
+        f1 = [figure(scores["f1"])] if kind.has_f1 else []
+        differ = [count_of(others.get(run)) for others in pool["differ"].values()]
+        calls = figure(scores["calls"] / pool["n"] if pool["n"] else None)
+        rows.append((run, figure(scores["em"]), *f1, *differ, calls))
+    heads = (
+        *(f"{score} %" for score in kind.scores),
+        *([f"other answers than {run}" for run in pool["differ"]] if len(pool["differ"]) > 1 else ["other answers"]),
+    )
+    notes = list(pool["remarks"])
+    if not pool["n_scored"]:
+        notes = [f"{UNDEFINED}: no question has a gold answer, so nothing is scored."]
+    title = f"{name}: {rule}, {questions(pool['n'])}"
+    return Table(title, ("run", *heads, "LM calls / question"), tuple(rows), tuple(notes))
+
+
+def _against(reference: str, contrasts: Mapping[str, Adjusted], pool: ComparedPool) -> Table:
+    rows = [(run, *_row(contrast), probability(contrast["p_holm"])) for run, contrast in contrasts.items()]
+    graded = any(contrast["f1"] for contrast in contrasts.values())
+    few = [
+        f"{run} ({discordant})"
+        for run, contrast in contrasts.items()
+        if least_significant(discordant := contrast["wins"] + contrast["losses"]) is None
+    ]
+    notes = [f"Δ is the row minus {reference}, in points. Holm p is over all rows against it. F1 is not tested."]
+    notes += [f"With so few discordant questions no split is significant at 0.05: {', '.join(few)}."] if few else []
+    headers = ("run", *_headers(graded), "Holm p")
+    return Table(f"against {reference}: {questions(pool['n_scored'])}", headers, tuple(rows), tuple(notes))
+
+
+def _headers(graded: bool) -> tuple[str, ...]:
+    return ("Δ [95% CI]", "BCa 95% CI", *(["Δ F1 [95% CI]"] if graded else []), "wins–losses", "exact p")
+
+
+def _row(contrast: Paired) -> tuple[str, ...]:
+    f1 = [difference(contrast["f1"])] if contrast["f1"] else []
+    return difference(contrast), interval(contrast["bca"]), *f1, record(contrast), probability(contrast["p"])
+
+
+def _cost(comparison: Comparison) -> Table:
+    rows = []
+    for name, run in comparison["runs"].items():
+        asked = run["consultations"]
+        rows.append((name, *(count_of(asked[key]) for key in _ASKED), figure(asked["cost"], 4)))
+    headers = ("run", "answered", "abstained", "failed", "recorded", "LM calls", "tokens in", "tokens out", "$")
+    unknown = any(UNDEFINED in row for row in rows)
+    note = f"{UNDEFINED}: a server did not report it, or the price of a model is not known."
+    return Table("what each run asked, in all", headers, tuple(rows), (note,) if unknown else ())
+
+
+def _made_with(comparison: Comparison) -> Table:
+    runs = comparison["runs"]
+    roles = dict.fromkeys(role for run in runs.values() for role in run["models"])
+    rows = tuple((name, *(run["models"].get(role, "not asked") for role in roles)) for name, run in runs.items())
+    notes = [f"{name}: {line}" for name, run in runs.items() for line in run["differences"]]
+    notes = notes or ["The same settings and the same roles."]
+    if any(run["consultations"]["recorded"] for run in runs.values()):
+        notes.append("Recorded replies are not compared: a recording does not say what made it.")
+    reference = comparison["against"][0]
+    return Table(f"the model of each role, and what differs from {reference}", ("run", *roles), rows, tuple(notes))
+
+
+# -- seeds ------------------------------------------------------------------------------------------------------------
+
+
+def seed_tables(seeds: Seeds) -> Iterator[Table]:
+    """Yield the tables of `over_seeds`: the runs, the sources of the spread, and the contrast over questions."""
+    rules, names = (seeds["rule"], seeds["against"]), shown_type(seeds["task"]).scores
+    runs = [
+        (
+            run["run"],
+            run["pool"],
+            *map(figure, [*run["em"], *(run["f1"] or [])]),
+            signed(run["delta"]),
+            record(run),
+        )
+        for run in seeds["runs"]
+    ]
+    headers = ("run", "pool", *(f"{rule} {name} %" for name in names for rule in rules), "Δ", "wins–losses")
+    title = f"{seeds['rule']} against {seeds['against']}, {len(runs)} seeds, {questions(seeds['n'])}"
+    yield Table(title, headers, tuple(runs), tuple(seeds["remarks"]))
+    spreads = [
+        (f"{what}, {name}", figure(spread.mean), *_parts(spread))
+        for name, of in zip(names, seeds["variance"].values(), strict=True)
+        for what, spread in zip((*rules, " − ".join(rules)), (of["rule"], of["against"], of["difference"]), strict=True)
+    ]
+    headers = ("what", "mean", "95% CI", "standard error", "variance: seeds", "questions", "rest")
+    note = "The interval is for another draw of both seeds and questions. A variance below 0 means that none was seen."
+    yield Table("whose the spread is, in percentage points", headers, tuple(spreads), (note,))
+    row = (" − ".join(rules), *_row(seeds["contrast"]))
+    note = "A question counts once, with the mean of its seeds; the result is for these seeds only."
+    headers = ("contrast", *_headers(seeds["contrast"]["f1"] is not None))
+    yield Table("over questions, these seeds", headers, (row,), (note, *seeds["contrast"]["notes"]))
+
+
+def _parts(spread: SeedVariance) -> tuple[str, ...]:
+    return interval(spread.interval), *map(figure, (spread.standard_error, spread.seeds, spread.questions, spread.rest))
