@@ -59,7 +59,7 @@ def found_in(named: NamedRun, pool: str) -> Here:
         "audit": figures["audit"],
         "homogeneous": figures["audit"] and figures["audit"]["homogeneous"],
         "settings": named.run.stated_settings,
-        "confirmation": confirmed and {"seen_before": confirmed["seen_before"].get(pool, 0)},
+        "confirmation": confirmed,
         "remarks": named.summary["remarks"],
         "roles": {
             role: {

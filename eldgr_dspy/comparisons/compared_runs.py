@@ -20,7 +20,8 @@ from eldgr_dspy.comparisons.rule_scores import (
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.record import total_of
-from eldgr_dspy.figures.results.summary import Adjusted, Paired, RoleSums, Scores, Summary
+from eldgr_dspy.figures.results.audit_results import RoleSums
+from eldgr_dspy.figures.results.summary import Adjusted, Paired, Scores, Summary
 from eldgr_dspy.statistics import holm
 from eldgr_dspy.words import Consulted, Task, roles_and
 

@@ -61,7 +61,7 @@ def _sections(
     for name, pool in summary["pools"].items():
         judged = record["judge_effects"].get(name) if record else None
         effects = effects_table(judged) if judged else None
-        tables = [*pool_tables(name, pool, summary["confirmation"]), *([effects] if effects else [])]
+        tables = [*pool_tables(name, pool), *([effects] if effects else [])]
         link = None if beside is None else partial(link_to, beside, name)
         yield {
             "name": name,

@@ -132,7 +132,7 @@ def _opened(
         spending = Spending(plan.max_calls, plan.max_cost, journal.consultations())
         ended.callback(spending.close)
         files = ended.enter_context(replacing_all(out, files_of(plan, total)))
-        results = Results(out, plan.rules, files, signals.look, lock and {"lock": lock.sha256})
+        results = Results(out, plan.rules, files, signals.look, None if lock is None else {"lock": lock.sha256})
         watcher.on_start(total)
         signals.look()
         settings = selector.settings

@@ -187,7 +187,7 @@ class _Worker:
     def __init__(self, prepare: Prepare) -> None:
         self._held = ExitStack()  # until the process ends
         selector, plan = self._held.enter_context(prepare())
-        self._held.enter_context(metered_settings(plan.timeout))
+        self._held.enter_context(metered_settings())
         self._held.enter_context(selector.reading())
         self._calls = {label: call for label, (call, _) in calls_of_roles(selector, plan.judges).items()}
         self._context = copy_context()

@@ -22,7 +22,7 @@ ROWS = [row(number, answers=("Nice", "Paris", "Lyon")[: 2 + number % 2]) for num
 def run(pool: Path, out: Path, says: Any = obliging, **settings: Any) -> Any:
     """Run a pool with two judges by name, one of which asks in two orders."""
     selector, lm = selector_with(says, **settings)
-    judges = {"a": Judge(), "b": SwapConsistent(Judge())}
+    judges: dict[str, Any] = {"a": Judge(), "b": SwapConsistent(Judge())}
     for judge in judges.values():
         judge.set_lm(scripted_lm(lambda _: VERDICT if says is obliging else says(_)))
     evaluate(selector, Plan([pool], out, judges=judges, workers=3, max_calls=1_000))
