@@ -7,6 +7,8 @@ for the pauses, which are DSPy's.
 import asyncio
 import math
 import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,36 +50,63 @@ class Limit:
     error: dspy.LMError | None = None
 
 
-class _Limited:
-    """What an LM within a limit does differently; mixed into the class of the LM whose state it shares."""
+class Resending:
+    """How an LM sends a request again; mixed into the class of another LM."""
 
     resends = False
     retries: int
-    limit: Limit
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call as the LM does, and send the request again where that may help."""
         again = Retries(self.retries)
         while True:
+            for seconds in self._waits():
+                time.sleep(seconds)
             try:
-                return super().__call__(*args, **kwargs)  # type: ignore[misc]
+                with self._sending():
+                    return super().__call__(*args, **kwargs)  # type: ignore[misc]
             except dspy.LMError as error:
-                time.sleep(self._pause(error, again))
+                for seconds in self._pauses(error, again):
+                    time.sleep(seconds)
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
+        """Call as `__call__` does, without blocking."""
         again = Retries(self.retries)
         while True:
+            for seconds in self._waits():
+                await asyncio.sleep(seconds)
             try:
-                return await super().acall(*args, **kwargs)  # type: ignore[misc]
+                with self._sending():
+                    return await super().acall(*args, **kwargs)  # type: ignore[misc]
             except dspy.LMError as error:
-                await asyncio.sleep(self._pause(error, again))
+                for seconds in self._pauses(error, again):
+                    await asyncio.sleep(seconds)
 
-    def _pause(self, error: dspy.LMError, again: Retries) -> float:
-        """Return the seconds before the request is sent again; raise the failure if it is not, or not in time."""
+    def _waits(self) -> Iterable[float]:
+        """Yield waits before a request may be sent."""
+        return ()
+
+    def _sending(self) -> AbstractContextManager[None]:
+        """Return what a request is sent in."""
+        return nullcontext()
+
+    def _pauses(self, error: dspy.LMError, again: Retries) -> Iterable[float]:
+        """Yield waits before a request that failed is sent again; raise the failure if it is not."""
+        raise error
+
+
+class _Limited(Resending):
+    """What an LM within a limit does differently; mixed into the class of the LM whose state it shares."""
+
+    limit: Limit
+
+    def _pauses(self, error: dspy.LMError, again: Retries) -> Iterable[float]:
+        """Return one wait; raise the failure if the request is not sent again, or not in time."""
         pause = again.pause_after(error)
         if pause is None or time.monotonic() + pause >= self.limit.ends:
             raise error
         self.limit.error = None if isinstance(error, dspy.LMTimeoutError) else error
-        return pause
+        return [pause]
 
 
 def limited(lm: Any, limit: Limit) -> Any:

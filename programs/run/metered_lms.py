@@ -4,7 +4,6 @@ A metered LM is a copy whose call records go to the current consultation instead
 keeps nothing in memory. It retries requests as DSPy would, but counts each one; the clients below it do not retry.
 """
 
-import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ import dspy
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.programs.consulting import is_several_answers, notice
 from eldgr_dspy.programs.lms import with_lms
-from eldgr_dspy.programs.retrying import Retries
+from eldgr_dspy.programs.retrying import Resending, Retries
 from eldgr_dspy.programs.run.metering import REQUEST, Entry, Meter, Request, current_meter, entry_of
 from eldgr_dspy.programs.threads import in_thread
 
@@ -23,29 +22,14 @@ _UNSENT = (dspy.LMConfigurationError, dspy.LMUnsupportedFeatureError)
 """Failures before a request was sent."""
 
 
-class _Metered:
+class _Metered(Resending):
     """What a metered LM does differently; mixed into the class of the LM that it copies."""
-
-    resends = False  # within a limit: it counts each request itself
-    retries: int
 
     def update_history(self, entry: dict[str, Any]) -> None:
         """Keep the record of a call for its meter, and nowhere else."""
         request = REQUEST.get()
         if request is not None:
             request.record = entry
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        again = Retries(self.retries)
-        while True:
-            for seconds in admission():
-                time.sleep(seconds)
-            try:
-                with self._request():
-                    return super().__call__(*args, **kwargs)  # type: ignore[misc]
-            except dspy.LMError as error:
-                for seconds in self._pause(error, again):
-                    time.sleep(seconds)
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """Call as `__call__` does, without blocking.
@@ -55,19 +39,14 @@ class _Metered:
         """
         if isinstance(getattr(self, "engine", None), str):
             return await in_thread(lambda: self(*args, **kwargs))
-        again = Retries(self.retries)
-        while True:
-            for seconds in admission():
-                await asyncio.sleep(seconds)
-            try:
-                with self._request():
-                    return await super().acall(*args, **kwargs)  # type: ignore[misc]
-            except dspy.LMError as error:
-                for seconds in self._pause(error, again):
-                    await asyncio.sleep(seconds)
+        return await super().acall(*args, **kwargs)
+
+    def _waits(self) -> Iterator[float]:
+        """Yield waits until the run admits a request."""
+        return admission()
 
     @contextmanager
-    def _request(self) -> Iterator[None]:
+    def _sending(self) -> Iterator[None]:
         """Report to the meter the outcome of an admitted request."""
         meter, request = current_meter(), Request()
         token = REQUEST.set(request)
@@ -84,7 +63,7 @@ class _Metered:
         if meter is not None:
             _report(meter, request)
 
-    def _pause(self, error: Any, again: Retries) -> Iterator[float]:
+    def _pauses(self, error: Any, again: Retries) -> Iterator[float]:
         """Yield the pause before a request is retried, in short waits; raise the failure if it is not retried."""
         meter, left = current_meter(), again.pause_after(error)
         if left is None or not (meter is None or meter.spending.may_retry()):

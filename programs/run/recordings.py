@@ -1,8 +1,14 @@
 """Recorded consultations, used instead of calls: a recording for all roles, and one for each judge with a name."""
 
+import json
+import tempfile
+import threading
 import warnings
+import weakref
+from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,11 +18,14 @@ from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief
 from eldgr_dspy.journal import TornLineWarning, read_journal
+from eldgr_dspy.journal_lines import FIELDS
 from eldgr_dspy.named_judges import Asked, labelled, role_of
 from eldgr_dspy.pools import Pool
-from eldgr_dspy.programs.run.spooled_replies import SpooledReplies
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.showing import shown
+from eldgr_dspy.system import naming
+
+_ABSENT = -1
 
 Replays: TypeAlias = str | Path | Mapping[str, str | Path] | None
 """A recording, or several by the judge's name; the recording for all roles has the empty name."""
@@ -26,6 +35,55 @@ def recordings_in(replay: Replays) -> dict[str, Path]:
     """Return recordings by the judge's name, the one for all roles first."""
     given = replay if isinstance(replay, Mapping) else {} if replay is None else {"": replay}
     return {name: Path(given[name]) for name in sorted(given, key=bool)}
+
+
+class _Replies:
+    """Consultations by pool, whom they asked, and question; of several for one question, the last.
+
+    They are in a temporary file, which goes with the process, so that fifty judges and a hundred thousand questions fit
+    into memory: a reply takes eight bytes of it. In the file each distinct one of a recording is kept once.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with this object
+        weakref.finalize(self, self._file.close)
+        self._lock, self._end = threading.Lock(), 0
+        self._written: dict[bytes, int] = {}
+        self._numbers: dict[str, int] = {}
+        self._places: dict[tuple[str, Asked], array[int]] = {}
+
+    def keep(self, entry: Consultation) -> None:
+        """Keep a consultation."""
+        said = {name: value for name in FIELDS if (value := getattr(entry, name)) is not None and name != "id"}
+        line = json.dumps(said).encode("ascii") + b"\n"
+        place = self._written.setdefault(sha256(line).digest(), self._end)
+        if place == self._end:
+            with naming(Path(tempfile.gettempdir())):
+                self._file.write(line)
+            self._end += len(line)
+        number = self._numbers.setdefault(entry.id, len(self._numbers))
+        places = self._places.setdefault((entry.pool, entry.label), array("q"))
+        places.extend([_ABSENT] * (number + 1 - len(places)))
+        places[number] = place
+
+    def end_recording(self) -> None:
+        """Forget what the next recording would have alike, which takes memory."""
+        self._written.clear()
+
+    def place(self, pool: str, asked: Asked, question: str) -> int | None:
+        """Return where a consultation is in the file; None if there is none."""
+        number, places = self._numbers.get(question), self._places.get((pool, asked), ())
+        return None if number is None or number >= len(places) or places[number] == _ABSENT else places[number]
+
+    def find(self, pool: str, asked: Asked, question: str) -> Consultation | None:
+        """Return a consultation, with its pool as recorded; None if there is none."""
+        place = self.place(pool, asked, question)
+        if place is None:
+            return None
+        with self._lock, naming(Path(tempfile.gettempdir())):
+            self._file.seek(place)
+            line = self._file.readline()
+        return Consultation(id=question, **json.loads(line))
 
 
 class Recordings:
@@ -45,7 +103,7 @@ class Recordings:
         """
         self._paths = recordings_in(replay)
         self._for, self._judges = recorded_for, judges
-        self._replies = SpooledReplies()
+        self._replies = _Replies()
         self._governed: dict[tuple[str, Asked], Path] = {}
         self._pools: dict[Path, set[str]] = {path: set() for path in self._paths.values()}
         self._heads: list[tuple[Path, dict[str, Any]]] = []

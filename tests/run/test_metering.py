@@ -106,7 +106,7 @@ def test_a_server_may_ask_for_a_minute_s_pause_and_no_more(asked: float | None, 
     again = Retries(3)
     for _ in range(2):
         again.pause_after(dspy.LMRateLimitError("busy"))
-    pause = lm._pause(dspy.LMRateLimitError("busy", retry_after=asked), again)
+    pause = lm._pauses(dspy.LMRateLimitError("busy", retry_after=asked), again)
     assert sum(pause) == pytest.approx(waited)
 
 
@@ -114,7 +114,7 @@ def test_a_pause_ends_in_the_failure_where_the_run_stops_meanwhile() -> None:
     lm, stopped = metered_lm(scripted_lm([], num_retries=3)), list[bool]()
     failure = dspy.LMRateLimitError("busy", retry_after=60.0)
     with metering(Meter(stopped=lambda: bool(stopped))):
-        pause = lm._pause(failure, Retries(3))
+        pause = lm._pauses(failure, Retries(3))
         next(pause)
         stopped.append(True)
         with pytest.raises(dspy.LMRateLimitError) as caught:
