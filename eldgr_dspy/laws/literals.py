@@ -8,6 +8,7 @@ and counts need no reading: `eldgr_dspy.laws.situations` has every one. This mod
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice, zip_longest
@@ -61,7 +62,10 @@ def _parts(thing: Any, packages: set[str]) -> Iterable[object]:
     if _package(thing) not in packages:
         return []
     if isinstance(thing, FunctionType):
-        cells = [cell.cell_contents for cell in thing.__closure__ or ()]
+        cells = list[object]()
+        for cell in thing.__closure__ or ():
+            with suppress(ValueError):  # the cell is not filled yet
+                cells.append(cell.cell_contents)
         named = [thing.__globals__.get(name) for name in _names(thing.__code__)]
         texts = [one for one in thing.__code__.co_consts if one != thing.__doc__]
         return [*texts, thing.__defaults__, thing.__kwdefaults__, cells, named]

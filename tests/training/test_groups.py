@@ -1,8 +1,6 @@
 """The group rank as a reward: strata first, ties share a place, and a process has whole groups."""
 
-import re
 from itertools import combinations_with_replacement
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,6 @@ from eldgr_dspy.ranking import rank
 from eldgr_dspy.training import GroupReward, StepReward, eldgr_rank
 from eldgr_dspy.training.groups import Key, midranks
 from tests.training.calling import Broken, ByLength, Log, Model, Trainer, rows
-from tests.training.training_on import EVIDENCE, ROWS, completions, trainer, trains
 
 
 def places(*answers: str, **settings: Any) -> list[float]:
@@ -192,33 +189,3 @@ def test_what_its_parts_need_it_needs_and_what_they_raise_it_raises() -> None:
     assert reward.needs == ("question", "evidence", "task")
     with pytest.raises(Exception, match="out of memory"):
         reward(["?"], ["A: Qatar"], **rows(1))
-
-
-# --- in a training ----------------------------------------------------------------------------------------------------
-
-
-@trains
-@pytest.mark.slow
-def test_in_a_real_training_each_group_of_the_log_has_the_places_of_its_answers(tmp_path: Path) -> None:
-    """The trainer writes the completions of a prompt, four of them, together."""
-    trainer([GroupReward()], tmp_path, log_completions=True).train()
-    written = completions(tmp_path)
-    evidence = {row["question"]: EVIDENCE[row["question"]] for row in ROWS}
-    assert len(written) == 24
-    for at in range(0, len(written), 4):
-        group = written[at : at + 4]
-        (question,) = {row["prompt"][0]["content"] for row in group}
-        passages = [text for one in evidence[question] for text in (one["title"], one["text"])]
-        by_hand = naive_places([row["completion"][0]["content"] for row in group], passages)
-        assert [row["eldgr_rank"] for row in group] == pytest.approx(by_hand)
-
-
-def naive_places(texts: list[str], passages: list[str]) -> list[float]:
-    """The places of completions, written for this test alone: an answer is a word of a passage, or it is not."""
-    stated = [re.findall(r"^A: ?(.*\S)", text, re.MULTILINE) or [text.strip()] for text in texts]
-    answers = [found[-1].lower().strip(" .") for found in stated]
-    held = [any(re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", one.lower()) for one in passages) for answer in answers]
-    held = [one and bool(answer) for one, answer in zip(held, answers, strict=True)]
-    most = max(map(answers.count, answers))
-    value = [(one, one and answers.count(answer) == most) for one, answer in zip(held, answers, strict=True)]
-    return [(sum(b < a for b in value) + (sum(b == a for b in value) - 1) / 2) / 3 for a in value]
