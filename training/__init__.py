@@ -9,8 +9,6 @@ Public names load on first use: importing this package starts neither torch nor 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from eldgr_dspy.words import CHANNELS
-
 if TYPE_CHECKING:
     from eldgr_dspy.training.calls import COLUMNS
     from eldgr_dspy.training.conditioned import Conditioned, Gated
@@ -89,8 +87,7 @@ _HOMES = {
     "questions": ["prompt_of", "training_rows"],
     "randomness": ["kept_random_state"],
     "named_rewards": [
-        *("NamedNLI", "prm", "process_reward", "ra_msd", *(f"ra_msd_without_{name}" for name in CHANNELS)),
-        *("ra_msd_conditioned", "ra_msd_gated"),
+        *("NamedNLI", "prm", "process_reward", "ra_msd", "ra_msd_conditioned", "ra_msd_gated"),
     ],
     "recipe": ["RewardArguments", "recipe_path", "rewards_of"],
     "requirements": ["require_inputs"],

@@ -7,7 +7,7 @@ by all of them. They hold no model and pickle in a few hundred bytes.
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -97,19 +97,3 @@ prm = process_reward(NamedNLI())
 ra_msd = StepReward(NLIScorer(NamedNLI()))
 ra_msd_conditioned = Conditioned(ra_msd, on=orm)
 ra_msd_gated = Gated(ra_msd)
-
-WITHOUT: Final[Mapping[str, Channel]] = {f"ra_msd_without_{name}": name for name in CHANNELS}
-"""The ablations, by name: all channels but one."""
-
-
-@cache
-def _ablation(name: str) -> StepReward:
-    dropped = WITHOUT[name]
-    scorer = NLIScorer(NamedNLI(), weighting=PAPER.without(dropped))
-    return StepReward(scorer, name=name, confidence=dropped != "epist")
-
-
-def __getattr__(name: str) -> Any:
-    if name in WITHOUT:
-        return _ablation(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ with it they are computed once, for all rewards, and anything missing is reporte
 from collections.abc import Mapping
 from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training.policy import policy_confidence
@@ -50,9 +50,6 @@ class PolicyConfidence:
             require_columns(dataset, rewards, given.get("args"))
         for reward in rewards:
             reward.prepare()
-        if (tokenizer := tokenizer_of(given)) is not None:
-            for dataset in datasets:
-                require_template(dataset, tokenizer)
         return datasets
 
     def _generate(self, prompts: list[Any]) -> Any:
@@ -77,24 +74,6 @@ def functions_of(given: Mapping[str, Any]) -> list[Any]:
     """Return the reward functions among the arguments of a trainer, one or several."""
     functions = given.get("reward_funcs")
     return functions if isinstance(functions, list) else [functions]
-
-
-def tokenizer_of(given: Mapping[str, Any]) -> Any:
-    """Return the tokenizer or processor among the arguments of a trainer, or that of the model which they name.
-
-    None if the model is built, and TRL finds its tokenizer. OSError: the model has none.
-    """
-    if given.get("processing_class") is not None or not isinstance(given.get("model"), str):
-        return given.get("processing_class")
-    from transformers import AutoProcessor
-
-    settings, processors = given.get("args"), cast("Any", AutoProcessor)
-    options = getattr(settings, "model_init_kwargs", None) or {}
-    return processors.from_pretrained(
-        given["model"],
-        revision=options.get("revision"),
-        trust_remote_code=getattr(settings, "trust_remote_code", False),
-    )
 
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Corpora as the paper builds them: HotpotQA's supporting facts, and solutions of GSM8K; and the evidence of a pool.
+"""Corpora as the paper builds them: HotpotQA's supporting facts, and solutions of GSM8K.
 
 Rows come as Hugging Face's `datasets` has them; nothing is downloaded here. Every corpus has each passage once, in the
 order of its first appearance. The corpus is part of what the channels measure: supporting facts were annotated by
@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.questions import require_one_of
-from eldgr_dspy.rows import Row
 
 SOLUTIONS = 1_000
 """How many training solutions the paper's corpus for GSM8K has."""
@@ -106,11 +105,6 @@ def gsm8k_corpus(rows: Iterable[Mapping[str, Any]], solutions: int = SOLUTIONS) 
         raise ArgumentError(f"solutions must be a whole number of at least 1; got {solutions!r:.80}.")
     read = _rows(rows, _GSM8K, "gsm8k", solutions)
     return _distinct(Passage("", _ANNOTATION.sub("", row.answer.partition(_ANSWER)[0]).strip()) for row in read)
-
-
-def evidence_corpus(rows: Iterable[Row]) -> tuple[Passage, ...]:
-    """Return the evidence of all rows of a pool as one corpus."""
-    return _distinct(Passage(passage.title, passage.text) for row in rows for passage in row.evidence)
 
 
 def _rows(rows: object, kind: type[_Kind], dataset: str, first: int | None = None) -> Iterator[_Kind]:

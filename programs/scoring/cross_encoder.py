@@ -3,10 +3,9 @@
 The labels are those of the model's own configuration, only the premise is truncated, and the softmax is taken once.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from threading import Lock, get_ident
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from numpy.typing import NDArray
@@ -28,7 +27,6 @@ MAX_LENGTH = 512
 TRUNCATION = "only_first"
 
 _LEAST = 8
-_LOADING = Lock()
 
 
 class CrossEncoderNLI:
@@ -160,10 +158,7 @@ def _loaded(model: str, folder: Path, device: str | None, dtype: Precision) -> "
         ) from error
     settings = {"dtype": dtype, "use_safetensors": True}
     try:
-        with _without_bar():
-            encoder: CrossEncoder = CrossEncoder(
-                str(folder), device=device, local_files_only=True, model_kwargs=settings
-            )
+        encoder: CrossEncoder = CrossEncoder(str(folder), device=device, local_files_only=True, model_kwargs=settings)
     except (OSError, ValueError, KeyError, RuntimeError, AssertionError, SafetensorError) as error:
         raise ArgumentError(f"model={model!r} could not be loaded from {str(folder)!r}: {error}") from error
     if not getattr(encoder.tokenizer, "is_fast", False):
@@ -171,29 +166,6 @@ def _loaded(model: str, folder: Path, device: str | None, dtype: Precision) -> "
             f"model={model!r} has no fast tokenizer, which gives the place of each token; convert it to tokenizer.json."
         )
     return encoder
-
-
-@contextmanager
-def _without_bar() -> Iterator[None]:
-    """Keep the progress bars of transformers off the terminal in this thread; its other messages are shown."""
-    from transformers.utils import logging
-
-    here, install = get_ident(), getattr(logging, "set_tqdm_hook", None)
-    if install is None:  # early releases of transformers 5 can hide a bar for good only
-        yield
-        return
-
-    def hidden(bar: Any, args: Any, kwargs: Any) -> Any:
-        if get_ident() == here:
-            return bar(*args, **{**kwargs, "disable": True})
-        return before(bar, args, kwargs) if before else bar(*args, **kwargs)
-
-    with _LOADING:  # the hook is shared by all threads: the second to set it would restore the first one's
-        before = install(hidden)
-        try:
-            yield
-        finally:
-            install(before)
 
 
 def _refuse_untrained(model: str, transformer: Any, folder: Path) -> None:

@@ -8,10 +8,8 @@ import pytest
 from benchmarks.retrieval import FACTS, facts_rows, in_all, in_ten
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.scoring.bm25 import BM25
-from eldgr_dspy.programs.scoring.corpora import evidence_corpus, gsm8k_corpus, hotpotqa_corpus
-from eldgr_dspy.rows import Row
+from eldgr_dspy.programs.scoring.corpora import gsm8k_corpus, hotpotqa_corpus
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -137,16 +135,3 @@ def test_a_row_without_a_solution_is_refused() -> None:
 
 
 # --- pools ------------------------------------------------------------------------------------------------------------
-
-
-def test_the_evidence_of_a_pool_is_a_corpus_with_each_passage_once() -> None:
-    pool = open_pool(ROOT / "artifacts" / "demo-retrieval.jsonl")
-    corpus = evidence_corpus(pool.rows())
-    shown = [(passage.title, passage.text) for one in pool.rows() for passage in one.evidence]
-    assert [(passage.title, passage.text) for passage in corpus] == list(dict.fromkeys(shown))
-    assert evidence_corpus([*pool.rows(), *pool.rows()]) == corpus
-
-
-def test_rows_without_evidence_are_an_empty_corpus() -> None:
-    one: dict[str, Any] = {"id": "1", "question": "?", "task": "arithmetic", "candidates": [{"answer": "1"}]}
-    assert evidence_corpus([Row.model_validate(one)]) == ()

@@ -212,13 +212,3 @@ def test_data_and_models_that_cannot_be_trained_with_are_one_sentence(
     (tmp_path / "data" / "train.jsonl").write_text(text, "utf-8")
     with pytest.raises(SystemExit, match=said):
         main([*flags(tmp_path / "run"), *more])
-
-
-def test_a_missing_chat_template_is_told_before_the_model_is_loaded(tmp_path: Path) -> None:
-    model, data = tmp_path / "model", tmp_path / "data"
-    data.mkdir()
-    (data / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), "utf-8")
-    shutil.copytree(saved_policy(), model, ignore=shutil.ignore_patterns("*.safetensors", "chat_template*"))
-    given = ["--model_name_or_path", str(model), "--dataset_name", str(data), "--output_dir", str(tmp_path / "run")]
-    with pytest.raises(SystemExit, match=r"the tokenizer '.*model' has no chat template to render them"):
-        main(["--config", SMALL, "--rewards", "orm", "--reward_weights", "1", *given])

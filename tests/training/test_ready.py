@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from eldgr_dspy import training
-from eldgr_dspy.channels import CHANNELS
 from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT
 from eldgr_dspy.training import NamedNLI, Reward, format, orm, prm, ra_msd, weights_of
 from eldgr_dspy.training.named_rewards import NLI_VARIABLE
 from tests.training.calling import rows
 
-NAMES = ("orm", "format", "prm", "ra_msd", "eldgr_rank", *(f"ra_msd_without_{name}" for name in CHANNELS))
+NAMES = ("orm", "format", "prm", "ra_msd", "eldgr_rank", "ra_msd_conditioned", "ra_msd_gated")
 
 
 def named(dotted: str) -> Any:
@@ -45,13 +44,7 @@ def test_the_recipes_of_the_paper_have_the_weights_of_the_paper() -> None:
     assert weights_of([orm, format, ra_msd]) == weights_of([orm, format, prm]) == [3.0, 0.5, 1.0]
 
 
-def test_an_ablation_drops_its_channel_and_asks_for_nothing_that_it_does_not_need() -> None:
-    without: Any = named("eldgr_dspy.training.ra_msd_without_epist")
-    assert without.scorer.weighting.weights["epist"] == 0 and not without.confidence
-    assert "evidence" in ra_msd.needs and "evidence" not in prm.needs
-
-
-@pytest.mark.parametrize("name", ["rm", "ra_msd_without_facts"])
+@pytest.mark.parametrize("name", ["rm", "ra_msd_without_fact"])
 def test_an_unknown_name_is_an_attribute_error_as_the_command_expects(name: str) -> None:
     with pytest.raises(AttributeError, match=f"has no attribute '{name}'; it has orm, format"):
         named(f"eldgr_dspy.training.{name}")
