@@ -71,7 +71,7 @@ def sealed(record: Mapping[str, Any]) -> bytes:
     text = ENCODER.encode(record)
     if redacted(text) != text:  # a credential was missed when the record was made; the key that finds it stays
         text = ENCODER.encode(without_credentials(record))
-    body = text.removesuffix("}").encode("ascii")
+    body = text.removesuffix("}").encode()
     return b'%b%b"%08x"}\n' % (body, CHECKSUM, crc32(body))
 
 

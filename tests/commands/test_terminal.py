@@ -246,3 +246,4 @@ def test_every_warning_of_a_run_is_shown_to_a_program_too(tmp_path: Path) -> Non
         Journal(path).close()
     (one,) = (one for one in told if one.category is TornLineWarning)
     assert is_printable(str(one.message))
+    assert one.filename == __file__  # whoever opened it

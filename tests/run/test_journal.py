@@ -2,15 +2,15 @@
 
 import errno
 import gzip
-import json
 import os
 import re
 import shutil
 import tempfile
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given, settings
@@ -19,15 +19,10 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import JournalError
-from eldgr_dspy.file_limits import MAX_LINE
+from eldgr_dspy.file_limits import MAX_LINE, VARIABLE
 from eldgr_dspy.journal import Journal, TornLineWarning, read_journal
 from tests.memory import memory_of
-
-
-def one(question: str = "q1", outcome: Any = "ok", **more: Any) -> Consultation:
-    content = {"preferred": 0} if outcome == "ok" else None
-    reason = None if outcome == "ok" else "why"
-    return Consultation("pool", question, "judge", outcome, content=content, reason=reason, **more)
+from tests.run.journals import journal_with_contents, one
 
 
 def test_what_is_appended_is_found_again(tmp_path: Path) -> None:
@@ -83,8 +78,88 @@ def test_the_torn_line_is_named(tmp_path: Path) -> None:
         journal.append(one())
     with path.open("ab") as file:
         file.write(b'{"kind": "cons')
-    with pytest.warns(TornLineWarning, match=r"j, line 2: torn after 14 bytes and dropped; .* will be asked again\."):
+    message = f"^{path}, line 2: torn after 14 bytes and dropped; what it recorded will be asked again\\.$"
+    with pytest.warns(TornLineWarning, match=message):
         Journal(path).close()
+
+
+@pytest.fixture
+def flushed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The inodes of what is flushed to the disk, in order."""
+    fsync, found = os.fsync, list[int]()
+
+    def flush(file: int) -> None:
+        fsync(file)
+        found.append(os.fstat(file).st_ino)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    return found
+
+
+def test_a_line_that_took_a_call_is_flushed_and_with_it_what_came_before(tmp_path: Path, flushed: list[int]) -> None:
+    path = tmp_path / "j"
+    with Journal(path) as journal:
+        folder, file = tmp_path.stat().st_ino, path.stat().st_ino
+        assert (flushed, journal.synced) == ([folder], 0)  # its name is on the disk before a line is
+        journal.append(one("q1"))
+        journal.append(one("q1", "abstained"))
+        assert (flushed, journal.synced) == ([folder], 0)
+        for more in ({"calls": 1}, {"outcome": "failed"}):
+            del flushed[:]
+            journal.append(one("q2", **more))
+            assert (flushed, journal.synced) == ([file], path.stat().st_size)
+        journal.append(one("q3"), flush=True)
+        journal.append_head({"kind": "role", "name": "judge", "details": {}})
+        assert (flushed, journal.synced) == ([file] * 3, path.stat().st_size)
+        journal.flush()
+        journal.flush(1)
+        assert flushed == [file] * 3
+        journal.append(one("q4"))
+    assert flushed == [file] * 4
+
+
+def test_what_an_earlier_process_may_not_have_flushed_is_flushed_when_the_journal_is_closed(
+    tmp_path: Path, flushed: list[int]
+) -> None:
+    journal_with_contents(tmp_path)
+    del flushed[:]
+    journal = Journal(tmp_path / "j")
+    assert (flushed, journal.synced) == ([], 0)
+    journal.close()
+    journal.close()
+    assert flushed == [(tmp_path / "j").stat().st_ino]
+
+
+def test_a_line_is_due_on_the_disk_up_to_its_end_if_it_took_a_call(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with Journal(path) as journal:
+        assert journal.write(one()) == 0
+        for entry, flush, due in (
+            (one(), False, False),
+            (one(outcome="abstained"), False, False),
+            (one(), True, True),
+            (one(calls=1), False, True),
+            (one(outcome="failed"), False, True),
+        ):
+            assert journal.write(entry, flush=flush) == (path.stat().st_size if due else 0)
+    assert path.stat().st_mode & 0o111 == 0  # nobody executes it
+
+
+def test_an_error_of_the_disk_names_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "j"
+    for call in ("write", "fsync"):
+        with Journal(path) as journal, monkeypatch.context() as patch:
+            patch.setattr(os, call, full)
+            with pytest.raises(OSError, match=re.escape(f"No space left on device: '{path}'")):
+                journal.append(one(calls=1))
+            patch.undo()
+    path.write_bytes(path.read_bytes() + b"torn")
+    monkeypatch.setattr(os, "ftruncate", full)
+    with pytest.raises(OSError, match=re.escape(f"No space left on device: '{path}'")):
+        Journal(path)
 
 
 def test_a_torn_last_line_is_passed_over_where_somebody_is_told(tmp_path: Path) -> None:
@@ -109,137 +184,13 @@ def test_a_torn_last_line_is_passed_over_where_somebody_is_told(tmp_path: Path) 
         list(read_journal(path, None, told.append))
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("nonsense", r"j, line 1: not a JSON object"),
-        ("[1]", r"j, line 1: \[1\] is not a JSON object"),
-        ('{"kind":"consultation","id":"q","role":"judge","outcome":"ok"}', r"line 1: outcome 'ok' without content\."),
-        (
-            '{"kind":"consultation","id":"q","role":"king","outcome":"failed"}',
-            r"role='king' is not one of judge, deriver",
-        ),
-        ('{"kind":"consultation","id":"q","role":"judge","outcome":"won"}', r"outcome='won' is not known\."),
-        ('{"kind":"consultation","id":7,"role":"judge","outcome":"failed"}', r"line 1: id=7 is not text\."),
-        ('{"kind":"consultation","role":"judge","outcome":"failed"}', r"line 1: not a consultation"),
-        ('{"kind":"consultation","id":"q","role":"judge","outcome":"failed","x":1}', r"not a consultation .*'x'"),
-        ("[" * 100_000, r"j, line 1: nested too deeply, more than 100 lists or objects in one another"),
-        (
-            "{}",
-            r"kind=None is not one of consultation, settings, pool, role, reserved, comparisons; expected a journal\.",
-        ),
-        ('{"kind":"verdict"}', r"j, line 1: kind='verdict' is not one of consultation, "),
-        ('{"kind":["role"]}', r"j, line 1: kind=\['role'\] is not one of consultation, "),
-        ('{"kind":"role","details":{}}', r"j, line 1: a role without a name\."),
-        ('{"kind":"role","name":7,"details":{}}', r"j, line 1: a role without a name\."),
-        ('{"kind":"pool","name":"p"}', r"j, line 1: a pool without details\."),
-        ('{"kind":"settings","name":"rule","details":[]}', r"j, line 1: a settings without details\."),
-    ],
-)
-def test_a_line_that_cannot_be_read_is_named_and_nothing_is_lost(tmp_path: Path, line: str, message: str) -> None:
-    path = tmp_path / "j"
-    path.write_text(line + "\n")
-    with pytest.raises(JournalError, match=message):
-        Journal(path)
-    assert path.read_text() == line + "\n"
-
-
-def journal_with_contents(folder: Path) -> Path:
-    with Journal(folder / "j") as journal:
-        journal.append_head({"kind": "settings", "name": "rule", "details": {"certificate": "folded"}})
-        for number in range(3):
-            content = {"preferred": 2, "judge_rationale": "Because of what passage 1 says.", "scores": [0.25, 1]}
-            journal.append(Consultation("p", f"q{number}", "judge", "ok", content=content, calls=1, cost=0.5))
-    return folder / "j"
-
-
-def test_no_flipped_bit_is_read_as_another_journal(tmp_path: Path) -> None:
-    path = journal_with_contents(tmp_path)
-    whole, heads = path.read_bytes(), list[dict[str, Any]]()
-    was = [*read_journal(path, heads), *heads]
-    accepted = 0
-    for bit in range(8 * len(whole)):
-        flipped = bytearray(whole)
-        flipped[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(flipped)
-        heads = []
-        try:
-            found = [*read_journal(path, heads, on_torn=lambda error: None), *heads]
-        except JournalError:
-            continue
-        # white space between fields, a name of the checksum itself, or the end of the last line, which is then torn
-        accepted += 1
-        assert all(one in was or without_extra(one) in was for one in found)
-        assert len(found) >= len(was) - 1
-    assert accepted < len(whole)
-
-
-def without_extra(one: object) -> object:
-    """A head without a field of another name than those that it may have."""
-    return {name: one[name] for name in ("kind", "name", "details")} if isinstance(one, dict) else one
-
-
-def test_an_edited_line_is_refused_until_its_checksum_is_removed(tmp_path: Path) -> None:
-    path = journal_with_contents(tmp_path)
-    edited = path.read_text().replace('"preferred": 2', '"preferred": 3')
-    path.write_text(edited)
-    message = r"line 2: the line does not match its checksum '[0-9a-f]{8}', so it was damaged or edited; restore"
-    for read in (lambda: Journal(path), lambda: list(read_journal(path))):
-        with pytest.raises(JournalError, match=message):
-            read()
-    assert path.read_text() == edited
-    path.write_text(re.sub(r', "crc32": "\w+"', "", edited))
-    assert {(one.content or {})["preferred"] for one in read_journal(path)} == {3}
-
-
-def test_nothing_may_stand_behind_the_checksum(tmp_path: Path) -> None:
-    path = journal_with_contents(tmp_path)
-    whole = path.read_text()
-    path.write_text(whole.removesuffix("}\n") + ', "content": {"preferred": 0}}\n')
-    with pytest.raises(JournalError, match="line 4: the line does not match its checksum"):
-        list(read_journal(path))
-
-
-@pytest.mark.parametrize(
-    ("field", "expected"),
-    [
-        ('"calls":"1"', "calls='1' is not a count."),
-        ('"calls":true', "calls=True is not a count."),
-        ('"calls":-1', "calls=-1 is not a count."),
-        ('"attempt":1.5', "attempt=1.5 is not a count."),
-        ('"prompt_tokens":[]', "prompt_tokens=[] is not a count or null."),
-        ('"completion_tokens":"9"', "completion_tokens='9' is not a count or null."),
-        ('"seconds":"a"', "seconds='a' is not a number or null."),
-        ('"seconds":1e999', "seconds=inf is not a number or null."),
-        ('"cost":{}', "cost={} is not a number or null."),
-        ('"cost":NaN', "not a JSON object (NaN is not JSON); restore the journal from a copy."),
-        ('"recorded":1', "recorded=1 is not true or false."),
-        ('"recorded":null', "recorded=None is not true or false."),
-        ('"fingerprint":1', "fingerprint=1 is not text or null."),
-        ('"asked":[]', "asked=[] is not text or null."),
-        ('"served":{}', "served={} is not text or null."),
-        ('"reason":7', "reason=7 is not text or null."),
-        ('"content":"ok"', "content='ok' is not an object or null."),
-        ('"outcome":["ok"]', "outcome=['ok'] is not text."),
-    ],
-)
-def test_a_field_of_another_type_is_named(tmp_path: Path, field: str, expected: str) -> None:
-    path = tmp_path / "j"
-    head = '{"kind":"role","name":"judge","details":{}}\n'
-    path.write_text(head + '{"kind":"consultation","id":"q","role":"judge","outcome":"failed",' + field + "}\n")
-    for read in (Journal, lambda path: list(read_journal(path))):
-        with pytest.raises(JournalError) as raised:
-            read(path)
-        assert str(raised.value) == f"{path}, line 2: {expected}"
+_SAID = b'{"kind":"consultation","id":"q","role":"judge","outcome":"abstained"}\n'
 
 
 def test_a_recording_may_begin_with_a_byte_order_mark_and_hold_blank_lines(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    path.write_bytes(b'\xef\xbb\xbf{"kind":"consultation","id":"q","role":"judge","outcome":"abstained"}\n\n')
-    assert [found.id for found in read_journal(path)] == ["q"]
-
-
-_SAID = b'{"kind":"consultation","id":"q","role":"judge","outcome":"abstained"}\n'
+    path.write_bytes(b"\xef\xbb\xbf" + _SAID + b"\n" + _SAID.replace(b'"q"', b'"r"'))
+    assert [found.id for found in read_journal(path)] == ["q", "r"]
 
 
 @pytest.mark.parametrize("name", ["j.jsonl.gz", "j.jsonl"])
@@ -293,15 +244,61 @@ def test_the_memory_of_a_journal_is_20_bytes_a_line(tmp_path: Path) -> None:
     assert memory_of(Journal, path).held / 20_000 < 20
 
 
-def test_of_two_lines_for_one_key_the_last_is_found(tmp_path: Path) -> None:
+def test_of_several_lines_for_one_key_the_last_is_found(tmp_path: Path) -> None:
+    keys = [f"q{number}" for number in range(9)]
     with Journal(tmp_path / "j") as journal:
-        for seconds in (1.0, 2.0, 3.0):
-            journal.append(one("q1", seconds=seconds))
-            journal.append(one("q2", seconds=seconds))
+        for seconds in range(40):
+            for key in keys:
+                journal.append(one(key, seconds=seconds))
     with Journal(tmp_path / "j") as again:
-        found = [again.find(one(id).key) for id in ("q1", "q2")]
-        assert len(again) == 2
-    assert [entry and entry.seconds for entry in found] == [3.0, 3.0]
+        found = [again.find(one(key).key) for key in keys]
+        assert len(again) == 9
+        assert [again.find(one(f"other {number}").key) for number in range(20)] == [None] * 20
+    assert [entry and entry.seconds for entry in found] == [39] * 9
+
+
+@pytest.mark.parametrize(
+    ("role", "problem"), [("judge", "the line does not match its checksum"), ("king", "role='king' is not one of")]
+)
+def test_a_line_that_was_damaged_since_is_named_by_its_place(tmp_path: Path, role: str, problem: str) -> None:
+    path = journal_with_contents(tmp_path)
+    with Journal(path) as journal:
+        lines = path.read_bytes().splitlines(keepends=True)
+        lines[2] = lines[2].replace(b"q1", b"q7").replace(b"judge", role.encode())
+        if role == "king":
+            lines[2] = re.sub(rb', "crc32": "\w+"', b"", lines[2])
+        path.write_bytes(b"".join(lines))
+        place = len(lines[0] + lines[1])
+        with pytest.raises(JournalError, match=f"^{path}, byte {place}: {problem}"):
+            journal.find(("p", "q1", "judge"))
+
+
+def test_who_was_asked_is_known_by_label_and_fingerprint_with_the_first_line_of_each(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j") as journal:
+        for more in (
+            {"recorded": True, "fingerprint": "a"},
+            {"fingerprint": "b"},
+            {"fingerprint": "b", "judge": "x"},
+            {"fingerprint": "b", "outcome": "failed"},
+            {},
+        ):
+            journal.append(one(**more))
+    with Journal(tmp_path / "j") as again:
+        assert again.asked == {("judge", "b"): "line 2", ("judge[x]", "b"): "line 3", ("judge", None): "line 5"}
+
+
+@pytest.mark.parametrize("read", [Journal, lambda path: list(read_journal(path, []))], ids=["resumed", "recorded"])
+def test_heads_hold_few_values_in_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object]
+) -> None:
+    """They stay in memory. The limit is 200 here, and each of these holds 8."""
+    monkeypatch.setenv(VARIABLE, "2e-5")
+    path, head = tmp_path / "j", '{"kind":"role","name":"judge","details":{}}\n'
+    path.write_text(head * 25)
+    read(path)
+    path.write_text(head * 26)
+    with pytest.raises(JournalError, match=f"^{path}, up to line 26: holds more than 200 values, which is the limit"):
+        read(path)
 
 
 def test_two_keys_of_one_hash_are_told_apart(tmp_path: Path) -> None:
@@ -432,11 +429,3 @@ class JournalMachine(RuleBasedStateMachine):
 
 TestJournalMachine = JournalMachine.TestCase
 TestJournalMachine.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
-
-
-def test_the_lines_are_plain_json_without_nulls(tmp_path: Path) -> None:
-    with Journal(tmp_path / "j") as journal:
-        journal.append(one())
-    record = json.loads((tmp_path / "j").read_text())
-    assert record["kind"] == "consultation"
-    assert None not in record.values()
