@@ -24,6 +24,7 @@ from dspy.utils.exceptions import is_retryable_lm_error
 from eldgr_dspy.errors import ArgumentError, ReplyError, brief, settled
 from eldgr_dspy.programs.engines.json_objects import holds_object, is_whole
 from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
+from eldgr_dspy.programs.engines.usage import LENIENT
 from eldgr_dspy.programs.plain_values import UnwritableError, plain
 
 FAILURES = (dspy.LMError, ConnectionError, TimeoutError)
@@ -255,11 +256,11 @@ def _reading(last: _Last) -> Iterator[None]:
     callers = [caller for caller in dspy.settings.caller_modules or () if not isinstance(caller, _Last)]
     adapter = dspy.settings.adapter or STRICT
     if isinstance(adapter, StrictJSONAdapter):
-        with dspy.context(adapter=adapter, caller_modules=[*callers, last]):
+        with dspy.context(adapter=adapter, caller_modules=[*callers, last], **LENIENT):
             yield
         return
     unread = _Unread()
-    with dspy.context(callbacks=[*dspy.settings.callbacks, unread], caller_modules=[*callers, last]):
+    with dspy.context(callbacks=[*dspy.settings.callbacks, unread], caller_modules=[*callers, last], **LENIENT):
         try:
             yield
         except Exception as error:

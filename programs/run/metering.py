@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 import dspy
 
-from eldgr_dspy.errors import RunStoppedError, describe_failure
+from eldgr_dspy.errors import RunStoppedError, brief, describe_failure
 from eldgr_dspy.journal_lines import is_plausible
+from eldgr_dspy.programs.engines.usage import LENIENT, is_count, reported_usage
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.showing import encodable
@@ -229,7 +230,7 @@ def metering(meter: Meter | None = None) -> Iterator[Meter]:
     """Collect what the metered LMs send inside the block; after it they send nothing more for it."""
     meter = meter or Meter()
     meter.tracker = dspy.settings.usage_tracker
-    with dspy.context(**{_METER: meter, "usage_tracker": meter}):
+    with dspy.context(**{_METER: meter, "usage_tracker": meter}, **LENIENT):
         try:
             yield meter
         finally:
@@ -247,7 +248,7 @@ def entry_of(record: Mapping[str, Any]) -> Entry:
 
     LiteLLM reports zeros if a server reports no usage. A prompt always has tokens, so such a zero means unknown.
     """
-    usage = record.get("usage") or {}
+    usage = {**reported_usage(record.get("response")), **(record.get("usage") or {})}
     reported = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")} | {"cost": record.get("cost")}
     read, written = _count(reported["prompt_tokens"]) or None, _count(reported["completion_tokens"])
     cost, served = reported["cost"], record.get("response_model")
@@ -260,7 +261,7 @@ def entry_of(record: Mapping[str, Any]) -> Entry:
         implausible=", ".join(
             f"{name} {_implausible(value)}"
             for name, value in reported.items()
-            if isinstance(value, int | float) and not (is_plausible(value) and (name == "cost" or value % 1 == 0))
+            if value is not None and not (is_plausible(value) and (name == "cost" or is_count(value)))
         )
         or None,
     )
@@ -270,10 +271,10 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and is_plausible(value) else None
 
 
-def _implausible(value: float) -> str:
-    """Return a number that cannot be true, in few characters at any length."""
-    if isinstance(value, bool) or value != value:
-        return str(value)
+def _implausible(value: Any) -> str:
+    """Return a count that cannot be true, in few characters at any length."""
+    if type(value) not in (int, float) or value != value:
+        return brief(str(value), 20)
     return "below 0" if value < 0 else "over 10^15" if value > 10**15 else f"{value:g}"
 
 

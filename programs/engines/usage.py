@@ -1,0 +1,71 @@
+"""A count of tokens that cannot be true is unknown, and the reply that it came with is used.
+
+DSPy's own parser refuses a whole reply if its server counts -5, 3.5 or NaN tokens, and has no setting for that. So the
+checks of these types of `dspy.lm15` are wrapped, once a process: what they refuse while a role is asked or a request is
+metered is mended and checked again. A count becomes None, which is DSPy's word for unknown; NaN in the copy of the
+server's body becomes a text. Anywhere else they refuse as before.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import wraps
+from typing import Any
+
+import dspy
+from dspy.lm15 import Response, StreamEndEvent, Usage
+
+_SETTING = "eldgr_lenient_usage"
+LENIENT: Mapping[str, Any] = {_SETTING: True}
+"""The setting of DSPy's within which a count may be unknown: `dspy.Parallel` passes only settings to its threads."""
+
+_LOGGER = logging.getLogger("eldgr_dspy")
+_logged = set[str]()
+
+
+def is_count(value: object) -> bool:
+    """Return whether a value may be a number of tokens: a whole number that is not below 0."""
+    return (type(value) is int or (type(value) is float and value.is_integer())) and value >= 0
+
+
+def reported_usage(response: object) -> Mapping[str, Any]:
+    """Return the counts of a response as its server wrote them; empty where it wrote none."""
+    body = getattr(response, "provider_data", None)
+    usage = body.get("usage") if isinstance(body, Mapping) else None
+    return usage if isinstance(usage, Mapping) else {}
+
+
+def _drop_counts(usage: Any) -> None:
+    for name in (field.name for field in fields(usage)):
+        value = getattr(usage, name)
+        if value is None or is_count(value):
+            continue
+        object.__setattr__(usage, name, None)
+        if name not in _logged:
+            _logged.add(name)
+            said = "A server reported %s of %.40r, which cannot be true; it counts as unknown. Later ones are not logged."
+            _LOGGER.warning(said, name, value)
+
+
+def _spell_out_nan(response: Any) -> None:
+    body = json.loads(json.dumps(response.provider_data), parse_constant=str)
+    object.__setattr__(response, "provider_data", body)
+
+
+def _mending(check: Callable[[Any], None], mend: Callable[[Any], None]) -> Callable[[Any], None]:
+    @wraps(check)
+    def checked(made: Any) -> None:
+        try:
+            check(made)
+        except (TypeError, ValueError):
+            if not dspy.settings.get(_SETTING):
+                raise
+            mend(made)
+            check(made)
+
+    return checked
+
+
+for _kind, _mend in ((Usage, _drop_counts), (Response, _spell_out_nan), (StreamEndEvent, _spell_out_nan)):
+    setattr(_kind, "__post_init__", _mending(_kind.__post_init__, _mend))  # noqa: B010 - a method, to type checkers

@@ -1,0 +1,95 @@
+"""A reply whose server counts its tokens wrongly is used, and the count is unknown."""
+
+import asyncio
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import dspy
+import pytest
+from dspy import lm15
+
+from eldgr_dspy.programs.consulting import ask
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.run.metered_lms import metered
+from eldgr_dspy.programs.run.metering import metering
+from eldgr_dspy.programs.sampled import Sampled
+from eldgr_dspy.programs.selector import Selector
+from tests.lm_server import Answer, Asked, Behaviour, serving
+
+IMPOSSIBLE = (-5, 3.5, math.nan, math.inf, -math.inf, "x", True, [3], {"a": 1})
+VERDICT = json.dumps({"judge_rationale": "seen", "assessments": [], "preferred": 2})
+QUESTION = {"question": "Which?", "candidates": ["Paris", "Paris", "Lyon"], "evidence": ["It is Lyon."]}
+INPUTS = {"question": "Which?", "evidence": ["It is Lyon."], "candidates": ["Paris", "Lyon", "Rome"]}
+
+
+@pytest.fixture(autouse=True)
+def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+def counting(count: Any, text: str = VERDICT) -> Behaviour:
+    """A server that reports this count for what was written."""
+
+    def answer(asked: Asked) -> Answer:
+        return Answer(text, changes={"usage": {"prompt_tokens": 7, "completion_tokens": count, "total_tokens": count}})
+
+    return answer
+
+
+def call(select: Selector) -> Any:
+    return select(**QUESTION)
+
+
+def await_call(select: Selector) -> Any:
+    return asyncio.run(select.acall(**QUESTION))
+
+
+@pytest.mark.parametrize("calling", [call, await_call])
+@pytest.mark.parametrize("count", [*IMPOSSIBLE, 10**30, None], ids=str)
+def test_a_selector_uses_the_reply_of_an_unmodified_lm_whatever_tokens_its_server_counts(
+    count: Any, calling: Callable[[Selector], Any]
+) -> None:
+    with serving(counting(count)) as server, dspy.context(track_usage=True):
+        select = Selector()
+        select.set_lm(dspy.LM("openai/x", api_base=server.address, api_key="k", cache=False, num_retries=0))
+        said = calling(select)
+    assert (said.answer, said.branch) == ("Lyon", "judge")
+    counted = said.get_lm_usage()["openai/x"].get("completion_tokens")
+    assert counted == (10**30 if count == 10**30 else None)
+
+
+@pytest.mark.parametrize("count", [*IMPOSSIBLE, 10**30], ids=str)
+def test_in_a_run_such_a_count_is_unknown_with_a_remark(count: Any) -> None:
+    with serving(counting(count)) as server, metering() as meter:
+        judge = Judge()
+        judge.set_lm(dspy.LM("openai/x", api_base=server.address, api_key="k", cache=False, num_retries=0))
+        said = ask(metered(judge), INPUTS)
+    assert said.content["preferred"] == 2
+    assert (meter.prompt_tokens, meter.completion_tokens, meter.failed) == (7, None, 0)
+    assert meter.implausible is not None
+    assert meter.implausible.startswith("completion_tokens ")
+
+
+def test_a_count_that_is_missing_is_unknown_without_a_remark() -> None:
+    with serving(counting(None)) as server, metering() as meter:
+        judge = Judge()
+        judge.set_lm(dspy.LM("openai/x", api_base=server.address, api_key="k", cache=False, num_retries=0))
+        ask(metered(judge), INPUTS)
+    assert (meter.prompt_tokens, meter.completion_tokens, meter.implausible) == (7, None, None)
+
+
+def test_a_sample_with_such_a_count_is_a_sample() -> None:
+    with serving(counting(math.nan, '{"answer": "Lyon"}')) as server:
+        lm = dspy.LM("openai/x", api_base=server.address, api_key="k", cache=False, num_retries=0)
+        with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
+            said = Sampled(dspy.Predict("question -> answer"), n=2, select=Selector(rule="majority"))(question="Which?")
+    assert said.answer == "Lyon"
+
+
+def test_elsewhere_dspy_refuses_such_counts_as_before() -> None:
+    with pytest.raises(ValueError, match="output_tokens"):
+        lm15.Usage(output_tokens=-5)
+    with pytest.raises(TypeError, match="output_tokens"):
+        lm15.Usage(output_tokens=3.5)  # type: ignore[arg-type]
