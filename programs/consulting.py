@@ -24,7 +24,8 @@ from dspy.utils.exceptions import is_retryable_lm_error
 from eldgr_dspy.errors import ArgumentError, ReplyError, brief, settled
 from eldgr_dspy.programs.engines.json_objects import holds_object, is_whole
 from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
-from eldgr_dspy.programs.engines.usage import LENIENT
+from eldgr_dspy.programs.engines.usage import ANY_USAGE
+from eldgr_dspy.programs.lms import numeric_temperatures
 from eldgr_dspy.programs.plain_values import UnwritableError, plain
 
 FAILURES = (dspy.LMError, ConnectionError, TimeoutError)
@@ -198,7 +199,7 @@ def ask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = No
     """
     last = _Last()
     try:
-        with _reading(last):
+        with _reading(module, last):
             given = settled(
                 module(**inputs),
                 f"The role module {type(module).__name__}",
@@ -222,7 +223,7 @@ async def aask(module: dspy.Module, inputs: Mapping[str, object], role: str | No
     """Ask a module as `ask` does, without blocking."""
     last = _Last()
     try:
-        with _reading(last):
+        with _reading(module, last):
             said = last.judged(_said(module, await awaitable(module)(**inputs)))
     except _UNSAID as error:
         return last.judged(_abstention(error))
@@ -246,7 +247,7 @@ class _Unread(BaseCallback):
 
 
 @contextmanager
-def _reading(last: _Last) -> Iterator[None]:
+def _reading(module: dspy.Module, last: _Last) -> Iterator[None]:
     """Read replies strictly, or with the adapter that the user has set; an error while reading is a parse error.
 
     DSPy's own adapters raise errors other than the documented one, such as `RecursionError` for a reply with many
@@ -256,13 +257,14 @@ def _reading(last: _Last) -> Iterator[None]:
     callers = [caller for caller in dspy.settings.caller_modules or () if not isinstance(caller, _Last)]
     adapter = dspy.settings.adapter or STRICT
     if isinstance(adapter, StrictJSONAdapter):
-        with dspy.context(adapter=adapter, caller_modules=[*callers, last], **LENIENT):
+        with dspy.context(adapter=adapter, caller_modules=[*callers, last], **ANY_USAGE), numeric_temperatures(module):
             yield
         return
     unread = _Unread()
-    with dspy.context(callbacks=[*dspy.settings.callbacks, unread], caller_modules=[*callers, last], **LENIENT):
+    with dspy.context(callbacks=[*dspy.settings.callbacks, unread], caller_modules=[*callers, last], **ANY_USAGE):
         try:
-            yield
+            with numeric_temperatures(module):
+                yield
         except Exception as error:
             if error is not unread.error or isinstance(error, dspy.AdapterParseError):
                 raise

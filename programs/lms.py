@@ -2,12 +2,15 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import lru_cache
 from operator import is_not
 from typing import Any
 
 import dspy
+
+from eldgr_dspy.errors import ArgumentError
 
 RECORDS = frozenset(("history", "callbacks", "traces", "train", "demos"))
 """Attributes in which a module or an LM remembers its calls and examples: they grow, and hold neither."""
@@ -42,6 +45,22 @@ def _is_list(value: Any) -> bool:
 def holds_lm(module: dspy.Module) -> bool:
     """Return whether a module, or anything in it that DSPy would find, has an LM of its own."""
     return next(sub_modules(module, dspy.BaseLM), None) is not None
+
+
+@contextmanager
+def numeric_temperatures(module: dspy.Module) -> Iterator[None]:
+    """Raise an `ArgumentError` for DSPy's `TypeError` if a temperature of a module's predictors or LMs is no number."""
+    try:
+        yield
+    except TypeError as error:
+        for _, holder in [*sub_modules(module, dspy.Predict | dspy.BaseLM), ("", dspy.settings.lm)]:
+            value = (getattr(holder, "config", None) or getattr(holder, "kwargs", None) or {}).get("temperature")
+            if value is not None and not isinstance(value, int | float):
+                name = getattr(holder, "model", "a predictor")
+                raise ArgumentError(
+                    f"The temperature of {name} must be a number; got {value!r:.80}. Set one, or leave it out."
+                ) from error
+        raise
 
 
 def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from eldgr_dspy.programs.consulting import Said, aask, ask
 from eldgr_dspy.programs.engines.strict import strict_parsing
+from eldgr_dspy.programs.saved_state import Saved
 from eldgr_dspy.words import Role
 
 
@@ -31,7 +32,7 @@ class Request(NamedTuple):
 _AT_ONCE = 16
 
 
-class OneCall(dspy.Module):
+class OneCall(Saved):
     """Asks its signature once; a subclass says in `show` what the LM is shown, and in `read` what its reply becomes.
 
     `forward` and `aforward` take the arguments of `show`, and their signatures say so.

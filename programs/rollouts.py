@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import dspy
 
-from eldgr_dspy.programs.engines.usage import LENIENT
+from eldgr_dspy.programs.engines.usage import ANY_USAGE
 from eldgr_dspy.programs.lms import twin_of, view
 
 Trace: TypeAlias = list[tuple[Any, Any, Any]]
@@ -63,7 +63,7 @@ def rollout(
     number = partial(numbered_lm, sample=sample, of=of, temperature=temperature)
     called, originals = view(program, number) if bound else (program, {})
     trace: Trace = []
-    with dspy.context(lm=number(dspy.settings.lm), trace=trace, **LENIENT):
+    with dspy.context(lm=number(dspy.settings.lm), trace=trace, **ANY_USAGE):
         yield called, trace
     trace[:] = [(originals.get(id(predictor), predictor), *said) for predictor, *said in trace]
 

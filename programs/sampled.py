@@ -31,6 +31,7 @@ from eldgr_dspy.programs.samples import (
     with_completions,
 )
 from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, require_choices
+from eldgr_dspy.programs.saved_state import Saved
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.threads import at_once, in_thread
 from eldgr_dspy.programs.typed_answers import outputs
@@ -44,7 +45,7 @@ _log = logging.getLogger(__name__)
 _Batches: TypeAlias = "Generator[range, list[Sample], list[Sample]]"
 
 
-class Sampled(dspy.Module):
+class Sampled(Saved):
     """Call a program several times on the same inputs, and ship the answer that a `Selector` decides for.
 
         qa = Sampled(dspy.ChainOfThought("context: list[str], question -> answer"), n=5)

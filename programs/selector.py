@@ -27,6 +27,7 @@ from eldgr_dspy.programs.repeated_deriver import RepeatedDeriver
 from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, asked_after, is_asked, require_choices
+from eldgr_dspy.programs.saved_state import Saved
 from eldgr_dspy.programs.scoring.candidates import (
     CandidateScores,
     Scorers,
@@ -60,7 +61,7 @@ OnError = Literal["abstain", "raise"]
 Uncertified = Literal["consensus", "abstain"]
 
 
-class Selector(dspy.Module):
+class Selector(Saved):
     """Decide which of several sampled answers ships, by Evidence-Locked Derive-Gate-Repair.
 
     Consensus ships, unless another answer carries a certificate and consensus does not. A judge is asked only if its
@@ -263,8 +264,7 @@ class Selector(dspy.Module):
 
     def set_lm(self, lm: Any) -> None:
         """Set the LM of every role, asked or not, and of a certificate that is a DSPy module."""
-        parameters: list[Any] = [one for _, one in super().named_parameters() if isinstance(one, dspy.Module)]
-        for predictor in parameters:
+        for predictor in (one for _, one in super().named_parameters() if isinstance(one, dspy.Module)):
             predictor.lm = lm
 
     def choices(self) -> dict[str, Any]:

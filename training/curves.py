@@ -15,7 +15,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.file_limits import parsed_json
 from eldgr_dspy.files import replacing
 from eldgr_dspy.report.svg import Axes, curve, drawing, key, path, text, ticks, tone_of
 from eldgr_dspy.report.templates import drawing_css
@@ -127,6 +128,7 @@ def read_curve(path: str | Path) -> list[Point]:
 
     Raises:
         ArgumentError: There is no such file, or a line is not a point.
+        PoolError: A line holds more values than the limit allows.
     """
     path = Path(path)
     try:
@@ -209,7 +211,9 @@ def _line(point: Point) -> bytes:
 
 def _point(path: Path, number: int, line: bytes) -> Point:
     try:
-        return Point(**json.loads(line))
+        return Point(**parsed_json(line, f"{path}, line {number}"))
+    except PoolError:
+        raise
     except (ValueError, TypeError) as error:
         raise ArgumentError(f"{path}, line {number}: not a point of a learning curve; give another file.") from error
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.file_limits import parsed_json
 from eldgr_dspy.files import replacing
 
 FILE: Final = "recipe.json"
@@ -59,7 +60,7 @@ def require_same_recipe(folder: Path, recipe: Mapping[str, Any], *, raise_max_st
         ArgumentError: The folder has no run.
     """
     try:
-        begun = json.loads((folder / FILE).read_text("utf-8"))
+        begun = parsed_json((folder / FILE).read_bytes(), str(folder / FILE))
     except FileNotFoundError:
         raise ArgumentError(
             f"resume_from_checkpoint is set, but output_dir={str(folder)!r} has no run to resume: it has no {FILE}; "

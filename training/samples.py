@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.differences import differences
-from eldgr_dspy.errors import JournalError, RunChangedError, brief
-from eldgr_dspy.files import append_whole, flush_to_disk, sync_folder
+from eldgr_dspy.errors import JournalError, PoolError, RunChangedError, brief
+from eldgr_dspy.file_limits import parsed_json
+from eldgr_dspy.files import append_whole, flush_to_disk, sync_folder, whole_lines
 from eldgr_dspy.journal import TornLineWarning
 from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.showing import shown
-from eldgr_dspy.system import appending, opened
+from eldgr_dspy.system import appending
 
 Key = tuple[str, str, int]
 """Which completion: the question's id, the checkpoint's name, the number of the sample from 1."""
@@ -62,6 +63,7 @@ class SamplesFile:
 
         Raises:
             JournalError: A line other than the last cannot be read.
+            PoolError: A line is longer than the limit on lines.
         """
         self.path = path
         self.samples: dict[Key, Sample] = {}
@@ -69,12 +71,11 @@ class SamplesFile:
         if not path.exists():
             path.touch()
             sync_folder(path.parent)
-        with opened(path) as file:
-            for number, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    self._drop(number, len(line))
-                    break
-                self._take(number, line)
+        for number, line in whole_lines(path, "it should hold sampled completions"):
+            if not line.endswith(b"\n"):
+                self._drop(number, len(line))
+                break
+            self._take(number, line)
 
     @classmethod
     @contextmanager
@@ -134,14 +135,16 @@ class SamplesFile:
 
     def _take(self, number: int, line: bytes) -> None:
         try:
-            record = json.loads(line)
+            record = parsed_json(line, f"{self.path}, line {number}")
             kind = record.pop("kind")
             if kind == "sample":
                 sample = Sample(**record)
                 self.samples[sample.key] = sample
             else:
                 self._heads[kind, record["name"]] = record["details"]
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except PoolError as error:
+            raise JournalError(error.args[0]) from error
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise JournalError(
                 f"{self.path}, line {number}: not a sample ({brief(error, 100)}); restore the file from a copy, or "
                 "delete it to sample anew."

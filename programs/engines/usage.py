@@ -17,7 +17,7 @@ import dspy
 from dspy.lm15 import Response, StreamEndEvent, Usage
 
 _SETTING = "eldgr_lenient_usage"
-LENIENT: Mapping[str, Any] = {_SETTING: True}
+ANY_USAGE: Mapping[str, Any] = {_SETTING: True}
 """The setting of DSPy's within which a count may be unknown: `dspy.Parallel` passes only settings to its threads."""
 
 _LOGGER = logging.getLogger("eldgr_dspy")
@@ -44,7 +44,7 @@ def _drop_counts(usage: Any) -> None:
         object.__setattr__(usage, name, None)
         if name not in _logged:
             _logged.add(name)
-            said = "A server reported %s of %.40r, which cannot be true; it counts as unknown. Later ones are not logged."
+            said = "A server reported %s of %.40r, which cannot be true and counts as unknown; this is logged once."
             _LOGGER.warning(said, name, value)
 
 

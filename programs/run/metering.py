@@ -16,7 +16,7 @@ import dspy
 
 from eldgr_dspy.errors import RunStoppedError, brief, describe_failure
 from eldgr_dspy.journal_lines import is_plausible
-from eldgr_dspy.programs.engines.usage import LENIENT, is_count, reported_usage
+from eldgr_dspy.programs.engines.usage import ANY_USAGE, is_count, reported_usage
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.showing import encodable
@@ -230,7 +230,7 @@ def metering(meter: Meter | None = None) -> Iterator[Meter]:
     """Collect what the metered LMs send inside the block; after it they send nothing more for it."""
     meter = meter or Meter()
     meter.tracker = dspy.settings.usage_tracker
-    with dspy.context(**{_METER: meter, "usage_tracker": meter}, **LENIENT):
+    with dspy.context(**{_METER: meter, "usage_tracker": meter}, **ANY_USAGE):
         try:
             yield meter
         finally:

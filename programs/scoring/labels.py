@@ -1,11 +1,11 @@
 """Which column of a model's output has which label: read from the model's own configuration, never assumed."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.file_limits import parsed_json
 
 LABELS = ("contradiction", "neutral", "entailment")
 """The order of the columns of `NLI.probabilities`."""
@@ -44,8 +44,8 @@ def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
         ArgumentError: It is not JSON, does not say which column has which label, or names labels other than the three.
     """
     try:
-        config = json.loads((folder / "config.json").read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        config = parsed_json((folder / "config.json").read_bytes(), str(folder / "config.json"))
+    except (OSError, ValueError) as error:
         raise ArgumentError(
             f"model={model!r} could not be loaded from {str(folder)!r}: its config.json is not JSON ({error})."
         ) from error

@@ -1,0 +1,85 @@
+"""Saved programs, sampled completions, curves and a model's settings are read within the limits on files."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.sampled import Sampled
+from eldgr_dspy.programs.scoring.labels import stated_columns
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.training.curves import read_curve
+from eldgr_dspy.training.samples import SamplesFile
+
+WIDE = "[" + "[]," * 600_000 + "[]]"
+"""1.8 MB of JSON that takes fifty times as many bytes in memory."""
+DEEP = "[" * 200 + "]" * 200
+SAMPLE = '{"kind": "settings", "name": "", "details": %s}\n'
+
+
+@pytest.mark.parametrize("made", [Selector, Judge, lambda: Sampled(dspy.Predict("question -> answer"), n=2)])
+@pytest.mark.parametrize(("value", "why"), [("[" + "[]," * 1_100_000 + "[]]", "holds more than"), (DEEP, "nested too")])
+def test_a_saved_program_that_expands_is_refused_before_it_is_parsed(
+    made: Callable[[], Any], value: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELDGR_FILE_LIMITS", "0.1")
+    file = tmp_path / "program.json"
+    made().save(str(file))
+    file.write_text(f'{file.read_text().rstrip().removesuffix("}")}, "more": {value}}}')
+    with pytest.raises(PoolError, match=why):
+        made().load(str(file))
+
+
+def test_a_saved_program_within_the_limits_is_loaded_as_before(tmp_path: Path) -> None:
+    file = tmp_path / "program.json"
+    select = Selector()
+    select.judge.predict.demos = [dspy.Example(question="a" * 1_000)]
+    select.save(str(file))
+    loaded = Selector()
+    loaded.load(str(file))
+    assert loaded.judge.predict.demos[0]["question"] == "a" * 1_000
+
+
+@pytest.mark.parametrize(("value", "why"), [(WIDE, "line 1: holds more than 500,000 values"), (DEEP, "nested too")])
+def test_a_line_of_sampled_completions_that_expands_is_refused(value: str, why: str, tmp_path: Path) -> None:
+    file = tmp_path / "pool.samples.jsonl"
+    file.write_text(SAMPLE % value)
+    with pytest.raises(JournalError, match=why):
+        SamplesFile(file)
+
+
+def test_a_point_of_a_curve_and_the_labels_of_a_model_that_expand_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "curve.jsonl").write_text(f'{{"step": {WIDE}}}\n')
+    with pytest.raises(PoolError, match=r"curve.jsonl, line 1: holds more than"):
+        read_curve(tmp_path / "curve.jsonl")
+    (tmp_path / "config.json").write_text(json.dumps({"id2label": None}).replace("null", WIDE))
+    with pytest.raises(ArgumentError, match="holds more than"):
+        stated_columns(tmp_path, "model")
+
+
+@pytest.mark.parametrize("temperature", [[0.7], {"a": 1}, "hot"], ids=str)
+def test_a_temperature_that_is_not_a_number_is_named(temperature: Any) -> None:
+    select, question = Selector(), {"question": "Which?", "candidates": ["A", "A", "B"], "evidence": ["It is B."]}
+    with dspy.context(lm=scripted_lm([], temperature=temperature)):
+        with pytest.raises(ArgumentError, match="The temperature of .* must be a number; got"):
+            select(**question)
+    select.judge.predict.config["temperature"] = temperature
+    with dspy.context(lm=scripted_lm([])), pytest.raises(ArgumentError, match="The temperature of a predictor must be"):
+        select(**question)
+
+
+def test_a_type_error_of_a_role_s_own_code_stays_as_it_is() -> None:
+    class Broken(dspy.Module):
+        def forward(self, **_: Any) -> Any:
+            return 1 + "1"  # type: ignore[operator]
+
+    select = Selector()
+    select.judge = Broken()
+    with dspy.context(lm=scripted_lm([])), pytest.raises(TypeError, match="unsupported operand"):
+        select(question="Which?", candidates=["A", "A", "B"], evidence=["It is B."])
