@@ -30,6 +30,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.columns import COLUMNS, Columns, any_stated, fault_of, quoted
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.questions import Question
+from eldgr_dspy.thinking import find_thinking
 from eldgr_dspy.words import Task
 
 MAX_CANDIDATES = 1_000
@@ -95,11 +96,25 @@ class _Model(BaseModel):
 
 
 class CandidateRow(Columns):
-    """One sampled candidate. `answer` is null if none could be extracted; such a candidate does not vote."""
+    """One sampled candidate. `answer` is null if none could be extracted; such a candidate does not vote.
+
+    Thinking in a stated answer is not part of it. An answer whose thinking never ends is none.
+    """
 
     text: Text = Field("", description="The whole sampled text, reasoning included.")
     answer: Answer = Field(None, description="The final answer; null without one.")
     source: Text | None = Field(None, description="Where it came from: a model, a checkpoint, a sample number.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_thinking(cls, given: Any) -> Any:
+        """Take the thinking out of a stated answer; it stays in the text, which is the whole answer if there is none."""
+        answer = given.get("answer") if isinstance(given, Mapping) else None
+        tags, parts, unclosed = find_thinking(answer) if isinstance(answer, str) else ((), [], False)
+        if not tags or not isinstance(answer, str):
+            return given
+        said = answer[slice(*parts[-1])].strip() if parts and not unclosed else None
+        return {**given, "answer": said, "text": given.get("text") or answer}
 
     @model_serializer(mode="wrap")
     def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -77,6 +77,33 @@ def test_samples_that_only_think_and_samples_that_run_on_are_counted() -> None:
     assert [found[name]["count"] for name in ("unclosed_thinking", "cut_texts")] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("stated", "answer"),
+    [
+        ("<think>Dubai, or Doha?</think>Doha", "Doha"),
+        ("Dubai, or Doha?\n[/THINK]\n Doha ", "Doha"),
+        ("<Reasoning>Dubai?</reasoning> Doha <thinking>sure</thinking>", "Doha"),
+        ("<think>So it is Doha", None),
+        ("Doha <think>or Dubai", None),
+        ("◁think▷Doha◁/think▷", None),
+        ('{"tag": "<think>"}', '{"tag": "<think>"}'),
+        ("`</think>`", "`</think>`"),
+        (" Doha", " Doha"),
+    ],
+)
+def test_thinking_is_no_part_of_a_stated_answer_and_stays_in_the_text(stated: str, answer: str | None) -> None:
+    (found,) = row(candidates=[{"answer": stated}]).candidates
+    assert found.answer == answer
+    assert found.text == ("" if answer == stated else stated)
+    assert row(candidates=[{"answer": stated, "text": "t"}]).candidates[0].text == "t"
+    assert row(candidates=[found.model_dump()]).candidates[0] == found
+
+
+def test_a_stated_answer_that_only_thinks_is_counted_as_missing_and_as_unclosed() -> None:
+    found = figures(row(candidates=answered("<think>Doha", "Doha")))
+    assert [found[name]["count"] for name in ("unclosed_thinking", "missing_answers")] == [1, 1]
+
+
 def test_candidates_and_evidence_have_a_least_and_a_most() -> None:
     passages = [{"title": "Qatar", "text": "Doha is the capital."}, {"text": "Dubai is not."}]
     found = figures(row("a", evidence=passages), row("b", candidates=answered("Doha", "Doha", None)))
