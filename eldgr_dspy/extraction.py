@@ -21,10 +21,11 @@ _MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading":
 # Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
 # begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
 _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
+_FOREIGN_ANSWER = "(?:最终|最終)?答案 | 答え | 정답 | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ"
 _MARK = re.compile(
     rf"""(?=[\n\#\\F<\["TtMmf]) (?:
-      (?P<a_line> \n[\ \t>*_\#]*+ (?: A | {_ANSWER} | (?:最终)?答案 | 答え | 정답 ) [*_]*+ (?::|\s?：) )
-    | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[\ \t*_]*+|[*_]{{2,3}}) {_ANSWER} (?=[\ \t*_]*+(?:\n|\Z)) )
+      (?P<a_line> \n[\ \t>*_\#]*+ (?: A | (?i:ans\.?) | {_ANSWER} | {_FOREIGN_ANSWER} ) [*_]*+ \s?[:：] )
+    | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[^\w\n]*+|[*_]{{2,3}}) {_ANSWER} [\ \t*_\#]*+ (?=\n|\Z) )
     | (?P<hashes> (?<!\#)\#{{4}}(?!\#) )
     | (?P<boxed> \\boxed\s*+\{{ )
     | (?P<finish> \bFinish\[ )
@@ -32,7 +33,7 @@ _MARK = re.compile(
     | (?P<json> "(?i:(?:final_|correct_)?answer)"\s*+:\s*+ )
     | (?P<phrase> \b(?i: (?:the|my)\s++ (?: (?:\w++\s++)? answer (?:\s++to\s++(?:the|this|your)\s++question)?
                        | (?:correct|right|best)\s++(?:option|choice) ) \s++(?:is|(?:must|should|would)\s++be)\b
-                     | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | (?=[\ \t*_]*+(?:\n|\Z)) ) ) (?!\s++not\b) ) )""",
+                     | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | [\ \t*_\#]*+(?=\n|\Z) ) ) (?!\s++not\b) ) )""",
     re.VERBOSE,
 )
 _LEAD = re.compile(r"[\s:：*_`]*+")
@@ -45,7 +46,8 @@ _CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*
 _HEADING = re.compile(
     r"\d++[.)]\s++[^\W\d_]|(?:step|part|phase|method|approach|case)s? #?\d|(?:sources?|references?|citations?|notes?"
     r"|steps?|explanation|reasoning|rationale|justification|verification|check|calculations?|analysis|summary|done"
-    r"|conclusion|context|background|overview)(?: (?:of|for|and|to|by|with)\b| ?[:–-]|\.?\Z)",
+    r"|conclusion|context|background|overview|confidence|assumptions?|limitations?|evidence|caveats?)"
+    r"(?: (?:of|for|and|to|by|with)\b| ?[:–-]|\.?\Z)",
     re.IGNORECASE,
 )
 
@@ -55,15 +57,16 @@ _END = re.compile(
     rf"""[<\[\n] (?i:
       (?P<user> (?<=<) (?: [|｜](?:im_start|start_header_id|turn)[|｜]> | start_of_turn> | \|turn> )\s?user\b
         | (?<=<)[|｜]user[|｜]> | (?<=\[)INST\] )
-    | (?P<token> (?: (?<=<)(?: [|｜][^<>|｜\n]{{1,40}}[|｜] | /?s | [eb]os | (?:start|end)_of_turn | turn\| | \|turn )>
-        | (?<=\[)/INST\] ) (?: \s*+(?:assistant|model)\b )? )
+    | (?P<token> (?: (?<=<)(?: [|｜][^<>|｜\n]{{1,40}}[|｜] | /?s | [eb]os | (?:start|end)_of_turn | \|?turn\|?
+        | extra_id_\d )> | (?<=\[)/INST\] ) (?: \s*+(?:assistant|model)\b )? )
     | (?<=\n) [\ \t>*_-]*+ (?:
         (?P<turn> {_NEXT}(?:question|problem|exercise|q)\ ?\#?\d{{1,3}}[*_]*+ (?: \s?[:：.)] | [\ \t]*+(?:\n|\Z) )
             | (?:human|user|student)[*_]*+ \s?[:：]
             | \#{{1,6}}[\ \t*_]*+ {_NEXT} (?:instruction|input|human|user|question|problem|exercise|task)s?
               (?:\ \#?\d{{1,3}})?[*_]*+[\ \t]*+ (?: [:：] | \n | \Z ) )
         | (?P<asked> (?: (?:\#\ )?{_NEXT}(?:question|problem|exercise|instruction|q|问题|问|题目) | \#\ passage )
-              [*_]*+ \s?[:：] ) ) )""",
+              [*_]*+ \s?[:：] )
+        | (?P<other> (?: (?:\d{{1,2}}[.)]\ |user\ )question | task | input )[*_]*+ \s?[:：] | \[question\] ) ) )""",
     re.VERBOSE,
 )
 _ROLE = re.compile(r"\s*+(?:\#{1,6}[ \t]*+)?(?:assistant|response|model|AI)[ \t]?:\s*+", re.IGNORECASE)
@@ -147,7 +150,7 @@ def _turn(text: str, kind: AnswerType) -> SampleReading:
     for end in _END.finditer(text):
         segment = text[start : end.start()]
         found = None if opened == "user" else _marked(segment, kind)
-        introduces = end.lastgroup in ("asked", "turn") and _INTRODUCTION.match(segment)
+        introduces = end.lastgroup == "other" or (end.lastgroup in ("asked", "turn") and _INTRODUCTION.match(segment))
         if found is None and opened == "token" and not introduces:  # a question of its own does not end a text
             found = _guessed(segment, kind)
         if found:

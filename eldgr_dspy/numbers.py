@@ -48,10 +48,10 @@ _FRACTION = r"\\[dtc]?frac\s*(?:\{\s*(-?\d+)\s*\}|(\d))\s*(?:\{\s*(\d+)\s*\}|(\d
 _LATEX = [
     (re.compile(rf"(?<=\d){_FRACTION}"), r" \1\2/\3\4"),
     (re.compile(_FRACTION), r"\1\2/\3\4"),
-    (re.compile(r"(?<=\d)(?:\{,\}|,\\!|\\[,!;: ])(\d{3})(?!\d)"), r",\1"),
+    (re.compile(r"(?<=\d)(?:\{,\}|(?:\\!)?,\\!|\\[,!;: ])(\d{3})(?!\d)"), r",\1"),
     (re.compile(rf"(?<=\d)\s?(?:\\times|\\cdot|[×x*])\s?10\s?(?:{_POWER}|([⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}}))"), r"e\1\2\3"),
     (re.compile(rf"(?<![0-9A-Za-z\\.^*/×+}}-])10\s?{_POWER}(?!\^)"), r"1e\1\2"),
-    (re.compile(r"(?<=\d)\s?(?:\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![a-z]))|°)(?!\s?[A-Za-z])"), ""),
+    (re.compile(r"(?<=\d)\s?(?:\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![a-z]))|\\degree(?![a-z])|°)(?!\s?[A-Za-z])"), ""),
     (re.compile(r"\\(?:display|text)style(?![a-z])"), ""),
     (re.compile(r"\\(?:text|mathrm|mbox)\{([^{}]*+)\}"), r"\1"),
 ]
@@ -217,7 +217,7 @@ _DIGIT = re.compile(rf"[\d{VULGAR_FRACTIONS}]")
 # Words other than those before a quantity, a currency and a label such as "Total: 18".
 _HEADING = re.compile(
     r"(?!minus|negative|about|approximately|around|nearly|almost|roughly|exactly|between|at |over|under|up to|less|more"
-    r"|fewer|only|(?:[A-Z]{2,3}|Rs)\b\.? ?\d|[^\d:=]*[:=]\s*[^\s\w]*\d)[^\W\d_]{2}",
+    r"|fewer|only|(?-i:[A-Z]{2,3}|Rs)\b\.? ?\d|[^\d:=]*[:=]\s*[^\s\w]*\d)[^\W\d_]{2}",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]{2}")
@@ -227,10 +227,11 @@ _MEASURED = (
     r"|miles?|pounds?|lbs?|ounces?|oz|(?:kilo)?grams?|k?g|[kcm]?m|(?:kilo|centi|milli)?met(?:er|re)s?|dollars?|cents?|pence"
     r"|rupees?|paise|euros?|gallons?|quarts?|pints?|cups?|degrees?|dozens?|lakhs?|crores?|million|thousand)\b"
 )
+_REST = r"(?:with\s)?(?:an?\s)?(?:remainder(?:\sof)?|rem\.?|r\.?)"
 # Two quantities that are one answer only together.
 _COMPOUND = re.compile(
-    rf"(?<![\w.,])(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:(?:with\s)?(?:an?\s)?remainder|rem\.?|r|or)\s{_ONE}"
-    rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?){_ONE}[\"″]?)"
+    rf"(?<![\w.,])(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}"
+    rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?|√|\s:\s){_ONE}[\"″]?|between\s{_ONE}\sand\s{_ONE})|√{_ONE}"
     rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]",
     re.IGNORECASE,
 )
@@ -240,12 +241,13 @@ _UNIT = (
 )
 # What a number must not be cut away from: a sign set apart, a LaTeX command, an exponent, the rest of an expression,
 # the next group of three digits ('1 000'), half of it, or another number ('5 or 6', '5 apples and 6 pears').
-_BOUND_BEFORE = re.compile(r"\\[A-Za-z]|[{^]|[-–]\s*+\Z|(?i:minus|negative)\s*+\Z")
+_BOUND_BEFORE = re.compile(r"\\[A-Za-z]|[{^]|(?:[-–±√≤≥]|(?:\A|\s)[<>]|(?i:minus|negative))\s*+\Z")
 _BOUND_AFTER = re.compile(
-    rf"""\s?(?: [\^{{] | \\(?![\\,;:!)\] ]|text|mathrm) | [-–+*/×÷x±]\s?[\d($\\] )
-    | [A-Za-z百千万萬亿億兆] | \s[0-9]{{3}}(?![0-9])
-    | \s(?i: or | to | and )\s(?: (?:a\s|one\s)?(?:half|third|quarter)\b | [-{CURRENCY_SIGNS}]{{0,2}}[0-9] )
-    | (?: {_UNIT}(?:{_UNIT})? ,?\s (?:and\s|&\s|plus\s)? | ,?\s(?:(?:with\s)?(?:an?\s)?remainder|rem\.?|r)\s
+    rf"""\s?(?: [\^{{] | \\(?![\\,;:!)\] ]|text|mathrm) | (?:[-–+/×÷x±]|\*{{1,2}})\s?[\d($\\] )
+    | [A-Za-zπ√∞¢百千万萬亿億兆] | \+\s*\Z | \s[0-9]{{3}}(?![0-9]) | \s(?:pi|mill?|score|gross|(?-i:[MBT]))\b
+    | \s(?:or|to|and|out\sof)\s(?: (?:a\s|one\s)?(?:half|third|quarter)\b
+        | (?:[a-z]\s?=\s?)?[-{CURRENCY_SIGNS}]{{0,2}}[0-9] ) | \swith\s{_ONE}\s(?:left|over|remain)
+    | (?: {_UNIT}(?:{_UNIT})? ,?\s (?:and\s|&\s|plus\s)? | \s(?:ft|in|hrs?|mins?|secs?|lbs?|oz|yds?)\.\s | ,?\s{_REST}\s
         | ['′]\s? | ,\s | \s?[:;]\s? ) (?={_ONE}(?!\s*[=+*/×]))""",
     re.VERBOSE | re.IGNORECASE,
 )

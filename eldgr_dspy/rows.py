@@ -108,7 +108,7 @@ class CandidateRow(Columns):
     @model_validator(mode="before")
     @classmethod
     def _without_thinking(cls, given: Any) -> Any:
-        """Take the thinking out of a stated answer; it stays in the text, which is the whole answer if there is none."""
+        """Take the thinking out of a stated answer; it stays in the text, which without one is the whole answer."""
         answer = given.get("answer") if isinstance(given, Mapping) else None
         tags, parts, unclosed = find_thinking(answer) if isinstance(answer, str) else ((), [], False)
         if not tags or not isinstance(answer, str):

@@ -9,18 +9,19 @@ import json
 import re
 from typing import NamedTuple
 
-_NAMES = "think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|inner_monologue|antthinking|seed:think"
+_NAMES = "think(?:ing)?|thoughts?|analysis|reason(?:ing)?|reflection|scratchpad|inner_monologue|antthinking|seed:think"
 _CHANNEL = r"<\|channel\|>\s*+(?:{})\b[^<>]{{0,80}}+(?:<\|constrain\|>\s*+\w++\s*+)?<\|message\|>"
 _TAG = re.compile(
-    rf"""(?P<open> (?:<|&lt;)(?:{_NAMES})(?:\s[^<>]{{0,200}})?(?<!/)(?:>|&gt;) | \[think(?:ing)?\] | ◁think▷
+    rf"""(?P<open> (?:\\?<\|?|&lt;)(?:{_NAMES})(?:\s[^<>]{{0,200}})?(?<!/)(?:\|?\\?>|&gt;)
+      | \[(?:think(?:ing)?|reasoning)\] | ◁think▷
       | <\|begin_of_thought\|> | <\|START_THINKING\|> | <\|channel>thought\b | <unused94>(?:thought\b)?
       | {_CHANNEL.format("analysis|commentary")} | (?-i:\Aanalysis(?=[A-Z])) | \AHere\ is\ my\ thought\ process: )
-    | (?:<|&lt;)/(?:{_NAMES})\s*+(?:>|&gt;) | \[/think(?:ing)?\] | ◁/think▷
+    | (?:\\?<\|?|&lt;)/\s?(?:{_NAMES})\s*+(?:\|?\\?>|&gt;) | \[/(?:think(?:ing)?|reasoning)\] | ◁/think▷
     | <\|end_of_thought\|> | <\|END_THINKING\|> | <channel\|> | <unused95>
     | {_CHANNEL.format("final")} | (?-i:assistantfinal(?=\S)) | \bHere\ is\ my\ response:""",
     re.VERBOSE | re.IGNORECASE,
 )
-_MAY_THINK = re.compile(r"[<\[◁&](?:(?<=<)[/|A-Za-z]|(?<=\[)/?[Tt][Hh]|(?<=&)lt|(?<=◁))").search
+_MAY_THINK = re.compile(r"[<\[◁&](?:(?<=<)[/|A-Za-z]|(?<=\[)/?(?:[Tt][Hh]|[Rr][Ee])|(?<=&)lt|(?<=◁))").search
 
 
 class Thinking(NamedTuple):

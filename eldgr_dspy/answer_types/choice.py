@@ -20,13 +20,15 @@ OPTIONS_BELOW = "\nOptions:\n"
 """What stands between a question and its options where roles see it."""
 
 _NAMED = (
-    r"(?i:(?:it\ is|it's)\ )?(?i:(?:the\ )?(?:(?:correct|right|best|final)\ )?(?:option|choice|answer)(?:\ is|:)?\ )?"
+    r"(?i:(?:therefore|thus|hence|so)\b,?\ )?(?i:(?:it\ (?:is|must\ be)|it's|i\ think)\ )?"
+    r"(?i:(?:the\ )?(?:(?:correct|right|best|final|selected|chosen)\ )?(?:option|choice|answer|letter)(?:\ is|:)?\ )?"
 )
 _LETTER = re.compile(
     rf"""{_NAMED}[(\[]?(?P<letter>[A-Za-z])[)\]]?
     (?: [.:)]? \Z
       | [)\]]?[.:,]?\s(?i:because|since|as|for|due|which|given|so|is\ (?:the\ )?(?:correct|right|best|answer))\b
-      | (?: [)\]][.:]? | [.:,)] | \s[-–—] | (?=\s) ) \s*+ (?P<text>.+) )""",
+      | (?: [)\]][.:]? | [.:,)] | \s[-–—] | (?=\s) ) \s*+ (?P<text>.+) )
+    | (?P<before>.+\S)\s*[(\[](?P<behind>[A-Z])[)\]]\.?\Z""",
     re.VERBOSE | re.DOTALL,
 )
 # What says in a sentence which option is meant.
@@ -36,7 +38,7 @@ _SAID = re.compile(
       | ([A-Z])[)\]*]*+\ (?i:is\ (?:the\ )?(?:correct|right|best))\b
       | (?i:I(?:\ would|'d|\ will|'ll)?\ (?:choose|pick|select|go\ with|answer|say)\ (?:option\ )?[(\[*]*+) ([A-Z])\b )
       | (?i:my\ (?:choice|pick)\ is\ (?:option\ )?[(\[*]*+) ([A-Z])\b
-      | (?:答案|选) [是为]?\ ?[:：]?\ ?([A-Z])(?![A-Za-z])""",
+      | (?:答案|选择?) [是为]?\ ?[:：]?\ ?([A-Z])(?![A-Za-z])""",
     re.VERBOSE,
 )
 _LINE = re.compile(r"[\s*_`#>]*+[(\[]?[A-Z](?:[)\].:*_`]++(?:\s[^\n]*+)?)?\s*+")
@@ -88,16 +90,15 @@ class Choice(AnswerType):
         by_text = self._by_text(answer)
         if by_text is not None:
             return by_text
-        found = _LETTER.match(strip_answer(normalize("NFKC", answer).replace("*", "")))
+        found = _LETTER.match(strip_answer(normalize("NFKC", answer).replace("*", "").replace("__", "")))
         if found is None:
             return None
-        place = ascii_uppercase.index(found["letter"].upper())
+        place = ascii_uppercase.index((found["letter"] or found["behind"]).upper())
         if place >= len(self.options):
             return None
-        own = re.match(
-            rf"{re.escape(self.options[place])}(?:[,;:(]|\s(?:is|because|since|as)\b)", found["text"] or "", re.I
-        )
-        return place if found["text"] is None or own or self._by_text(found["text"]) == place else None
+        text = found["text"] or found["before"]
+        own = re.match(rf"{re.escape(self.options[place])}(?:[,;:(]|\s(?:is|because|since|as)\b)", text or "", re.I)
+        return place if text is None or own or self._by_text(text) == place else None
 
     def unmarked(self, text: str) -> tuple[str, Form]:
         """Return the letter that a sentence says is right, or a first or last line that begins with one; or all."""

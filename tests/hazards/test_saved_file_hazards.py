@@ -66,9 +66,9 @@ def test_a_point_of_a_curve_and_the_labels_of_a_model_that_expand_are_refused(tm
 @pytest.mark.parametrize("temperature", [[0.7], {"a": 1}, "hot"], ids=str)
 def test_a_temperature_that_is_not_a_number_is_named(temperature: Any) -> None:
     select, question = Selector(), {"question": "Which?", "candidates": ["A", "A", "B"], "evidence": ["It is B."]}
-    with dspy.context(lm=scripted_lm([], temperature=temperature)):
-        with pytest.raises(ArgumentError, match="The temperature of .* must be a number; got"):
-            select(**question)
+    lm = scripted_lm([], temperature=temperature)
+    with dspy.context(lm=lm), pytest.raises(ArgumentError, match=r"The temperature of .* must be a number; got"):
+        select(**question)
     select.judge.predict.config["temperature"] = temperature
     with dspy.context(lm=scripted_lm([])), pytest.raises(ArgumentError, match="The temperature of a predictor must be"):
         select(**question)
