@@ -16,6 +16,7 @@ from eldgr_dspy.sentence_ends import without_stop
 from eldgr_dspy.thinking import find_thinking
 from eldgr_dspy.words import Form, Mark, Task
 
+_STATED = frozenset(get_args(Mark))
 _MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading": "a_line", "json": "tagged"}
 
 # Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
@@ -135,12 +136,13 @@ def read_sample(text: str, task: Task | AnswerType) -> SampleReading:
     """Return the answer of a sample as `extract_answer` does, and whether its thinking ends and whether it ran on."""
     kind = answer_type(task)
     _, parts, unclosed = find_thinking(text)
-    if unclosed or not parts:
-        return SampleReading(None, unclosed)
-    readings = (_turn(text[start:end], kind) for start, end in reversed(parts))
-    last = next(readings)
-    marked = (one for one in (last, *readings) if one.found and one.found.form not in ("last_number", "whole"))
-    return next(marked, last)
+    last = None
+    for start, end in () if unclosed else reversed(parts):
+        reading = _turn(text[start:end], kind)
+        if reading.found and reading.found.form in _STATED:
+            return reading
+        last = last or reading
+    return last or SampleReading(None, unclosed)
 
 
 def _turn(text: str, kind: AnswerType) -> SampleReading:
@@ -187,7 +189,9 @@ def _marked(text: str, kind: AnswerType) -> Extraction | None:
 def _payload(text: str, name: str, start: int, limit: int, boxes: dict[int, int], kind: AnswerType) -> str:
     """What follows a mark that ends at `start`, read no further than `limit`, where the next mark begins."""
     if name == "boxed":
-        return _unwrapped(text[start : boxes.get(start, start)].strip())
+        payload = text[start : boxes.get(start, start)].strip()
+        wrapped = _WRAPPED.fullmatch(payload)
+        return wrapped[1].strip() if wrapped else payload
     if name == "json":
         return _of_json(text, start)
     if name == "tagged" and (closed := _CLOSING_TAG.search(text, start, limit)):
@@ -217,12 +221,6 @@ def _line(text: str, start: int, limit: int) -> str:
     """The text from `start` to the end of its line, or to `limit` where that comes first."""
     end = text.find("\n", start, limit)
     return text[start : limit if end < 0 else end]
-
-
-def _unwrapped(payload: str) -> str:
-    r"""The inside of a payload that is one `\text{...}` and nothing else."""
-    wrapped = _WRAPPED.fullmatch(payload)
-    return wrapped[1].strip() if wrapped else payload
 
 
 def _boxes(text: str) -> dict[int, int]:

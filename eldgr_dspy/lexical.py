@@ -54,15 +54,13 @@ def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -
     library = Library(evidence)
     with_evidence = bool(library.sentences)
     score = partial(_by_evidence, question, library) if with_evidence else partial(_by_arithmetic, question)
-    scored = {shown: score(*_stripped(*split_candidate(shown))) for shown in dict.fromkeys(candidates)}
+    scored: dict[str, Support] = {}
+    for shown in dict.fromkeys(candidates):
+        text, answer = split_candidate(shown)
+        alone = strip_answer(answer)
+        scored[shown] = score(alone if text == answer else text, alone)
     measured = with_evidence or any(result.logic is not None for result in scored.values())
     return [scored[shown] for shown in candidates] if measured else None
-
-
-def _stripped(text: str, answer: str) -> tuple[str, str]:
-    """A candidate's text and its answer; if the answer is the whole text, both are the answer."""
-    alone = strip_answer(answer)
-    return (alone if text == answer else text), alone
 
 
 def _mean(signals: Iterable[float | None]) -> float:
@@ -114,21 +112,16 @@ class Library:
         self.in_sentence: list[set[str]] = []
         self.in_passage: list[set[str]] = []
         self.holding: dict[str, list[int]] = {}  # word -> the sentences that hold it
-        for text in dict.fromkeys(passages):
-            self._shelve(text)
+        for number, text in enumerate(dict.fromkeys(passages)):
+            self.in_passage.append(set())
+            for words in filter(None, map(words_of, sentences_of(text))):
+                for word in (distinct := set(words)):
+                    self.holding.setdefault(word, []).append(len(self.sentences))
+                self.sentences.append(f" {' '.join(words)} ")
+                self.source.append(number)
+                self.in_sentence.append(distinct)
+                self.in_passage[number] |= distinct
         self._passages_with = Counter(word for words in self.in_passage for word in words)
-
-    def _shelve(self, text: str) -> None:
-        all_words: set[str] = set()
-        for words in filter(None, map(words_of, sentences_of(text))):
-            distinct = set(words)
-            for word in distinct:
-                self.holding.setdefault(word, []).append(len(self.sentences))
-            self.sentences.append(f" {' '.join(words)} ")
-            self.source.append(len(self.in_passage))
-            self.in_sentence.append(distinct)
-            all_words |= distinct
-        self.in_passage.append(all_words)
 
     def rarity(self, word: str) -> float:
         """Return the inverse document frequency that BM25 uses; positive for every word."""
@@ -166,18 +159,14 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
     words = words_of(answer)
     if not words:
         return Support(0.0)
-    covered, sentences = _coverage(library, content(words)), library.occurrences(words)
-    company = _company(library, asked, content(words), sentences, repeats=not offers_a_choice(question))
+    wanted, sentences = content(words), library.occurrences(words)
+    covered = max(library.share(wanted & passage, wanted) for passage in library.in_passage)
+    company = _company(library, asked, wanted, sentences, repeats=not offers_a_choice(question))
     return Support(
         scalar=_mean([covered, float(bool(sentences)), company, grounded]),
         fact=_mean([covered, grounded]),
         triang=min(1.0, len(_sources(library, sentences)) / SOURCES),
     )
-
-
-def _coverage(library: Library, words: set[str]) -> float:
-    """Return the largest share of the words that one passage contains."""
-    return max(library.share(words & passage, words) for passage in library.in_passage)
 
 
 def _sources(library: Library, sentences: Iterable[int]) -> set[int]:

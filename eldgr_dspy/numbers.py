@@ -68,8 +68,8 @@ _BEFORE = rf"(?P<sign>[-+])?(?P<before>\\?[{CURRENCY_SIGNS}]\s?)?(?P<inner>[-+])
 _AFTER = rf"(?:\s?(?P<after>\\?[{CURRENCY_SIGNS}])|\s?\\?(?P<percent>%))?\.?"
 _NUMBER = re.compile(
     rf"""{_BEFORE}
-    (?: (?P<top>{_INTEGER})\s?/\s?(?P<bottom>{_INTEGER})
-      | (?P<whole>[0-9]{{1,3}})\s(?P<part>[0-9]{{1,3}}/[0-9]{{1,3}})
+    (?: (?: (?P<whole>[0-9]{{1,3}})\s (?=[0-9]{{1,3}}/[0-9]{{1,3}}(?![0-9,])) )?
+        (?P<top>{_INTEGER})\s?/\s?(?P<bottom>{_INTEGER})
       | (?P<units>[0-9]{{1,3}}\s?)?(?P<vulgar>[{VULGAR_FRACTIONS}])
       | (?P<decimal>(?:{_INTEGER}(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][-+]?[0-9]{{1,3}})?)
     ){_AFTER}""",
@@ -179,14 +179,10 @@ def _magnitude(match: re.Match[str]) -> Fraction | None:
         return Fraction(match["decimal"].replace(",", ""))
     if match["vulgar"] is not None:
         return int(match["units"] or 0) + _VULGAR[match["vulgar"]]
-    if match["top"] is not None:
-        return _ratio(match["top"].replace(",", ""), match["bottom"].replace(",", ""))
-    part = _ratio(*match["part"].split("/"))
-    return int(match["whole"]) + part if part is not None and part < 1 else None
-
-
-def _ratio(top: str, bottom: str) -> Fraction | None:
-    return Fraction(int(top), int(bottom)) if int(bottom) else None
+    top, bottom = (int(match[name].replace(",", "")) for name in ("top", "bottom"))
+    if not bottom or (match["whole"] and top >= bottom):
+        return None
+    return int(match["whole"] or 0) + Fraction(top, bottom)
 
 
 def is_ambiguous(text: str) -> bool:

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from eldgr_dspy.folding import PLAIN, drop_invisible
 from eldgr_dspy.numbers import CURRENCY_SIGNS
-from eldgr_dspy.reading import without_markup
+from eldgr_dspy.reading import kept, without_markup
 from eldgr_dspy.sentence_ends import has_own_stop
 
 _LAYERS, _ROUNDS = 32, 4
@@ -42,18 +42,13 @@ _WRAPPED = re.compile(
 _LINK = re.compile(r"\[([^\[\]]++)\]\([^()\s]*+\)")
 
 
+@kept
 def strip_answer(text: str) -> str:
     """Return the answer in a text without its wrappers; a text without letters and digits stays whole.
 
     Stripping twice changes nothing. Stripped answers of one class (`eldgr_dspy.answers.answer_class`) may still be
     spelled in several ways. It takes any text, in time linear in the length.
     """
-    if len(text) > _CACHED:
-        return _stripped(text)
-    return _cached(text)
-
-
-def _stripped(text: str) -> str:
     for _ in range(_ROUNDS):
         if _BARE(text):
             break
@@ -87,38 +82,24 @@ def _once(text: str) -> str:
     return seen[start:end]
 
 
-_CACHED = 256
-_cached = lru_cache(maxsize=1 << 14)(_stripped)
-
-
 # -- wrappers ----------------------------------------------------------------------------------------------------------
 
 
 def _unwrapped(text: str, start: int, end: int) -> tuple[int, int]:
     """The inside of `text[start:end]` where it is wrapped as a whole, without its outer wrapper."""
-    first, last = text[start], text[end - 1]
-    wrapper = None
+    first, last, is_wrapped = text[start], text[end - 1], False
     if end - start < 3:
         return start, end
-    if first in "*_~" and last == first and text.find(first, start + 1, end - 1) in (-1, start + 1):
-        return start + 1, end - 1
-    if first in _PAIRS and last == _PAIRS[first] and _closes_last(text[start:end], first, last):
-        return start + 1, end - 1
-    if first in "\"'" and last == first:
-        inner = text[start + 1 : end - 1]
-        for _ in range(_LAYERS):  # “"The Dark Tower"”
-            inner = inner[1:-1] if len(inner) > 2 and inner[0] == inner[-1] == first else inner
-        if not _has_quote(inner, first):
-            return start + 1, end - 1
-    if first in "\\$<":
-        wrapper = _WRAPPED.fullmatch(text, start, end)
-    if (
-        wrapper
-        and wrapper.lastgroup == "braced"
-        and not _closes_last(text[wrapper.start("braced") - 1 : end], "{", "}")
-    ):
-        return start, end
-    return wrapper.span(wrapper.lastgroup or 0) if wrapper else (start, end)
+    if first in "\\$<" and (wrapper := _WRAPPED.fullmatch(text, start, end)):
+        braced = wrapper.start("braced")
+        is_one = braced < 0 or _closes_last(text[braced - 1 : end], "{", "}")
+        return wrapper.span(wrapper.lastgroup or 0) if is_one else (start, end)
+    if first in _PAIRS:
+        is_wrapped = last == _PAIRS[first] and _closes_last(text[start:end], first, last)
+    elif first == last:
+        is_emphasis = first in "*_~" and text.find(first, start + 1, end - 1) in (-1, start + 1)
+        is_wrapped = is_emphasis or (first in "\"'" and not _has_quote(text[start + 1 : end - 1], first))
+    return (start + 1, end - 1) if is_wrapped else (start, end)
 
 
 def _closes_last(text: str, opener: str, closer: str) -> bool:
@@ -132,7 +113,9 @@ def _closes_last(text: str, opener: str, closer: str) -> bool:
 
 
 def _has_quote(text: str, quote: str) -> bool:
-    """Whether a text contains a quotation mark; apostrophes and the marks of feet and inches do not count."""
+    """Whether a quotation contains another one that is not all of it; apostrophes, feet and inches do not count."""
+    for _ in range(_LAYERS):  # “"The Dark Tower"”
+        text = text[1:-1] if len(text) > 2 and text[0] == text[-1] == quote else text
     return (
         re.search(r'(?<![0-9¼-¾⅐-⅞"])"|"(?=\w)' if quote == '"' else r"(?<![\w'])'|(?<=[^\W0-9¼-¾⅐-⅞])'(?!\w)", text)
         is not None

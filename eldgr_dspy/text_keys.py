@@ -9,19 +9,15 @@ import re
 import string
 import unicodedata
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from eldgr_dspy.folding import BIDI_CONTROLS, drop_invisible
 from eldgr_dspy.numbers import CURRENCY_SIGNS, INVISIBLE_DROPPED, fold_marks
-from eldgr_dspy.reading import read, respelled
+from eldgr_dspy.reading import kept, read, respelled
 from eldgr_dspy.sentence_ends import sentence_ends
 from eldgr_dspy.stripping import strip_answer
 
 POLAR = frozenset({"yes", "no", "true", "false"})
 """The keys of yes/no answers, which an occurrence in the evidence does not support."""
-
-KEPT_LENGTH = 256
-"""Characters; the classes of longer answers are not kept."""
 
 AMBIGUOUS_COMMA = "ambiguous decimal comma"
 DETACHED_SIGN = "detached sign"
@@ -31,7 +27,6 @@ _MARK = re.escape(string.punctuation)
 # Fractions, superscripts, Roman and circled numerals are word characters to `re`, but not letters. A mark next to one
 # means what it means next to a digit. One of them replaces all the others while the marks are read.
 _NUMERAL = "½"
-_FOREIGN = re.compile(r"[^\x00-\x7f]")
 _DIGIT = f"[0-9{_NUMERAL}]"
 _LETTER_OR_DIGIT = r"[^\W_]"
 _LETTER = rf"[^\W\d_{_NUMERAL}]"
@@ -87,16 +82,10 @@ class AnswerClass:
     note: str | None = field(default=None, compare=False)
 
 
+@kept
 def short_class(answer: str) -> AnswerClass | None:
-    """Return the class of an answer as short text; it is kept, because a pool repeats its answers."""
-    return kept_class(answer) if len(answer) <= KEPT_LENGTH else _short_class(answer)
-
-
-def _short_class(answer: str) -> AnswerClass | None:
+    """Return the class of an answer as short text."""
     return AnswerClass(without_article(answer.lower())) if _PLAIN_WORDS(answer) else class_of_text(answer)
-
-
-kept_class = lru_cache(maxsize=1 << 14)(_short_class)
 
 
 def class_of_text(answer: str) -> AnswerClass | None:
@@ -121,11 +110,8 @@ def text_key(read: str) -> str:
     if _PLAIN_WORDS(read):
         return without_article(read)
     text = _ends_marked(without_article(read))
-    if text.isascii():
-        alike, numerals = text, ""
-    else:
-        alike = _FOREIGN.sub(lambda match: _NUMERAL if _is_numeral(match[0]) else match[0], text)
-        numerals = "".join(filter(_is_numeral, _FOREIGN.findall(text)))
+    numerals = "" if text.isascii() else "".join(filter(_is_numeral, text))
+    alike = text.translate(dict.fromkeys(map(ord, numerals), _NUMERAL))
     plain = _guarded(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)
     key = " ".join(plain.split()).replace(_END, ".")
     if numerals:
@@ -175,12 +161,7 @@ def _guarded(text: str) -> str:
         text = _QUOTED.sub(lambda match: match[0][:-1], text)
     leading = _LEADING_DASH.match(text)
     dash, rest = (leading[0], text[leading.end() :]) if leading else ("", text)
-    return dash + _PUNCTUATION.sub(_kept, rest)
-
-
-def _kept(match: re.Match[str]) -> str:
-    """What stays of a punctuation mark: what the pattern has a name for."""
-    return match[match.lastgroup] if match.lastgroup else ""
+    return dash + _PUNCTUATION.sub(lambda match: match[match.lastgroup] if match.lastgroup else "", rest)
 
 
 def visible(text: str) -> bool:

@@ -52,7 +52,7 @@ def find_thinking(text: str, *, inside: bool = False) -> Thinking:
     for tag in _TAG.finditer(text) if may_think and not _is_object(text) else ():
         if text[tag.start() - 1 : tag.start()] == text[tag.end() : tag.end() + 1] == "`":
             continue
-        if tag["open"] and not opened:
+        if tag["open"] and not opened and text[start : tag.start()].strip():
             parts.append((start, tag.start()))
         elif not tag["open"] and not opened:
             parts.clear()
@@ -60,9 +60,9 @@ def find_thinking(text: str, *, inside: bool = False) -> Thinking:
         opened, start = tag["open"] is not None, tag.end()
         if not opened and _is_object(text[start:]):
             break
-    if not opened:
+    if not opened and text[start:].strip():
         parts.append((start, len(text)))
-    return Thinking(tags, [part for part in parts if text[slice(*part)].strip()], opened)
+    return Thinking(tags, parts, opened)
 
 
 def split_thinking(text: str) -> tuple[str, str]:

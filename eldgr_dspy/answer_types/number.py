@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 from eldgr_dspy.answer_types.base import AnswerType, Score, require_gold
 from eldgr_dspy.folding import BIDI_CONTROLS
 from eldgr_dspy.numbers import Number, last_number, parse_number, read_number, stated_number
+from eldgr_dspy.reading import kept
 from eldgr_dspy.stripping import strip_answer
-from eldgr_dspy.text_keys import KEPT_LENGTH, AnswerClass, class_of_text, noted, read_answer
+from eldgr_dspy.text_keys import AnswerClass, class_of_text, noted, read_answer
 from eldgr_dspy.words import Form, Mark
 
 
@@ -25,7 +25,7 @@ class ANumber(AnswerType):
 
     def read(self, answer: str) -> AnswerClass | None:
         """Return the class of an answer."""
-        return kept_class(answer) if len(answer) <= KEPT_LENGTH else number_class(answer)
+        return number_class(answer)
 
     def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
         """Return whether an answer is the number of a gold answer."""
@@ -49,6 +49,7 @@ class ANumber(AnswerType):
         return last_number(text), "last_number"
 
 
+@kept
 def number_class(answer: str) -> AnswerClass | None:
     """Return the class of an answer that is a number, or should be one."""
     number = number_in(answer)
@@ -69,9 +70,6 @@ _SYMBOLS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 """What makes a text an expression, whose signs and operators tell it from others."""
-
-
-kept_class = lru_cache(maxsize=1 << 14)(number_class)
 
 
 def numeric_equal(answer: str | None, gold: Sequence[str]) -> bool:

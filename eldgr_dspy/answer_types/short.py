@@ -4,11 +4,11 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 from eldgr_dspy.answer_types.base import AnswerType, Score, require_gold
+from eldgr_dspy.reading import kept
 from eldgr_dspy.stripping import strip_answer
-from eldgr_dspy.text_keys import KEPT_LENGTH, AnswerClass, short_class
+from eldgr_dspy.text_keys import AnswerClass, short_class
 
 _ALL_OR_NOTHING = frozenset({"yes", "no", "noanswer"})
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -48,19 +48,13 @@ class ShortText(AnswerType):
         return Score(_matches(answer, gold, normalise), _greatest_f1(answer, gold, normalise))
 
 
+@kept
 def normalise(text: str) -> str:
     """Return the text in lower case without ASCII punctuation, articles and surplus white space.
 
     Source: the official HotpotQA evaluation. Votes use `ShortText.read` instead.
     """
-    return _kept(text) if len(text) <= KEPT_LENGTH else _normal(text)
-
-
-def _normal(text: str) -> str:
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
-
-
-_kept = lru_cache(maxsize=1 << 12)(_normal)  # a question compares the same few answers many times
 
 
 def exact_match(answer: str | None, gold: Sequence[str]) -> bool:

@@ -92,4 +92,4 @@ def test_elsewhere_dspy_refuses_such_counts_as_before() -> None:
     with pytest.raises(ValueError, match="output_tokens"):
         lm15.Usage(output_tokens=-5)
     with pytest.raises(TypeError, match="output_tokens"):
-        lm15.Usage(output_tokens=3.5)  # type: ignore[arg-type]
+        lm15.Usage(output_tokens=3.5)
