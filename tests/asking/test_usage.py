@@ -48,7 +48,7 @@ def await_call(select: Selector) -> Any:
 
 @pytest.mark.parametrize("calling", [call, await_call])
 @pytest.mark.parametrize("count", [*IMPOSSIBLE, 10**30, None], ids=str)
-def test_a_selector_uses_the_reply_of_an_unmodified_lm_whatever_tokens_its_server_counts(
+def test_a_selector_uses_the_reply_of_an_unmodified_lm_whatever_tokens_its_server_counts(  # hazard 116
     count: Any, calling: Callable[[Selector], Any]
 ) -> None:
     with serving(counting(count)) as server, dspy.context(track_usage=True):

@@ -8,7 +8,7 @@ TESTS = HERE.parent
 COMMENT = re.compile(r"# hazards? ((?:\d+(?:, and | and |, )?)+)")
 ROW = re.compile(r"^\| (\d+) \| (.+) \| (.+) \|$", re.MULTILINE)
 FILE = re.compile(r"`([\w/]*test_\w+\.py)`")
-LAST = 114
+LAST = 116
 
 
 def named() -> dict[int, set[str]]:

@@ -25,7 +25,7 @@ SAMPLE = '{"kind": "settings", "name": "", "details": %s}\n'
 
 @pytest.mark.parametrize("made", [Selector, Judge, lambda: Sampled(dspy.Predict("question -> answer"), n=2)])
 @pytest.mark.parametrize(("value", "why"), [("[" + "[]," * 1_100_000 + "[]]", "holds more than"), (DEEP, "nested too")])
-def test_a_saved_program_that_expands_is_refused_before_it_is_parsed(
+def test_a_saved_program_that_expands_is_refused_before_it_is_parsed(  # hazard 115
     made: Callable[[], Any], value: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ELDGR_FILE_LIMITS", "0.1")
