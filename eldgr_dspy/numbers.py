@@ -27,11 +27,6 @@ VULGAR_FRACTIONS = "".join(_VULGAR)
 CURRENCY_SIGNS = "$£¥฿\u20a0-\u20cf"
 """Whole-unit currency signs, fit for a regular expression's character class. The cent sign scales and is left out."""
 
-DIGITS_FOLDED = "digits folded"
-MINUS_FOLDED = "minus sign folded"
-CURRENCY_DROPPED = "currency sign dropped"
-INVISIBLE_DROPPED = "invisible characters dropped"
-
 PAD = "\u200b"  # invisible, and so no part of a number: it fills up what a shorter spelling leaves
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "lakh": 10**5, "million": 10**6, "crore": 10**7}
 _SCALES |= {"billion": 10**9, "trillion": 10**12, "mn": 10**6, "bn": 10**9, "tn": 10**12}
@@ -80,14 +75,14 @@ _DECIMAL_COMMA = re.compile(rf"{_BEFORE}(?:[0-9]{{1,3}}(?>(?:\.[0-9]{{3}})+)|[0-
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An exact number. `value` is as written: 5 for '5%', with `percent` set. `notes` say what reading dropped.
+    """An exact number. `value` is as written: 5 for '5%', with `percent` set; `priced` says if it has a currency sign.
 
-    Two numbers are equal when value and percent agree; the notes do not count.
+    Two numbers are equal when value and percent agree; the currency sign does not count.
     """
 
     value: Fraction
     percent: bool = False
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    priced: bool = field(default=False, compare=False)
 
 
 def fold_digits(text: str) -> str:
@@ -100,14 +95,9 @@ def fold_digits(text: str) -> str:
     return _FOREIGN_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text)
 
 
-def fold_marks(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the text with digits and the minus sign U+2212 as ASCII, one for one, and notes on what changed."""
-    if text.isascii():
-        return text, ()
-    digits = fold_digits(text)
-    folded = digits.replace(_MINUS, "-")
-    notes = ((DIGITS_FOLDED, digits != text), (MINUS_FOLDED, folded != digits))
-    return folded, tuple(note for note, true in notes if true)
+def fold_marks(text: str) -> str:
+    """Return the text with digits and the minus sign U+2212 as ASCII, one for one."""
+    return text if text.isascii() else fold_digits(text).replace(_MINUS, "-")
 
 
 def parse_number(text: str) -> Number | None:
@@ -121,18 +111,16 @@ def parse_number(text: str) -> Number | None:
         text: The text; white space around it and invisible characters are ignored.
 
     Returns:
-        The exact number with notes on what was dropped or folded, or None: also for 'nan', 'inf', '1_000', '1,5',
-        '- 5', '5¢', a division by zero, an exponent of more than three digits and texts above 1,000 characters.
+        The exact number, or None: also for 'nan', 'inf', '1_000', '1,5', '- 5', '5¢', a division by zero, an exponent
+        of more than three digits and texts above 1,000 characters.
     """
-    stripped = text.strip()
-    if len(stripped) > _LONGEST:
+    text = text.strip()
+    if len(text) > _LONGEST:
         return None
-    text = drop_invisible(stripped).strip()
+    text = drop_invisible(text).strip()
     if text.isascii() and text.isdigit():
-        return Number(Fraction(int(text)), notes=(INVISIBLE_DROPPED,) * (text != stripped))
-    folded, notes = fold_marks(text)
-    notes += (INVISIBLE_DROPPED,) * (text != stripped)
-    match = _NUMBER.fullmatch(folded)
+        return Number(Fraction(int(text)))
+    match = _NUMBER.fullmatch(fold_marks(text))
     if match is None or (match["sign"] and match["inner"]):
         return None
     currencies = {match[name].replace("\\", "").strip() for name in ("before", "after") if match[name]}
@@ -140,8 +128,7 @@ def parse_number(text: str) -> Number | None:
     if magnitude is None or len(currencies) + bool(match["percent"]) > 1:
         return None
     negative = "-" in (match["sign"], match["inner"])
-    notes += (CURRENCY_DROPPED,) if currencies else ()
-    return Number(-magnitude if negative else magnitude, match["percent"] is not None, notes)
+    return Number(-magnitude if negative else magnitude, match["percent"] is not None, bool(currencies))
 
 
 def read_number(text: str) -> Number | None:
@@ -162,7 +149,7 @@ def read_number(text: str) -> Number | None:
 
 def unlatexed(text: str) -> str:
     """Return the text with digits, signs and what LaTeX spells as a number in plain text; the length stays the same."""
-    text = fold_marks(text)[0]
+    text = fold_marks(text)
     if _MAY_BE_LATEX(text):
         for latex, plain in _LATEX:
             text = latex.sub(partial(_padded, plain), text)
@@ -190,7 +177,7 @@ def is_ambiguous(text: str) -> bool:
 
     A well-formed thousands group such as '1,000' is read as one and is not ambiguous.
     """
-    folded = fold_marks(drop_invisible(text).strip())[0]
+    folded = fold_marks(drop_invisible(text).strip())
     return len(folded) <= _LONGEST and _DECIMAL_COMMA.fullmatch(folded) is not None and parse_number(folded) is None
 
 

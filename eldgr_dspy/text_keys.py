@@ -9,18 +9,16 @@ import re
 import string
 import unicodedata
 from dataclasses import dataclass, field
+from itertools import compress
 
 from eldgr_dspy.folding import BIDI_CONTROLS, drop_invisible
-from eldgr_dspy.numbers import CURRENCY_SIGNS, INVISIBLE_DROPPED, fold_marks
+from eldgr_dspy.numbers import CURRENCY_SIGNS, fold_digits, fold_marks
 from eldgr_dspy.reading import kept, read, respelled
 from eldgr_dspy.sentence_ends import sentence_ends
 from eldgr_dspy.stripping import strip_answer
 
 POLAR = frozenset({"yes", "no", "true", "false"})
 """The keys of yes/no answers, which an occurrence in the evidence does not support."""
-
-AMBIGUOUS_COMMA = "ambiguous decimal comma"
-DETACHED_SIGN = "detached sign"
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _MARK = re.escape(string.punctuation)
@@ -98,11 +96,8 @@ def class_of_text(answer: str) -> AnswerClass | None:
         key = stripped  # which is never read as anything else (hazard 37)
     if not visible(key):
         return None
-    notes = (
-        (AMBIGUOUS_COMMA, _COMMA_KEPT.search(key) is not None),
-        (DETACHED_SIGN, stripped.startswith("- ")),
-    )
-    return AnswerClass(key, noted(answer, *(note for note, true in notes if true)))
+    doubts = _COMMA_KEPT.search(key) is not None, stripped.startswith("- ")
+    return AnswerClass(key, noted(answer, *compress(("ambiguous decimal comma", "detached sign"), doubts)))
 
 
 def text_key(read: str) -> str:
@@ -132,7 +127,9 @@ def noted(answer: str, *notes: str) -> str | None:
     """Return the note on an answer: what reading it folded or dropped, and what could not be told."""
     if not answer.isascii():
         seen = drop_invisible(answer)
-        notes = (*fold_marks(seen)[1], *((INVISIBLE_DROPPED,) * (seen.strip() != answer.strip())), *notes)
+        digits = fold_digits(seen)
+        changes = digits != seen, fold_marks(seen) != digits, seen.strip() != answer.strip()
+        notes = (*compress(("digits folded", "minus sign folded", "invisible characters dropped"), changes), *notes)
     return "; ".join(dict.fromkeys(notes)) or None
 
 

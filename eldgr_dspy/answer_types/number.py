@@ -54,7 +54,8 @@ def number_class(answer: str) -> AnswerClass | None:
     """Return the class of an answer that is a number, or should be one."""
     number = number_in(answer)
     if number is not None:
-        return AnswerClass(f"{number.value}{'%' * number.percent}", noted(answer, *number.notes))
+        dropped = ["currency sign dropped"] if number.priced else []
+        return AnswerClass(f"{number.value}{'%' * number.percent}", noted(answer, *dropped))
     text = class_of_text(answer)
     if text is None:
         return None

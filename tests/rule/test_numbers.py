@@ -39,9 +39,9 @@ def test_a_number_is_read_exactly(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["$5", "5$", "$5$", "€ 5", "5\N{NO-BREAK SPACE}€", "\\$5", "£5.00", "\u20bf5"])
-def test_one_currency_sign_is_dropped_and_noted(text: str) -> None:  # hazard 18
+def test_one_currency_sign_is_dropped_and_told(text: str) -> None:  # hazard 18
     number = parse_number(text)
-    assert number is not None and number.value == 5 and number.notes == ("currency sign dropped",)
+    assert number is not None and number.value == 5 and number.priced
 
 
 @pytest.mark.parametrize("text", ["-$5", "$-5", "$ -5", "\N{MINUS SIGN}€5"])
@@ -56,16 +56,16 @@ def test_percent_is_kept_apart_and_the_value_is_as_written(text: str) -> None:  
 
 
 @pytest.mark.parametrize("digits", ["٤٢", "４２", "𝟜𝟚", "४२"])
-def test_decimal_digits_of_any_script_are_folded_and_noted(digits: str) -> None:  # hazard 21
+def test_decimal_digits_of_any_script_are_folded(digits: str) -> None:  # hazard 21
     assert fold_digits(digits) == "42"
     assert parse_number(digits) == Number(Fraction(42))
-    assert fold_marks(digits) == ("42", ("digits folded",))
+    assert fold_marks(digits) == "42"
 
 
 @pytest.mark.parametrize("text", ["18\u200b", "\u200e18", "1\u00ad8", "\u206118", "\ufeff 18 \u2064"])
-def test_invisible_characters_are_dropped_and_noted(text: str) -> None:  # hazard 35
+def test_invisible_characters_are_dropped(text: str) -> None:  # hazard 35
     number = parse_number(text)
-    assert number is not None and number.value == 18 and number.notes == ("invisible characters dropped",)
+    assert number is not None and number.value == 18
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_decimals_add_up_exactly() -> None:  # hazard 26
     assert value("0.1") + value("0.2") == value(".3")
 
 
-def test_notes_do_not_count_when_numbers_are_compared() -> None:
+def test_a_currency_sign_does_not_count_when_numbers_are_compared() -> None:
     assert parse_number("$5") == parse_number("5.0") and hash(parse_number("$5")) == hash(parse_number("5"))
 
 
@@ -116,7 +116,7 @@ def test_any_text_can_be_tried(text: str) -> None:
 
 @given(any_text)
 def test_folding_keeps_every_position(text: str) -> None:
-    folded, _ = fold_marks(text)
+    folded = fold_marks(text)
     assert len(folded) == len(text)
     assert all(
         old == new or old == "\N{MINUS SIGN}" or unicodedata.decimal(old) == int(new)
