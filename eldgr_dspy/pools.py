@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.answer_types.base import NAMES_IN_FILES, AnswerType
 from eldgr_dspy.census import BLOCK, DIGEST, Census, digest_of
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.file_limits import MAX_LINE, scaled
@@ -126,7 +126,8 @@ def open_pools(paths: Sequence[str | Path], kind: AnswerType | None = None) -> l
     pools = [open_pool(path) for path in paths]
     for pool in pools:
         if kind is not None and pool.task != kind.name_in_files:
-            raise ArgumentError(f"{pool.path} must have answers of the type {kind.name!r}; got {pool.task!r}.")
+            stated = next((name for name, filed in NAMES_IN_FILES.items() if filed == pool.task), pool.task)
+            raise ArgumentError(f"{pool.path} must have answers of the type {kind.name!r}; got {stated!r}.")
     return pools
 
 

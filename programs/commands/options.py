@@ -81,6 +81,8 @@ def rules_option(*, required: bool = False, default: str = ",".join(DEFAULT_RULE
     """Return the option `--rules`: names separated by commas, or the option repeated. `DEFAULT_RULES` by default."""
     return click.option(
         "--rules",
+        "--rule",
+        "rules",
         multiple=True,
         required=required,
         default=None if required else (default,),

@@ -254,7 +254,7 @@ def test_a_run_of_another_version_is_read_and_said_to_be_one(
     run, _ = finished_run(tmp_path)
     journal = run / "journal.jsonl"
     journal.write_text(unsealed(journal.read_text()).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
-    more = {"compare": [f"again={run}"], "export": ["--to", str(tmp_path / "d.csv")]}.get(command, [])
+    more = {"compare": [f"again={run}"], "export": ["--out", str(tmp_path / "d.csv")]}.get(command, [])
     assert main([command, str(run), *more]) == 0
     said = f"Note: {run} was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise.\n"
     assert capsys.readouterr().err.count(said) == 1
@@ -299,7 +299,7 @@ def test_other_questions_are_named(policies: list[str], tmp_path: Path, changes:
         (["a=RUN", "b=RUN", "--against", "c"], 1, "against must be one of a, b; got 'c'."),
         (["a=RUN", "b=RUN", "--rule", "judge(x)"], 1, "has no result of rule 'judge(x)' on pool 'capitals'"),
         (["a=RUN", "b=RUN", "--against", "a", "--seeds", "first"], 2, "--seeds compares two rules and --against two"),
-        (["a=RUN", "b=RUN", "--format", "html"], 2, "'html' is not one of 'text', 'markdown', 'latex', 'json'"),
+        (["a=RUN", "b=RUN", "--format", "html"], 2, "'html' is not one of 'text', 'markdown', 'latex', 'csv', 'json'"),
         (["a=RUN", "b=RUN", "--out", "nowhere/there"], 1, "The comparison could not be written:"),
     ],
 )

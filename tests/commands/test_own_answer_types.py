@@ -148,7 +148,7 @@ def test_a_finished_run_is_shown_without_the_type(
     Path("own_types.py").unlink()
     forget(monkeypatch)
     assert "accuracy %" in printed(capsys, "report", "run")
-    assert "The same settings" in printed(capsys, "compare", "run", "run")
+    assert "The same settings" in printed(capsys, "compare", "run", "again=run")
 
 
 def test_a_run_whose_type_has_changed_is_refused(

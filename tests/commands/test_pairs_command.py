@@ -54,7 +54,7 @@ def test_without_gold_answers_it_says_that_nothing_is_checked(capsys: pytest.Cap
 
 
 REFUSED = {
-    "arithmetic": ([ARITHMETIC], 1, "must have answers that evidence certifies; got answers of the type 'arithmetic'"),
+    "arithmetic": ([ARITHMETIC], 1, "must have answers that evidence certifies; got answers of the type 'number'"),
     "an unknown score": ([RETRIEVAL, "--score", "prm"], 1, "got 'prm', and they state no scores."),
     "a margin for kto": ([RETRIEVAL, "--score", "prm", "--layout", "kto"], 1, "score must be left out with layout="),
     "no pair at most": ([RETRIEVAL, "--most", "0"], 2, "Invalid value for '--most': 0 is not in the range x>=1."),
@@ -63,7 +63,7 @@ REFUSED = {
         2,
         "--gold and --certificate contradict each other. Give one of them.",
     ),
-    "another answer type": ([RETRIEVAL, "--answer", "number"], 1, "must have answers of the type 'arithmetic'"),
+    "another answer type": ([RETRIEVAL, "--answer", "number"], 1, "must have answers of the type 'number'; got 'short'"),
 }
 
 

@@ -59,9 +59,8 @@ READING: Any = [
     ["report", "run", "--format", "html"],
     ["report", "run"],
     ["decide", "run", "--rules", "judge"],
-    ["compare", "run", "run"],
+    ["compare", "run", "again=run"],
     ["export", "run", "--out", "table.csv"],
-    ["reproduce", "hotpotqa=run"],
 ]
 SPEAKS = "__import__('pathlib').Path('called').touch()"
 """A candidate that runs if it is evaluated."""

@@ -326,9 +326,9 @@ def test_no_key_and_no_password_reaches_the_journal(tmp_path: Path) -> None:  # 
 
 
 def test_nothing_asks_what_time_of_day_it_is() -> None:  # hazard 102
-    """Seconds are of a clock that cannot go back, and no result holds a date; a ledger alone says when."""
+    """Seconds are of a clock that cannot go back, and no result holds a date."""
     found = {name for path, name in sources() for _ in clocks(ast.parse(path.read_text(encoding="utf-8")))}
-    assert found == {"eldgr_dspy.programs.run.confirmation"}
+    assert not found
 
 
 def clocks(tree: ast.AST) -> Iterator[str]:

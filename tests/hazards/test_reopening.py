@@ -63,7 +63,7 @@ def run_twice(selector: Selector, folder: Path, rows: int = 2) -> list[Consultat
     for command, *options in (
         ["report"],
         ["report", "--out", str(folder / "r.html")],
-        ["export", "--to", f"{folder}/d.csv"],
+        ["export", "--out", f"{folder}/d.csv"],
     ):
         assert main([command, str(out), *options]) == 0
     for made in ("decisions.jsonl", "summary.json", "record.json", "report.html"):

@@ -259,7 +259,7 @@ def all_that_is_made_of(capsys: pytest.CaptureFixture[str]) -> str:
     for more in (["report", "run"], ["report", "run", "--format", "html"], ["decide", "run", "--rule", "eldgr"]):
         main(more)
     main(["report", "run", "--format", "markdown", "--out", "report.md"])
-    main(["export", "run", "--to", "decisions.csv"])
+    main(["export", "run", "--out", "decisions.csv"])
     printed = capsys.readouterr()
     return printed.out + printed.err
 

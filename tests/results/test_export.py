@@ -48,7 +48,7 @@ def as_text(value: Any) -> str:
 
 
 def test_a_row_of_csv_is_a_decision(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", str(run), "--to", "decisions.csv"]) == 0
+    assert main(["export", str(run), "--out", "decisions.csv"]) == 0
     assert capsys.readouterr().err == "Written to decisions.csv: 20 decisions.\n"
     found = rows_of(Path("decisions.csv"))
     assert tuple(found[0]) == COLUMNS
@@ -57,7 +57,7 @@ def test_a_row_of_csv_is_a_decision(run: Path, capsys: pytest.CaptureFixture[str
 
 def test_parquet_has_the_same_rows_with_their_types(run: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    assert main(["export", str(run), "--to", "decisions.parquet"]) == 0
+    assert main(["export", str(run), "--out", "decisions.parquet"]) == 0
     table = parquet.read_table("decisions.parquet")
     assert tuple(table.column_names) == COLUMNS
     assert table.to_pylist() == [flat(one) for one in decisions(run)]
@@ -82,7 +82,7 @@ def test_the_reference_lists_the_columns_in_groups() -> None:
 
 
 def test_no_cell_begins_as_a_formula(run: Path) -> None:  # hazard 99
-    assert main(["export", str(run), "--to", "decisions.csv"]) == 0
+    assert main(["export", str(run), "--out", "decisions.csv"]) == 0
     cells = [cell for row in rows_of(Path("decisions.csv")) for cell in row.values()]
     assert "'=1+1" in cells and f"'{HOSTILE}" in cells
     assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r") and cell != "-5"]
@@ -141,7 +141,7 @@ def test_a_text_with_a_sign_in_front_is_disarmed(text: str) -> None:
     ],
 )
 def test_what_cannot_be_written_is_said(run: Path, capsys: pytest.CaptureFixture[str], to: str, message: str) -> None:
-    assert main(["export", str(run), "--to", to]) == 1
+    assert main(["export", str(run), "--out", to]) == 1
     assert message in capsys.readouterr().err
 
 
@@ -149,7 +149,7 @@ def test_a_file_that_was_there_stays_where_decisions_are_torn(run: Path) -> None
     Path("d.csv").write_text("mine")
     path = run / "decisions.jsonl"
     path.write_bytes(path.read_bytes()[:-10])
-    assert main(["export", str(run), "--to", "d.csv"]) == 1
+    assert main(["export", str(run), "--out", "d.csv"]) == 1
     assert Path("d.csv").read_text() == "mine"
     assert sorted(path.name for path in Path().iterdir()) == ["capitals.jsonl", "d.csv", "run"]
 

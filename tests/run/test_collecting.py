@@ -394,7 +394,7 @@ UNFIT = {
     "no answer field": (
         {"response": "Doha", "why": "x"},
         "The prediction of Returning has no field 'answer'; it has 'response', 'why'. Name the field of the answer with"
-        " --answer.",
+        " --answer-field.",
     ),
 }
 
@@ -419,7 +419,7 @@ def test_one_sample_that_does_not_fit_is_a_failure_once_others_do(returning: Cal
 def test_another_field_may_hold_the_answer(returning: Callable[..., None]) -> None:
     returning({"response": "Doha"})
     devset = written({"question": "Which?", "response": "Doha", "answer": "long"})
-    collected("Returning", devset=devset, answer="response")
+    collected("Returning", devset=devset, answer_field="response")
     assert (rows()[0].gold, rows()[0].candidates[0].answer) == (["Doha"], "Doha")
 
 
@@ -503,7 +503,7 @@ def test_a_pool_that_was_not_collected_is_not_overwritten() -> None:
     [
         ({"program": "Hops"}, f'program: "{__name__}:Program" -> "{__name__}:Hops"'),
         ({"temperature": 0.7}, "temperature: (absent) -> 0.7"),
-        ({"answer": "reasoning"}, 'answer: "answer" -> "reasoning"'),
+        ({"answer_field": "reasoning"}, 'answer: "answer" -> "reasoning"'),
         ({"lm": answering("Doha", model="scripted/other")}, 'lm.model: "scripted/lm" -> "scripted/other"'),
     ],
     ids=["program", "temperature", "field", "model"],

@@ -36,7 +36,7 @@ def frozen(select: Selector, *rules: str) -> str:
 
 def modelled(**given: Any) -> Selector:
     """A selector as the command makes it."""
-    models = {"lm": "openai/m", "judge_style": "listwise", "orders": 1, "replies": "strict", **given}
+    models = {"lm": "openai/m", "judge_style": "listwise", "orders": 1, "structured": "auto", "replies": "strict", **given}
     names = ("judge", "deriver", "repairer", "api_base", "num_ctx")
     found: Selector = Models(**{**dict.fromkeys(names), **models}).selector({})
     return found
