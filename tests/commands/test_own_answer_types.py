@@ -104,7 +104,7 @@ def test_with_answer_the_pool_is_read(capsys: pytest.CaptureFixture[str], comman
 
 def test_a_pool_of_another_type_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("years.jsonl").write_text(json.dumps({**ROW, "task": "short"}) + "\n")
-    assert "must have answers of the type 'own_types:years'; got 'retrieval'." in evaluated(capsys, rc=1)
+    assert "must have answers of the type 'own_types:years'; got 'short'." in evaluated(capsys, rc=1)
 
 
 def test_a_run_votes_scores_and_certifies_by_the_type(capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ REFUSED = {
         2,
         "--gold and --certificate contradict each other. Give one of them.",
     ),
-    "another answer type": ([RETRIEVAL, "--answer", "number"], 1, "must have answers of the type 'number'; got 'short'"),
+    "another answer type": ([RETRIEVAL, "--answer", "number"], 1, "answers of the type 'number'; got 'short'"),
 }
 
 

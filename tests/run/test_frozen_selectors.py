@@ -36,9 +36,9 @@ def frozen(select: Selector, *rules: str) -> str:
 
 def modelled(**given: Any) -> Selector:
     """A selector as the command makes it."""
-    models = {"lm": "openai/m", "judge_style": "listwise", "orders": 1, "structured": "auto", "replies": "strict", **given}
+    defaults = {"lm": "openai/m", "judge_style": "listwise", "orders": 1, "structured": "auto", "replies": "strict"}
     names = ("judge", "deriver", "repairer", "api_base", "num_ctx")
-    found: Selector = Models(**{**dict.fromkeys(names), **models}).selector({})
+    found: Selector = Models(**{**dict.fromkeys(names), **defaults, **given}).selector({})
     return found
 
 
