@@ -52,25 +52,24 @@ def as_latex(tables: Iterable[Table]) -> str:
 
 def as_html(table: Table, link: Callable[[str], str] | None = None) -> str:
     """Return a table as HTML, in a box that scrolls, with its notes below; the first cell of a row links somewhere."""
-    caption = f"<caption>{_html(table.title)}</caption>"
+    title = escape(printable(table.title))
     head = "".join(f'<th scope="col">{_html(header)}</th>' for header in table.headers)
     body = "\n".join(_html_row(row, link) for row in table.rows)
-    shown = f"<table>{caption}<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-    box = f'<div class="scroll" tabindex="0" role="region" aria-label="{_html(table.title)}">{shown}</div>'
-    notes = "".join(f'\n<p class="note">{_html(note)}</p>' for note in table.notes)
-    return f"{box if table.rows else ''}{notes}"
+    shown = f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+    box = f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">{shown}</div>' if table.rows else ""
+    return box + "".join(f'\n<p class="note">{_html(note)}</p>' for note in table.notes)
 
 
 def _html_row(row: tuple[str, ...], link: Callable[[str], str] | None) -> str:
-    name = f"<bdi>{_html(row[0])}</bdi>"
-    name = name if link is None else f'<a href="{escape(link(row[0]))}">{name}</a>'
-    cells = "".join(f"<td><bdi>{_html(cell)}</bdi></td>" for cell in row[1:])
+    name = _html(row[0]) if link is None else f'<a href="{escape(link(row[0]))}">{_html(row[0])}</a>'
     own = ' class="own"' if row[0] == "eldgr" else ""
-    return f'<tr{own}><th scope="row">{name}</th>{cells}</tr>'
+    return f'<tr{own}><th scope="row">{name}</th>{"".join(f"<td>{_html(cell)}</td>" for cell in row[1:])}</tr>'
 
 
 def _html(text: str) -> str:
-    return escape(printable(text))
+    """A text that HTML shows as it is; one that may run from right to left does not turn the text around it."""
+    shown = escape(printable(text))
+    return shown if text.isascii() else f"<bdi>{shown}</bdi>"
 
 
 def as_csv(tables: Iterable[Table]) -> str:

@@ -3,13 +3,16 @@
 The input is a pool of `summary.json`. An undefined value is N/A, and a note below the table says why.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Annotated
 
-from eldgr_dspy.figures.results.audit_results import Flips
-from eldgr_dspy.figures.results.summary import JudgeFigures, Measured, PoolFigures
-from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions
+from pydantic import Field
+
+from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures
+from eldgr_dspy.formatting import UNDEFINED, listed, questions
 from eldgr_dspy.named_judges import labelled
-from eldgr_dspy.tables.table import Table, difference
+from eldgr_dspy.tables.table import Table, table_of
 
 _ABSENT = "N/A"
 _NO_SCORES = "the judge gives no scores"
@@ -26,6 +29,12 @@ _REASONS = {
 }
 
 
+class _Judge(JudgeFigures):
+    """A judge with the p of its difference."""
+
+    p_holm: Annotated[float | None, Field(title="Holm p")]
+
+
 def judges_table(name: str, pool: PoolFigures) -> Table | None:
     """Return what each judge is worth alone and locked; None if no judge has a name.
 
@@ -35,19 +44,12 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
     if "judges" not in pool:
         return None
     tested = {contrast["against"]: contrast["p_holm"] for contrast in pool["contrasts"]}
-    rows = [
-        (
-            judge,
-            *_figures(of, tested.get(labelled("judge", judge))),
-            *(UNDEFINED if fact is None else str(fact).lower() for fact in (of["gold_in_training"], of["logprobs"])),
-        )
+    rows: dict[str, Mapping[str, object]] = {
+        judge: {"gold_in_training": of["gold_in_training"], "logprobs": of["logprobs"]}
+        if of.get("lacks")
+        else {**of, "p_holm": tested.get(labelled("judge", judge))}
         for judge, of in pool["judges"].items()
-    ]
-    headers = (
-        *("judge", "alone %", "locked %", "Δ [95% CI]", "Holm p", "lock fixes–breaks", "judge fixes–breaks"),
-        *("worst alone %", "worst locked %", "asked", "abstained", "failed", "calls", "tokens"),
-        *("gold in training", "logprobs"),
-    )
+    }
     notes = (
         "Alone: the judge has full authority. Locked: under the rule eldgr, where only a certified answer replaces "
         "consensus. Δ: locked minus alone, in points. Holm p: the p of Δ, adjusted for the judges of this pool, a "
@@ -56,23 +58,12 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
         "wrong. Judge fixes–breaks: the same for answers of majority that the judge alone replaces. Worst: the lowest "
         "accuracy over all judges.",
     )
-    return _table(f"{name}: judges alone and under the lock", headers, rows, (*notes, *_on_judges(pool)), pool)
-
-
-def _figures(of: JudgeFigures, p_holm: float | None) -> tuple[str, ...]:
-    """A judge's figures; undefined, all of them, if it applies to no question."""
-    cells = (
-        figure(of["alone"]),
-        figure(of["locked"]),
-        UNDEFINED if of["delta"] is None else difference(of["delta"]),
-        probability(p_holm),
-        _flipped(of["locked_against_alone"]),
-        _flipped(of["alone_against_majority"]),
-        figure(of["worst_alone"]),
-        figure(of["worst_locked"]),
-        *map(count_of, (of["asked"], of["abstained"], of["failed"], of["calls"], of["tokens"])),
+    fields = (
+        "alone locked delta p_holm locked_against_alone alone_against_majority worst_alone worst_locked "
+        "asked abstained failed calls tokens gold_in_training logprobs"
     )
-    return (UNDEFINED,) * len(cells) if of.get("lacks") else cells
+    title = f"{name}: judges alone and under the lock"
+    return _with_reasons(table_of(title, "judge", _Judge, fields, rows, (*notes, *_on_judges(pool))), pool)
 
 
 def _on_judges(pool: PoolFigures) -> Iterator[str]:
@@ -90,12 +81,6 @@ def judging_table(name: str, pool: PoolFigures) -> Table | None:
     """Return how each judge judges, each figure with its interval of 95 % and its count; None if none has a name."""
     if "judges" not in pool:
         return None
-    measured = [
-        (judge, (of["recovery"], of["discrimination"], of["score_ties"], of["order_effect"]))
-        for judge, of in pool["judges"].items()
-    ]
-    rows = [(judge, *map(_measured, figures)) for judge, figures in measured]
-    headers = ("judge", "recovers %", "right above wrong", "tied scores %", "moved by order %")
     notes = [
         "Recovers: where consensus is wrong and a candidate right, how often it prefers a right one. Right above "
         "wrong: how often, within a question, a right candidate has the higher score; 0.5 is chance. Tied scores: how "
@@ -103,32 +88,23 @@ def judging_table(name: str, pool: PoolFigures) -> Table | None:
     ]
     if pool["conflicts"] is not None:
         notes.append(f"Several answers are certified on {pool['conflicts']:,} of {questions(pool['n'])}.")
-    return _table(f"{name}: how the judges judge", headers, rows, notes, pool)
-
-
-def _flipped(flips: Flips | None) -> str:
-    return (
-        f"{count_of(flips['incorrect_to_correct'])}–{count_of(flips['correct_to_incorrect'])}" if flips else UNDEFINED
+    fields = "recovery discrimination score_ties order_effect"
+    return _with_reasons(
+        table_of(f"{name}: how the judges judge", "judge", JudgeFigures, fields, pool["judges"], notes), pool
     )
 
 
-def _measured(figures: Measured | None) -> str:
-    return f"{figure(figures['value'])} {interval(figures['ci'])} of {figures['of']:,}" if figures else UNDEFINED
-
-
-def _table(
-    title: str, headers: tuple[str, ...], rows: Sequence[tuple[str, ...]], notes: Iterable[str], pool: PoolFigures
-) -> Table:
-    """A table in which what is undefined is N/A, with the reason below, unless a note on the judge has said it."""
-    shown = [tuple(_ABSENT if UNDEFINED in cell else cell for cell in row) for row in rows]
+def _with_reasons(table: Table, pool: PoolFigures) -> Table:
+    """The table in which what is undefined is N/A, with the reason below, unless a note on the judge has said it."""
+    shown = [tuple(_ABSENT if UNDEFINED in cell else cell for cell in row) for row in table.rows]
     judges = pool.get("judges", {})
-    noted = {(judge, header) for judge, of in judges.items() for header in headers if of.get("lacks")}
+    noted = {(judge, header) for judge, of in judges.items() for header in table.headers if of.get("lacks")}
     noted |= {(judge, "Holm p") for judge, of in judges.items() if of.get("positioned")}
     absent = dict.fromkeys(
         header
         for row in shown
-        for header, cell in zip(headers, row, strict=True)
+        for header, cell in zip(table.headers, row, strict=True)
         if cell == _ABSENT and (row[0], header) not in noted
     )
     reasons = (f"{_ABSENT} under {header}: {_REASONS[header]}." for header in absent)
-    return Table(title, headers, tuple(shown), (*notes, *reasons))
+    return replace(table, rows=tuple(shown), notes=(*table.notes, *reasons))

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.remarks import never_asked
-from eldgr_dspy.figures.results.audit_results import Flips
-from eldgr_dspy.figures.results.record import Effects, Share
-from eldgr_dspy.figures.results.summary import PoolFigures, Summary
+from eldgr_dspy.figures.results import headings
+from eldgr_dspy.figures.results.audit_results import Flips, RoleSums
+from eldgr_dspy.figures.results.record import Effects, ExpectedShare
+from eldgr_dspy.figures.results.summary import PoolFigures, Shipped, Summary
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions, share_of
 from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
 from eldgr_dspy.tables.bounds import ANY_DERIVER, widest_bounds
-from eldgr_dspy.tables.table import Table, difference, per_question, record, tokens_of
+from eldgr_dspy.tables.table import Table, difference, per_question, record, table_of, tokens_of
 from eldgr_dspy.words import CONSULTED, Consulted
 
 _COVERED = (25, 50, 75)  # percent of the questions whose risk is shown
@@ -74,20 +75,15 @@ def _percent(value: float) -> str:
 
 def effects_table(effects: Effects) -> Table | None:
     """Return the table of the judge's biases on a pool; None without verdicts."""
-    first = effects["first_shown_wins"]
-    measured: list[tuple[str, Share, float | None]] = [
-        ("other answer in other order", effects["position_flips"], 0.0),
-        ("first shown preferred", first, first["expected"]),
-        ("longer preferred", effects["longer_wins"], 50.0),
-        ("rationale names another", effects["rationale_names_another"], 0.0),
+    shares: list[tuple[str, ExpectedShare]] = [
+        ("position_flips", {**effects["position_flips"], "expected": 0.0}),
+        ("first_shown_wins", effects["first_shown_wins"]),
+        ("longer_wins", {**effects["longer_wins"], "expected": 50.0}),
+        ("rationale_names_another", {**effects["rationale_names_another"], "expected": 0.0}),
     ]
-    rows = [
-        (said, str(share["count"]), str(share["of"]), figure(share["rate"]), figure(without))
-        for said, share, without in measured
-        if share["of"]
-    ]
-    headers = ("effect", "count", "of", "%", "without it, %")
-    return Table("biases of the judge's verdicts", headers, tuple(rows)) if rows else None
+    rows = {headings(Effects)[name]: share for name, share in shares if share["of"]}
+    title = "biases of the judge's verdicts"
+    return table_of(title, "effect", ExpectedShare, "count of rate expected", rows) if rows else None
 
 
 def usage_table(summary: Summary) -> Table | None:
@@ -98,23 +94,12 @@ def usage_table(summary: Summary) -> Table | None:
     asked = {role: sums for role, sums in summary["consultations"].items() if sums["calls"] or sums["cached"]}
     if not asked:
         return None
-    rows = [
-        (
-            role,
-            count_of(sums["ok"]),
-            count_of(sums["abstained"]),
-            count_of(sums["failed"]),
-            count_of(sums["calls"]),
-            count_of(sums["cached"]),
-            count_of(sums["prompt_tokens"]),
-            count_of(sums["completion_tokens"]),
-            figure(sums["cost"], 4),
-        )
-        for role, sums in asked.items()
-    ]
-    headers = ("role", "answered", "abstained", "failed", "LM calls", "cached", "tokens in", "tokens out", "$")
-    unknown = [_UNREPORTED] if any(UNDEFINED in row for row in rows) else []
-    return Table("what the run asked of LMs, in all", headers, tuple(rows), (*unknown, *summary["remarks"]))
+    known = all(
+        sums[name] is not None for sums in asked.values() for name in ("prompt_tokens", "completion_tokens", "cost")
+    )
+    notes = ([] if known else [_UNREPORTED]) + summary["remarks"]
+    fields = "ok abstained failed calls cached prompt_tokens completion_tokens cost"
+    return table_of("what the run asked of LMs, in all", "role", RoleSums, fields, asked, notes)
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
@@ -255,17 +240,15 @@ def shipping_table(name: str, pool: PoolFigures) -> Table | None:
     Columns: questions that ship and their share; the wrong ones among those with a gold answer, their share (the risk),
     and the exact one-sided upper bound of that risk, at 95 %.
     """
-    rows = []
+    rows = dict[str, Shipped]()
     for rule, shipping in pool["shipping"].items():
-        for label, ships in ((rule, shipping["consensus"]), (f"{rule}, certified only", shipping["abstain"])):
-            counts = (count_of(ships["questions"]), figure(ships["coverage"]), count_of(ships["wrong"]))
-            rows.append((label, *counts, figure(ships["risk"]), figure(ships["risk_at_most"])))
+        rows |= {rule: shipping["consensus"], f"{rule}, certified only": shipping["abstain"]}
     if not rows:
         return None
-    headers = ("rule", "ships", "coverage %", "wrong", "risk %", "at most %")
-    unknown = [_NOTHING_SHIPS] if pool["n_scored"] and any(UNDEFINED in row for row in rows) else []
+    unknown = pool["n_scored"] and any(of["risk"] is None for of in rows.values())
     title = f"{name}: risk and coverage if uncertified answers abstain"
-    return Table(title, headers, tuple(rows), (*unknown, *_notes_on_shipping(pool)))
+    notes = (*([_NOTHING_SHIPS] if unknown else []), *_notes_on_shipping(pool))
+    return table_of(title, "rule", Shipped, "questions coverage wrong risk risk_at_most", rows, notes)
 
 
 def coverage_table(name: str, pool: PoolFigures) -> Table | None:

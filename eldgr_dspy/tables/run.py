@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.results.summary import Difference, PoolFigures, RuleContrast, Summary
-from eldgr_dspy.formatting import UNDEFINED, interval, probability, questions, signed
+from eldgr_dspy.formatting import UNDEFINED, questions
 from eldgr_dspy.tables.audit import audits_in, funnel_table, outcomes_table, roles_table
 from eldgr_dspy.tables.baselines import baselines_table
 from eldgr_dspy.tables.judges import judges_table, judging_table
@@ -19,12 +19,11 @@ from eldgr_dspy.tables.pool import (
     shipping_table,
     usage_table,
 )
-from eldgr_dspy.tables.table import Table, record
+from eldgr_dspy.tables.table import Table, record, table_of
 
 _DESCRIPTIVE = (
     f"{UNDEFINED}: a contrast with a rule that is not one of the matched selectors is descriptive, not tested."
 )
-_BCA = 3  # its column
 _ONE_SIDED = f"{UNDEFINED}: BCa is undefined where all resamples lie on one side of the difference."
 
 
@@ -70,26 +69,32 @@ def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     Holm's method for the tested contrasts of the pool, wins and losses.
     """
     score = shown_type(pool["task"]).scores[0]
-    contrasts = pool["contrasts"]
-    rows = [
-        (*_difference(row, row), probability(row["p"]), probability(row["p_holm"]), record(row)) for row in contrasts
-    ]
-    descriptive = [_DESCRIPTIVE] if any(row["p_holm"] is None for row in contrasts) else []
-    headers = ("contrast", "Δ", "95% CI", "BCa 95% CI", "exact p", "Holm p", "wins–losses")
-    notes = [*descriptive, *_repeated(pool), *_warnings(contrasts)]
-    return _table(f"{name}: contrasts in {score}, percentage points", headers, rows, notes)
+    contrasts, fields = pool["contrasts"], "delta ci bca p p_holm"
+    title = f"{name}: contrasts in {score}, percentage points"
+    table = table_of(title, "contrast", RuleContrast, fields, {_named(one): one for one in contrasts})
+    rows = [(*row, record(one)) for row, one in zip(table.rows, contrasts, strict=True)]
+    notes = (*_notes(contrasts), *_repeated(pool), *_warnings(contrasts))
+    return replace(table, headers=(*table.headers, "wins–losses"), rows=tuple(rows), notes=notes) if rows else None
 
 
 def graded_contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     """Return the contrasts of token F1, in percentage points, which are not tested; None without F1."""
-    rows = [_difference(contrast, contrast["f1"]) for contrast in pool["contrasts"] if contrast["f1"]]
-    headers = ("contrast", "Δ", "95% CI", "BCa 95% CI")
-    return _table(f"{name}: contrasts in F1, percentage points", headers, rows)
+    rows = {_named(one): one["f1"] for one in pool["contrasts"] if one["f1"]}
+    notes = [_ONE_SIDED] if any(of["bca"] is None for of in rows.values()) else []
+    title = f"{name}: contrasts in F1, percentage points"
+    return table_of(title, "contrast", Difference, "delta ci bca", rows, notes) if rows else None
 
 
-def _difference(contrast: RuleContrast, of: Difference) -> tuple[str, ...]:
-    named = f"{contrast['rule']} − {contrast['against']}"
-    return (named, signed(of["delta"]), interval(of["ci"]), interval(of["bca"]))
+def _named(contrast: RuleContrast) -> str:
+    return f"{contrast['rule']} − {contrast['against']}"
+
+
+def _notes(contrasts: Iterable[RuleContrast]) -> Iterator[str]:
+    """Yield a sentence for each reason why a cell is a dash."""
+    if any(one["bca"] is None for one in contrasts):
+        yield _ONE_SIDED
+    if any(one["p_holm"] is None for one in contrasts):
+        yield _DESCRIPTIVE
 
 
 def _repeated(pool: PoolFigures) -> Iterator[str]:
@@ -106,18 +111,9 @@ def _warnings(contrasts: Iterable[RuleContrast]) -> Iterator[str]:
     of = defaultdict[str, list[str]](list)
     for contrast in contrasts:
         for note in contrast["notes"]:
-            of[note].append(f"{contrast['rule']} − {contrast['against']}")
+            of[note].append(_named(contrast))
     for note, named in of.items():
         yield f"{', '.join(named)}: {note}"
-
-
-def _table(
-    title: str, headers: tuple[str, ...], rows: list[tuple[str, ...]], notes: Iterable[str] = ()
-) -> Table | None:
-    if not rows:
-        return None
-    one_sided = [_ONE_SIDED] if any(row[_BCA] == UNDEFINED for row in rows) else []
-    return Table(title, headers, tuple(rows), (*one_sided, *notes))
 
 
 POOL_TABLES: dict[str, Callable[[str, PoolFigures], Table | None]] = {

@@ -1,12 +1,23 @@
-"""A table as data, and the cells that several tables have."""
+"""A table as data: its columns are fields of the types of results, with their headings and a format each."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from eldgr_dspy.figures.record import total_of
+from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.summary import Delta, RuleFigures, WinsLosses
-from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, signed
+from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, signed
 from eldgr_dspy.words import Consulted
+
+_FORMATS: Mapping[str, Callable[[Any], str]] = {
+    "p": probability,
+    "p_holm": probability,
+    "delta": signed,
+    "cost": partial(figure, places=4),
+}
+"""The fields that have a format of their own; others are shown by their kind of value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +33,46 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
     lead: str = ""
+
+
+def table_of(
+    title: str, named: str, kind: type, fields: str, rows: Mapping[str, Mapping[str, Any]], notes: Iterable[str] = ()
+) -> Table:
+    """Return a table with a row a record.
+
+    Args:
+        title: Its title. named: the heading of the names of the rows.
+        kind: The type of the records. fields: those that are columns, in order, separated by spaces.
+        rows: The records by name. notes: sentences below.
+    """
+    columns = fields.split()
+    headers = (named, *(headings(kind)[name] for name in columns))
+    cells = tuple((label, *(cell(name, of.get(name)) for name in columns)) for label, of in rows.items())
+    return Table(title, headers, cells, tuple(notes))
+
+
+def cell(name: str, value: Any) -> str:
+    """Return the value of a field as it is shown; a dash where it is undefined."""
+    if isinstance(value, Mapping):
+        return _of_several(value)
+    if name in _FORMATS:
+        return _FORMATS[name](value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | None):
+        return count_of(value)
+    if isinstance(value, str):
+        return value
+    return interval(value) if isinstance(value, list) else figure(value)
+
+
+def _of_several(value: Mapping[str, Any]) -> str:
+    """A difference with its interval, a figure with its interval and count, or flips as fixed–broken."""
+    if "delta" in value:
+        return difference({"delta": value["delta"], "ci": value["ci"]})
+    if "value" in value:
+        return f"{figure(value['value'])} {interval(value['ci'])} of {value['of']:,}"
+    return f"{count_of(value['incorrect_to_correct'])}–{count_of(value['correct_to_incorrect'])}"
 
 
 def difference(contrast: Delta) -> str:

@@ -62,7 +62,5 @@ def headings(kind: type) -> Mapping[str, str]:
 
 
 def _title(hint: Any) -> str | None:
-    extras = getattr(hint, "__metadata__", ()) or [of for one in getattr(hint, "__args__", ()) for of in [_title(one)]]
-    return next(
-        (of.title if isinstance(of, FieldInfo) else of for of in extras if isinstance(of, FieldInfo | str)), None
-    )
+    own = [of.title for of in getattr(hint, "__metadata__", ()) if isinstance(of, FieldInfo)]
+    return next(filter(None, [*own, *map(_title, getattr(hint, "__args__", ()))]), None)

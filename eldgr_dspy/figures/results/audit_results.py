@@ -46,17 +46,17 @@ class Flips(TypedDict):
 class AuditCounts(Flips):
     """The audit of `eldgr` in short, in questions; flips are against majority."""
 
-    preserved: Count
+    preserved: Annotated[Count, Field(title="consensus preserved")]
     """Questions on which consensus shipped."""
     judge_overrides: Count
     """Questions on which a certified preference replaced it."""
     repair_overrides: Count
     """Questions on which a certified repair, or a checked derivation that differs, did. The three add up to `n`."""
-    abstentions: Count
+    abstentions: Annotated[Count, Field(title="questions with an abstention")]
     """Questions on which a role that was asked abstained, without failed calls."""
-    homogeneous: Count
+    homogeneous: Annotated[Count, Field(title="questions with one class of answers")]
     """Questions whose candidates form one class."""
-    certified_consensus: Count
+    certified_consensus: Annotated[Count, Field(title="certified consensus")]
     """Questions whose consensus is certified; in arithmetic, whose consensus a checked derivation confirms."""
 
 
@@ -136,7 +136,7 @@ class AuditInFull(TypedDict):
 class RoleSums(TypedDict):
     """What a role was asked in all: how it ended, calls, tokens and dollars, null where unknown for any call."""
 
-    ok: Count
+    ok: Annotated[Count, Field(title="answered")]
     """Asked and answered."""
     abstained: Count
     """Asked, without a usable answer."""
@@ -144,13 +144,13 @@ class RoleSums(TypedDict):
     """Failed attempts."""
     recorded: Count
     """Supplied by `--replay`, whatever their outcome; not included in the others."""
-    calls: Count
+    calls: Annotated[Count, Field(title="LM calls")]
     """LM calls."""
     cached: Count
     """Replies of DSPy's cache."""
-    prompt_tokens: int | None
+    prompt_tokens: Annotated[int | None, Field(title="tokens in")]
     """Null if unknown for any call."""
-    completion_tokens: int | None
+    completion_tokens: Annotated[int | None, Field(title="tokens out")]
     """Null if unknown for any call."""
-    cost: float | None
+    cost: Annotated[float | None, Field(title="$")]
     """In dollars; null if unknown for any call."""

@@ -18,14 +18,14 @@ class Share(TypedDict):
     """How many."""
     of: Count
     """Of how many."""
-    rate: float | None
+    rate: Annotated[float | None, Field(title="%")]
     """In percent; null of none."""
 
 
 class ExpectedShare(Share):
     """A rate, and the rate that is expected without the bias."""
 
-    expected: float | None
+    expected: Annotated[float | None, Field(title="without it, %")]
     """The rate, in percent, where the habit plays no part."""
 
 
@@ -34,13 +34,13 @@ class Effects(TypedDict):
 
     verdicts: Count
     """How many verdicts the judge gave."""
-    position_flips: Share
+    position_flips: Annotated[Share, Field(title="other answer in other order")]
     """Sets of candidates judged in several orders with different preferred answers."""
-    first_shown_wins: ExpectedShare
+    first_shown_wins: Annotated[ExpectedShare, Field(title="first shown preferred")]
     """Verdicts for the answer that was shown first."""
-    longer_wins: Share
+    longer_wins: Annotated[Share, Field(title="longer preferred")]
     """Verdicts for a candidate that is longer than the median of the others."""
-    rationale_names_another: Share
+    rationale_names_another: Annotated[Share, Field(title="rationale names another")]
     """Verdicts whose rationale calls only other candidates the best."""
 
 

@@ -48,16 +48,16 @@ class RuleFigures(Scores):
 class Delta(TypedDict):
     """A paired difference with its percentile interval, in percentage points."""
 
-    delta: float
+    delta: Annotated[float, Field(title="Δ")]
     """Mean difference in percentage points."""
-    ci: list[float]
+    ci: Annotated[list[float], Field(title="95% CI")]
     """Its 95 % interval: percentile bootstrap over 20,000 paired resamples of questions."""
 
 
 class Difference(Delta):
     """The same with its BCa interval."""
 
-    bca: list[float] | None
+    bca: Annotated[list[float] | None, Field(title="BCa 95% CI")]
     """The [BCa interval](statistics.md#one-rule-against-another) from the same resamples; null if it is
     undefined."""
 
@@ -74,7 +74,7 @@ class WinsLosses(TypedDict):
 class Paired(Difference, WinsLosses):
     """A contrast of two rules or runs: right and wrong with the exact McNemar p, and F1 where there is one."""
 
-    p: float
+    p: Annotated[float, Field(title="exact p")]
     """Two-sided exact McNemar probability."""
     notes: list[str]
     """Why it says little, each a sentence: one question, nothing discordant, too few discordant questions."""
@@ -97,7 +97,7 @@ class RuleContrast(Paired):
     against: str
     """Which other: `eldgr` against each other rule, and each rule but `first` and `certified` against `majority`.
     With named judges, only `eldgr[NAME]` against `judge[NAME]`."""
-    p_holm: float | None
+    p_holm: Annotated[float | None, Field(title="Holm p")]
     """`p`, adjusted by Holm's method for the tested contrasts of the pool: those among `first`, `majority`,
     `judge`, `eldgr` and rules of your own. Null for contrasts with other rules, such as `certified`, which are
     descriptive."""
@@ -106,17 +106,17 @@ class RuleContrast(Paired):
 class Shipped(TypedDict):
     """On how many questions an answer ships, and how often it is wrong there; shares in percent."""
 
-    questions: Count
+    questions: Annotated[Count, Field(title="ships")]
     """Questions on which an answer ships."""
-    coverage: float | None
+    coverage: Annotated[float | None, Field(title="coverage %")]
     """Their share of all questions, in percent; null without questions."""
     scored: Annotated[int, Field(ge=0)]
     """How many of them have a gold answer."""
     wrong: Count | None
     """On how many of these the answer is wrong; null if there are none."""
-    risk: float | None
+    risk: Annotated[float | None, Field(title="risk %")]
     """The same in percent; null if there are none."""
-    risk_at_most: float | None
+    risk_at_most: Annotated[float | None, Field(title="at most %")]
     """An exact upper bound on the risk of new questions, in percent,
     [under its assumptions](statistics.md#a-bound-on-the-risk); null if there are none."""
 
@@ -166,20 +166,20 @@ class Measured(TypedDict):
 class JudgeFigures(TypedDict):
     """A judge that has a name, alone (`judge[NAME]`) and under the lock (`eldgr[NAME]`); null where undefined."""
 
-    alone: float | None
+    alone: Annotated[float | None, Field(title="alone %")]
     """Accuracy of `judge[NAME]`, in percent."""
-    locked: float | None
+    locked: Annotated[float | None, Field(title="locked %")]
     """Accuracy of `eldgr[NAME]`."""
-    delta: Delta | None
+    delta: Annotated[Delta | None, Field(title="Δ [95% CI]")]
     """`delta` and `ci` of locked minus alone. Its p is in `contrasts`."""
-    locked_against_alone: Flips | None
+    locked_against_alone: Annotated[Flips | None, Field(title="lock fixes–breaks")]
     """`correct_to_incorrect` and `incorrect_to_correct`: answers of the judge alone that the lock breaks and
     fixes."""
-    alone_against_majority: Flips | None
+    alone_against_majority: Annotated[Flips | None, Field(title="judge fixes–breaks")]
     """Answers of majority that the judge alone breaks and fixes."""
-    worst_alone: float | None
+    worst_alone: Annotated[float | None, Field(title="worst alone %")]
     """The lowest accuracy of `judge` over all judges."""
-    worst_locked: float | None
+    worst_locked: Annotated[float | None, Field(title="worst locked %")]
     """The same for `eldgr`."""
     asked: Count
     """Questions on which it was asked."""
@@ -191,13 +191,13 @@ class JudgeFigures(TypedDict):
     """Its LM calls."""
     tokens: Count | None
     """Tokens read and written; null if a server did not report them."""
-    recovery: Measured | None
+    recovery: Annotated[Measured | None, Field(title="recovers %")]
     """Where consensus is wrong and a candidate is right, how often it prefers a right one, in percent."""
-    discrimination: Measured | None
+    discrimination: Annotated[Measured | None, Field(title="right above wrong")]
     """Within a question, how often a right candidate scores above a wrong one, from 0 to 1; a tie counts half."""
-    score_ties: Measured | None
+    score_ties: Annotated[Measured | None, Field(title="tied scores %")]
     """How often several classes share its highest score, in percent."""
-    order_effect: Measured | None
+    order_effect: Annotated[Measured | None, Field(title="moved by order %")]
     """How often another order of the candidates changed its preference, in percent."""
     gold_in_training: bool | None
     """Whether it was made with right answers: trained on them, or shown them in demonstrations; null for a
