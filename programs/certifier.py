@@ -11,11 +11,11 @@ from eldgr_dspy.certificates import Certificate, Passage
 from eldgr_dspy.certifying import certificates_as_json
 from eldgr_dspy.errors import ArgumentError, RunStoppedError
 from eldgr_dspy.own_certificates import OwnCertificate
-from eldgr_dspy.programs.consulting import FAILURES, FlawedReplyError, aask
+from eldgr_dspy.programs.consulting import FAILURES, FlawedReplyError, aask, is_too_long
 from eldgr_dspy.programs.one_call import calls_of
 from eldgr_dspy.programs.threads import in_own_loop
 
-_UNUSABLE = (dspy.AdapterParseError, FlawedReplyError, dspy.ContextWindowExceededError)
+_UNUSABLE = (dspy.AdapterParseError, FlawedReplyError)
 """What counts as a reply that cannot be used, and is not asked again."""
 
 
@@ -60,7 +60,7 @@ class Certifier(dspy.Module):
         )
         errors = [error for error in found if isinstance(error, BaseException)]
         # A failure comes first: it is asked again, and an unusable reply is not.
-        for error in sorted(errors, key=lambda error: isinstance(error, _UNUSABLE)):
+        for error in sorted(errors, key=lambda error: isinstance(error, _UNUSABLE) or is_too_long(error)):
             raise error
         given = zip((answer for answer, _ in asked), found, strict=True)
         return dspy.Prediction(

@@ -12,6 +12,7 @@ Only this module decides what is a verdict, an abstention or a failure of the in
 """
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ _BLANK = (
     "cut off: the LM wrote endless white space up to its limit of output tokens, where a larger max_tokens is no help; "
     "raise its repetition penalty, or forbid white space between values in the server's JSON mode"
 )
+_TOO_LONG = re.compile(r"(?:context|model) (?:size|length|window)", re.IGNORECASE)
 _ENDLESS = 16
 """How many characters of white space at the end of a cut reply are endless: more than an indentation has."""
 _UNREAD = {"thinking": "reasoning_content", "tool_call": "tool_calls", "refusal": "refusal"}
@@ -95,8 +97,13 @@ _UNSAID = (dspy.AdapterParseError, dspy.LMError, FlawedReplyError)
 
 def is_failed_call(error: Exception) -> bool:
     """Return whether an error means that a call did not come through, and not that its reply cannot be used."""
-    unusable = isinstance(error, dspy.ContextWindowExceededError) or is_several_answers(error)
-    return isinstance(error, FAILURES) and not unusable
+    return isinstance(error, FAILURES) and not is_too_long(error) and not is_several_answers(error)
+
+
+def is_too_long(error: BaseException) -> bool:
+    """Return whether a prompt was refused because it is too long; llama.cpp and vLLM say so in words alone."""
+    in_words = isinstance(error, dspy.LMInvalidRequestError) and _TOO_LONG.search(str(error)) is not None
+    return in_words or isinstance(error, dspy.ContextWindowExceededError)
 
 
 def is_fatal(error: Exception) -> bool:
@@ -334,7 +341,7 @@ def _abstention(error: Exception) -> Said:
         reason = error.flaw
     elif isinstance(error, dspy.AdapterParseError):
         reason = f"unparsable: {brief(reason_of(error))}"
-    elif isinstance(error, dspy.ContextWindowExceededError):
+    elif is_too_long(error):
         reason = f"prompt too long: {brief(_first_line(error))}"
     elif is_several_answers(error):
         reason = f"several answers: {brief(_first_line(error))}"

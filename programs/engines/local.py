@@ -20,6 +20,9 @@ from eldgr_dspy.redaction import remember
 TIMEOUT = 600.0
 """Seconds that a call may take, by default; a small model on two cores reads about 50 tokens a second."""
 
+MOST_TOKENS = 512
+"""Tokens of a reply, by default: a weak model may not find the end of a text."""
+
 _MAGIC = b"GGUF"
 _SERVERS = dict[tuple[Any, ...], tuple[Any, str]]()
 """The servers of this process with their keys, by file and settings: a model is loaded once."""
@@ -51,9 +54,10 @@ def local(
         context: Tokens that prompt and reply of one request may have together. A prompt that does not fit is an error
             of the call.
         parallel: Requests that run at once; further ones wait. Each takes memory for its context.
-        threads: Threads that calculate; None for one a core. They wait by spinning: leave a core to other work.
+        threads: Threads that calculate; None for one for each core that this process may use. They wait by spinning:
+            beside other work on all cores two threads are slower than one.
         timeout: Seconds that a call may take.
-        options: Further options of `dspy.LM`, such as `temperature`, `max_tokens`, `seed` and `cache`.
+        options: Further options of `dspy.LM`, such as `temperature`, `max_tokens` (512 by default), `seed`, `cache`.
 
     Raises:
         ArgumentError: There is no such file, it is not GGUF, it is larger than the free memory, llama.cpp cannot load
@@ -67,10 +71,11 @@ def local(
     with _LOCK:
         key = (file, context, parallel, threads)
         if key not in _SERVERS:
-            _SERVERS[key] = _started(file, context * parallel, parallel, threads or os.cpu_count() or 1)
+            _SERVERS[key] = _started(file, context * parallel, parallel, threads or _cores())
         server, secret = _SERVERS[key]
     address = f"{server.listening_address}/v1"
-    lm = LocalLM(f"openai/{file.stem}", api_base=address, api_key=secret, timeout=timeout, **options)
+    options = {"max_tokens": MOST_TOKENS, "timeout": timeout, **options}
+    lm = LocalLM(f"openai/{file.stem}", api_base=address, api_key=secret, **options)
     lm.file = _identity(file)
     return lm
 
@@ -98,6 +103,11 @@ def _identity(file: Path) -> str:
     with file.open("rb") as opened:
         start = opened.read(2**20)
     return hashlib.sha256(start + str(file.stat().st_size).encode()).hexdigest()[:16]
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _free_memory() -> int | None:

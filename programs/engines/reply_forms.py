@@ -12,8 +12,10 @@ from pydantic import BaseModel, TypeAdapter, create_model
 FORM = "Reply with one JSON object and nothing else:\n"
 """What stands before the form of a reply, at the end of the system message."""
 
-_ROWS = {"assessments": "candidates", "passed": "checks"}
-"""The lists of a reply with a row for each item of an input; `..._scores` has one for each step."""
+_ITEMS = {"assessments": "candidates", "passed": "checks"} | dict.fromkeys(
+    ("preferred", "better", "most_consistent"), "candidates"
+)
+"""The input whose items an output lists or numbers; `..._scores` lists steps."""
 
 _REFUSING = set[tuple[Any, Any] | None]()
 """The servers, with their models, that refused a JSON schema: each is asked without from then on, in this process."""
@@ -55,18 +57,25 @@ def _form(schema: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> 
     return f"{schema.get('type', 'value')}{bounds}"
 
 
-def row_counts(signature: Any, inputs: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    """Return the lists of a reply whose length is known from the inputs, each with that length."""
-    of = {name: _ROWS.get(name, "steps" if name.endswith("_scores") else "") for name in signature.output_fields}
+def counts_of(signature: Any, inputs: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Return the outputs that list or number the items of an input, each with how many items there are."""
+    of = {name: _ITEMS.get(name, "steps" if name.endswith("_scores") else "") for name in signature.output_fields}
     return tuple((name, len(inputs[its])) for name, its in of.items() if isinstance(inputs.get(its), list))
 
 
-def with_rows(form: type[BaseModel], counts: tuple[tuple[str, int], ...]) -> type[BaseModel]:
-    """Return a response format whose lists have exactly so many rows: a weak model cannot go on without end."""
+def counted(form: type[BaseModel], counts: tuple[tuple[str, int], ...]) -> type[BaseModel]:
+    """Return a response format whose lists have a row for each item and whose numbers are those of items.
+
+    A weak model could otherwise list rows without end, or name an item that there is not.
+    """
     schema = form.model_json_schema()
-    lists = {name: {**schema["properties"][name], "minItems": rows, "maxItems": rows} for name, rows in counts}
+    properties = {**schema["properties"]}
+    for name, count in counts:
+        is_list = properties[name]["type"] == "array"
+        limits = {"minItems": count, "maxItems": count} if is_list else {"minimum": 0, "maximum": count - 1}
+        properties[name] = {**properties[name], **limits}
     exact: Any = create_model(form.__name__, __base__=form)
-    exact.model_json_schema = lambda *_, **__: {**schema, "properties": schema["properties"] | lists}
+    exact.model_json_schema = lambda *_, **__: {**schema, "properties": properties}
     limited: type[BaseModel] = exact
     return limited
 

