@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from eldgr_dspy.decision import Decision, decide
     from eldgr_dspy.programs.engines.local import local
     from eldgr_dspy.programs.engines.ollama import ollama
+    from eldgr_dspy.programs.run.frozen import frozen_selector
     from eldgr_dspy.programs.sampled import Sampled
     from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
     from eldgr_dspy.programs.scoring.nli import load_nli
@@ -30,6 +31,7 @@ __all__ = [
     "certificates",
     "channels",
     "decide",
+    "frozen_selector",
     "load_nli",
     "local",
     "ollama",
@@ -43,6 +45,7 @@ _HOMES = {
     "ollama": "eldgr_dspy.programs.engines.ollama",
     "ChannelScorer": "eldgr_dspy.programs.scoring.channel_scorer",
     "NLIScorer": "eldgr_dspy.programs.scoring.nli_scorer",
+    "frozen_selector": "eldgr_dspy.programs.run.frozen",
     "load_nli": "eldgr_dspy.programs.scoring.nli",
     "Sampled": "eldgr_dspy.programs.sampled",
     "Selector": "eldgr_dspy.programs.selector",

@@ -20,9 +20,6 @@ MOST_SCORES = 100
 MOST_NUMBERS = 100_000
 """How many numbers a list of log-probabilities or of steps may have."""
 
-INAPPLICABLE = "not applicable: "
-"""How the reason begins of a judge that abstains because the pool lacks what it needs."""
-
 
 @dataclass(frozen=True, slots=True)
 class Logprobs:

@@ -18,7 +18,7 @@ from eldgr_dspy.evidence import CertifyingEvidence
 from eldgr_dspy.named_judges import unlabelled
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.ranking import rank
-from eldgr_dspy.reasons import reason_of
+from eldgr_dspy.reasons import NOT_ACCEPTED, reason_of
 from eldgr_dspy.refusals import Refusing
 from eldgr_dspy.rules import rule_named
 from eldgr_dspy.voting import grouped
@@ -139,7 +139,7 @@ class Case:
         """The reply as it counts: a verdict for no candidate, or for one without an answer, is an abstention."""
         if not isinstance(reply, Verdict) or reply.preferred in self._voters:
             return reply
-        return Abstention(f"preferred={reply.preferred} is not a candidate with an answer")
+        return Abstention(f"preferred={reply.preferred} is not a candidate with an answer", "invalid")
 
     def _preferred_index(self, verdict: Verdict) -> int:
         if self.settings.preference == "global" or verdict.scores is None or self._supports(verdict.preferred):
@@ -287,7 +287,7 @@ class Case:
             yield from self._notes_on_evidence
         if isinstance(derivation := replies.get("deriver"), Derivation):
             if not (checked := self.checked(derivation)).passed:
-                yield f"the derivation is not accepted: {checked.reason}"
+                yield f"{NOT_ACCEPTED}{checked.reason}"
             elif (own := self._grouping.class_of(derivation.answer)) and own.note and own.key not in self.vote.classes:
                 yield f"{derivation.answer!r:.60}: {own.note}"
 

@@ -7,7 +7,7 @@ the certificate, with the inputs of `inputs_of`. This module uses only the stand
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from eldgr_dspy.ballots import NOTHING, Ballot
@@ -19,8 +19,12 @@ from eldgr_dspy.errors import CertificateError, NotAskedError
 from eldgr_dspy.own_certificates import stands_in
 from eldgr_dspy.words import Consulted, Role, is_role
 
-UNHEARD = ("failed: ", "unparsable: ", "unusable: ")
-"""How the reason begins of a certificate that could not be had."""
+
+@dataclass(frozen=True, slots=True)
+class UnheardCertificate(Certificate):
+    """Stands for a certificate of which the call failed or the reply cannot be used: it applies to nothing."""
+
+
 Consulting = Generator[Consulted, Any, Choice]
 
 
@@ -81,7 +85,7 @@ def _take(case: Case, asked: tuple[str, ...], said: Certificates | Abstention) -
     """Give a case the certificates of answers. Without a usable reply they are inapplicable, so nothing overrides."""
     for answer in asked:
         if isinstance(said, Abstention):
-            case.supply(answer, _inapplicable(said.reason))
+            case.supply(answer, _unheard(said))
         elif answer in said.by_answer:
             found, evidence = said.by_answer[answer], case.passages_for(answer)
             stands = found.witness is None or stands_in(found.witness, evidence)
@@ -96,12 +100,13 @@ def certify_again(case: Case, heard: Mapping[Any, Heard]) -> None:
     for name in names:
         asked, said = _asked(case, name, heard), heard.get(name)
         given = said.by_answer if isinstance(said, Certificates) else {}
-        never = dict.fromkeys(asked, _inapplicable(said.reason if isinstance(said, Abstention) else "not asked"))
+        never = dict.fromkeys(asked, _unheard(said if isinstance(said, Abstention) else Abstention("not asked")))
         _take(case, asked, Certificates({**never, **given}))
 
 
-def _inapplicable(reason: str) -> Certificate:
-    return Certificate(None, reason if reason.startswith(UNHEARD) else f"{UNHEARD[-1]}{reason}")
+def _unheard(why: Abstention) -> UnheardCertificate:
+    named = why.failed or why.kind == "unreadable"  # which the reason says
+    return UnheardCertificate(None, why.reason if named else f"unusable: {why.reason}")
 
 
 def is_withheld(case: Case, decision: Decision) -> bool:
@@ -110,7 +115,7 @@ def is_withheld(case: Case, decision: Decision) -> bool:
     An answer to which certificates do not apply, such as yes, ships.
     """
     if decision.certified is None:
-        return case.certificate(decision.answer).reason.startswith(UNHEARD)
+        return isinstance(case.certificate(decision.answer), UnheardCertificate)
     return not decision.certified
 
 

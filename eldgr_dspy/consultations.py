@@ -5,9 +5,10 @@ it (`eldgr_dspy.replies`). This module uses neither an LM nor DSPy, only the sta
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from eldgr_dspy.abstention_kinds import DECLARED, FAILED, INAPPLICABLE, kind_of
 from eldgr_dspy.certificates import Certificate
 from eldgr_dspy.named_judges import Asked, labelled
 from eldgr_dspy.words import Consulted
@@ -61,9 +62,38 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class Abstention:
-    """A role gives no answer, and why: unparsable, out of range, it declined, or its call failed."""
+    """A role gives no answer, and why: unparsable, out of range, it declined, or its call failed.
+
+    Attributes:
+        reason: For people, as files state it.
+        kind: One of `eldgr_dspy.abstention_kinds.KINDS`, or the error of a failed call; by default as the reason says.
+    """
 
     reason: str
+    kind: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self.kind or kind_of(self.reason))
+
+    @classmethod
+    def failure(cls, description: str) -> "Abstention":
+        """Return the abstention of a role whose call failed."""
+        return cls(f"{FAILED}{description}")
+
+    @property
+    def failed(self) -> bool:
+        """Whether the role's call did not come through."""
+        return self.reason.startswith(FAILED)
+
+    @property
+    def unusable(self) -> bool:
+        """Whether there was a reply that cannot be used; otherwise the role itself has nothing to say."""
+        return not self.failed and self.kind not in DECLARED
+
+    @property
+    def text(self) -> str:
+        """The reason without the words that only say that a call failed, or that the pool does not apply."""
+        return self.reason.removeprefix(FAILED).removeprefix(INAPPLICABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +192,13 @@ class Consultation:
     def label(self) -> Asked:
         """Who was asked: its role, with the name of a judge that has one."""
         return labelled(self.role, self.judge)
+
+    @property
+    def abstention(self) -> Abstention | None:
+        """Why there is no answer; None if there is one."""
+        if self.outcome == "failed":
+            return Abstention.failure(f"{self.reason}")
+        return Abstention(self.reason or "no reason given") if self.outcome == "abstained" else None
 
     @property
     def settled(self) -> bool:

@@ -1,6 +1,6 @@
 """The reason of a decision: a code that names the case, see `eldgr_dspy.decision.Decision`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from eldgr_dspy.decision import Case, Choice, NearChoice, TiedChoice
 
@@ -23,6 +23,9 @@ REASONS: Mapping[str, str] = {
 }
 """What each reason says."""
 
+NOT_ACCEPTED = "the derivation is not accepted: "
+"""How a note of a decision begins that says why a derivation does not count."""
+
 _PREFERENCE = {NearChoice: "preference_near", TiedChoice: "preference_tied"}
 
 
@@ -44,6 +47,11 @@ def reason_of(case: Case, choice: Choice, certified: bool | None, *, empty: bool
     if choice.branch == "repair":
         return "derivation_checked" if case.task == "arithmetic" else "repair_certified"
     return _of_consensus(case, certified, asked)
+
+
+def refusal_of_derivation(notes: Iterable[str]) -> str:
+    """Return why a derivation was not accepted, from the notes of a decision; empty if there is no such note."""
+    return next((note.removeprefix(NOT_ACCEPTED) for note in notes if note.startswith(NOT_ACCEPTED)), "")
 
 
 def _of_consensus(case: Case, certified: bool | None, asked: bool) -> str:

@@ -34,7 +34,7 @@ def read_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | N
     try:
         return _reply(role, content, answers, n_passages)
     except _Invalid as invalid:
-        return Abstention(str(invalid))
+        return Abstention(str(invalid), "invalid")
 
 
 def reply_to(question: Question, role: Role, content: Mapping[str, Any]) -> Reply:
@@ -49,9 +49,7 @@ def heard_from(question: Question, name: Consulted, content: Mapping[str, Any]) 
 
 def journaled_reply(question: Question, entry: Consultation) -> Heard:
     """Return the reply of a consultation on this question as a rule sees it; a failed call is an abstention."""
-    if entry.outcome == "ok":
-        return heard_from(question, entry.role, entry.content or {})
-    return Abstention(f"failed: {entry.reason}" if entry.outcome == "failed" else entry.reason or "no reason given")
+    return entry.abstention or heard_from(question, entry.role, entry.content or {})
 
 
 def require_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Reply:
@@ -113,7 +111,7 @@ def _in_unit(value: Any) -> bool:
 def _repair(content: Mapping[str, Any], n_passages: int) -> Repair | Abstention:
     answer = _text(content, "repaired_answer").strip()
     if not answer:
-        return Abstention("no span")  # as it is asked to say where no passage answers
+        return Abstention("no span", "nothing to say")  # as it is asked to say where no passage answers
     passage = content.get("repair_passage")
     if passage is None or (type(passage) is int and passage == -1):
         return Repair(answer)

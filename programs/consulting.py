@@ -300,7 +300,7 @@ def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
 
 
 def _said(module: dspy.Module, returned: Any) -> Said:
-    if returned is None and type(module).__module__.startswith("dspy."):  # as of BestOfN and Refine
+    if returned is None and isinstance(module, dspy.BestOfN | dspy.Refine):  # none of their attempts could be read
         return Said({"abstained": "unparsable: no attempt could be read"})
     if not isinstance(returned, dspy.Example | Mapping):
         raise ArgumentError(

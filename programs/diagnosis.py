@@ -213,7 +213,7 @@ def _verdict(said: Said, wanted: ReplyFormat) -> Finding:
     reply = _reply(said)
     if isinstance(reply, Abstention):
         other = ", or a server that holds it to a JSON schema" if wanted == "json_schema" else ""
-        advice = f" Use another model as judge{other}." if reply.reason.startswith("unparsable") else ""
+        advice = f" Use another model as judge{other}." if reply.kind == "unreadable" else ""
         return Finding("verdict", False, f"The Selector would abstain: {reply.reason.removesuffix('.')}.{advice}")
     right = isinstance(reply, Verdict) and reply.preferred == _RIGHT
     preferred = "Paris as the capital of France." if right else "Berlin as the capital of France; use another as judge."

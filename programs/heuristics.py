@@ -21,6 +21,8 @@ _SILENCE = "the heuristic deriver derives nothing"
 class LexicalJudge(dspy.Module):
     """Prefers the candidate that the words of the evidence support best, or, without evidence, its own equations."""
 
+    asks_lm = False
+
     def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
         """Return `assessments`, `preferred` and `judge_rationale`; abstain if there is nothing to measure by.
 
@@ -65,6 +67,8 @@ def _assessment(score: Support) -> dict[str, float | None]:
 class ExtractiveRepairer(dspy.Module):
     """Copies from the evidence the span whose shape and neighbouring words suit the question best; no title."""
 
+    asks_lm = False
+
     def forward(self, *, question: str, evidence: Sequence[str]) -> dspy.Prediction:
         """Return `repaired_answer`, a slice of the text of one passage, and `repair_passage`; or abstain."""
         return _repaired(question, evidence)
@@ -90,6 +94,8 @@ def _repaired(question: str, evidence: Sequence[str]) -> dspy.Prediction:
 
 class SilentDeriver(dspy.Module):
     """Derives nothing: words alone give no derivation, and an invented one would be worse."""
+
+    asks_lm = False
 
     def forward(self, *, question: str) -> dspy.Prediction:
         """Abstain on every question."""

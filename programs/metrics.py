@@ -13,6 +13,7 @@ from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.questions import Question
+from eldgr_dspy.reasons import NOT_ACCEPTED, refusal_of_derivation
 from eldgr_dspy.rows import Row
 from eldgr_dspy.words import ROLES, Role, Task
 
@@ -162,8 +163,9 @@ def _of_judge(gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
 def _of_repair(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
     yield f"The {role} gave {pred.repair!r}, which is {'right' if _is_right(pred.repair, gold) else 'wrong'}."
     if pred.branch != "repair":
-        unaccepted = (note for note in pred.get("notes") or () if note.startswith("the derivation is not accepted"))
-        yield f"It did not override: {next(unaccepted, _why_not(pred.repair, gold, pred))}."
+        reason = refusal_of_derivation(pred.get("notes") or ())
+        why = f"{NOT_ACCEPTED}{reason}" if reason else _why_not(pred.repair, gold, pred)
+        yield f"It did not override: {why}."
 
 
 def _why_not(answer: str | None, gold: dspy.Example, pred: dspy.Prediction) -> str:

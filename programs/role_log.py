@@ -7,8 +7,8 @@ states itself, such as a repairer that finds no span, is only information.
 import logging
 import threading
 
+from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import brief
-from eldgr_dspy.figures.abstention_kinds import FAILED, error_of, is_unusable, kind_of
 from eldgr_dspy.showing import on_one_line
 
 LOGGER = logging.getLogger("eldgr_dspy")
@@ -20,24 +20,23 @@ _logged = set[tuple[str, str]]()
 _lock = threading.Lock()
 
 
-def log_silence(role: str, reason: str) -> None:
+def log_silence(role: str, why: Abstention) -> None:
     """Log that a role abstained or failed, unless this kind of reason was logged for it before. From any thread.
 
     Args:
         role: Which role, or `certificate`.
-        reason: As in `Decision.abstentions`: that of a failed call begins with `failed: `.
+        why: Its abstention.
     """
-    failed = reason.startswith(FAILED)
-    kind = error_of(reason) if failed else kind_of(reason)
+    kind = why.kind
     with _lock:
         if (role, kind) in _logged or len(_logged) >= MOST_KINDS:
             return
         _logged.add((role, kind))
-    said = brief(on_one_line(reason.removeprefix(FAILED)))
+    said = brief(on_one_line(why.text if why.failed else why.reason))
     more = "Further ones of this kind are not logged."
-    if failed:
+    if why.failed:
         LOGGER.warning("A call of the %s failed: %s. %s", role, said.rstrip("."), more)
-    elif is_unusable(reason):
+    elif why.unusable:
         LOGGER.warning("The %s gave no usable reply (%s): %s. %s", role, kind, said.rstrip("."), more)
     else:
         LOGGER.info("The %s abstained: %s. %s", role, said.rstrip("."), more)

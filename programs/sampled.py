@@ -30,8 +30,7 @@ from eldgr_dspy.programs.samples import (
     shipped,
     with_completions,
 )
-from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, require_choices
-from eldgr_dspy.programs.saved_state import Saved
+from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, SavesChoices
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.threads import at_once, in_thread
 from eldgr_dspy.programs.typed_answers import outputs
@@ -45,7 +44,7 @@ _log = logging.getLogger(__name__)
 _Batches: TypeAlias = "Generator[range, list[Sample], list[Sample]]"
 
 
-class Sampled(Saved):
+class Sampled(SavesChoices):
     """Call a program several times on the same inputs, and ship the answer that a `Selector` decides for.
 
         qa = Sampled(dspy.ChainOfThought("context: list[str], question -> answer"), n=5)
@@ -150,7 +149,6 @@ class Sampled(Saved):
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the choices that `save` keeps, and the parameters of program and selector."""
-        require_choices()
         return [(CHOICES, SavedChoices("Sampled", self._choices)), *super().named_parameters()]
 
     def _choices(self) -> dict[str, Any]:

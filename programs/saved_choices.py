@@ -3,17 +3,16 @@
 A parameter is kept by `save` even if the selector is nested in a user's program. `Sampled` saves its own likewise.
 """
 
-import inspect
 import json
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from dspy.predict.parameter import Parameter
-from dspy.primitives.base_module import BaseModule
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.saved_state import Saved
 from eldgr_dspy.questions import require_hashes
 from eldgr_dspy.words import ASKING_NOBODY, ROLES, Consulted, Role, Task
 
@@ -99,28 +98,20 @@ class SavedChoices(Parameter):
             )
 
 
-def require_choices() -> None:
-    """Refuse the file that DSPy is loading if it lacks choices; call it where DSPy lists the parameters to load.
+class SavesChoices(Saved):
+    """A module whose choices are saved with its prompts, and which loads no file that lacks them."""
 
-    The program that loads may be any around ours, and for a missing key DSPy only raises a bare `KeyError`. So the
-    arguments of its `load_state` are read from the stack.
+    def load_state(self, state: Mapping[str, Any], **options: Any) -> None:
+        """Load a state, once it has the choices of this module and of those within it.
 
-    Raises:
-        ArgumentError: The file lacks choices; the message names their key.
-    """
-    frame = inspect.currentframe()
-    frame = frame and frame.f_back
-    while frame is not None and frame.f_code is not BaseModule.load_state.__code__:
-        if frame.f_code is require_choices.__code__:
-            return  # it lists the parameters itself
-        frame = frame.f_back
-    if frame is None:
-        return
-    program, state = frame.f_locals["self"], frame.f_locals["state"]
-    for name, one in program.named_parameters():
-        if isinstance(one, SavedChoices) and name not in state:
-            raise ArgumentError(
-                f"The file must have the key {name!r} with the choices of a {one.of}; the key is missing. It was saved "
-                "by an earlier version, or from another program. Give the program its settings, compile it and save it "
-                "anew."
-            )
+        Raises:
+            ArgumentError: It lacks choices, and the message names their key; or it has other ones.
+        """
+        for name, one in self.named_parameters():
+            if isinstance(one, SavedChoices) and name not in state:
+                raise ArgumentError(
+                    f"The file must have the key {name!r} with the choices of a {one.of}; the key is missing. It was "
+                    "saved by an earlier version, or from another program. Give the program its settings, compile it "
+                    "and save it anew."
+                )
+        super().load_state(state, **options)

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import dspy
@@ -26,8 +24,7 @@ from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
 from eldgr_dspy.programs.repeated_deriver import RepeatedDeriver
 from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
-from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, asked_after, is_asked, require_choices
-from eldgr_dspy.programs.saved_state import Saved
+from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, SavesChoices, asked_after, is_asked
 from eldgr_dspy.programs.scoring.candidates import (
     CandidateScores,
     Scorers,
@@ -61,7 +58,7 @@ OnError = Literal["abstain", "raise"]
 Uncertified = Literal["consensus", "abstain"]
 
 
-class Selector(Saved):
+class Selector(SavesChoices):
     """Decide which of several sampled answers ships, by Evidence-Locked Derive-Gate-Repair.
 
     Consensus ships, unless another answer carries a certificate and consensus does not. A judge is asked only if its
@@ -162,20 +159,6 @@ class Selector(Saved):
         self.deriver: dspy.Module = RepeatedDeriver() if derivation == "agreed" else Deriver()
         self.repairer: dspy.Module = Repairer()
 
-    @classmethod
-    def from_frozen(cls, path: str | Path, **given: Any) -> "Selector":
-        """Return the selector that `eldgr freeze` wrote to a lock: its rule, settings, roles and models.
-
-        Args:
-            path: The lock.
-            given: `rule`, `lm`, roles, and what no lock holds; see `eldgr_dspy.programs.run.frozen.frozen_selector`.
-
-        Raises:
-            ArgumentError, RunChangedError: The lock was edited; code, versions, prompts or models differ from it.
-        """
-        made: Selector = import_module("eldgr_dspy.programs.run.frozen").frozen_selector(cls, path, **given)
-        return made
-
     def forward(
         self,
         question: str,
@@ -257,12 +240,7 @@ class Selector(Saved):
         return self._prediction(case, decision, replies, scores, calls)
 
     def named_parameters(self) -> list[tuple[str, Any]]:
-        """Return the choices that `save` keeps, and the parameters of the roles that can be asked.
-
-        Raises:
-            ArgumentError: DSPy is loading a file that was saved without choices. Nothing is changed then.
-        """
-        require_choices()
+        """Return the choices that `save` keeps, and the parameters of the roles that can be asked."""
         parameters = [pair for pair in super().named_parameters() if is_asked(pair[0], self.rule, self.type)]
         return [(CHOICES, SavedChoices("Selector", self.choices)), *parameters]  # loading compares the first first
 
@@ -298,9 +276,9 @@ class Selector(Saved):
 
     def heard(self, name: Consulted, said: Said | None, case: Case, calls: Calls) -> Heard:
         """Return what was said as a rule sees it; None is a call that did not come through."""
-        reply = Abstention(f"failed: {calls.failures[name]}") if said is None else self._read(name, said, case)
+        reply = Abstention.failure(calls.failures[name]) if said is None else self._read(name, said, case)
         if isinstance(reply, Abstention):
-            log_silence(name, reply.reason)
+            log_silence(name, reply)
         return reply
 
     def _read(self, name: Consulted, said: Said, case: Case) -> Heard:

@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.decision import Decision
-from eldgr_dspy.figures.abstention_kinds import error_of, kind_of
 from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Decisions, RoleSilences, Saved, Stage
 from eldgr_dspy.words import ROLES, Branch, Consulted, Role, Task
 
@@ -85,8 +85,8 @@ def marks_of(case: Case, decision: Decision, outcome: Became, failed: Collection
         *marks(case, decision),
         asked=decision.consulted,
         always=case.roles(),
-        abstained=tuple((role, kind_of(why)) for role, why in silent.items() if role not in failed),
-        failed=tuple((role, error_of(why)) for role, why in silent.items() if role in failed),
+        abstained=tuple((role, Abstention(why).kind) for role, why in silent.items() if role not in failed),
+        failed=tuple((role, Abstention(why).kind) for role, why in silent.items() if role in failed),
     )
 
 
@@ -188,7 +188,7 @@ def audit_funnel(audited: Audited, task: Task) -> list[Stage]:
 def audit_silences(audited: Audited) -> dict[Consulted, RoleSilences]:
     """Return for each role that was asked on how many questions it abstained or its call failed, and by what kinds.
 
-    The kinds are those of `eldgr_dspy.figures.abstention_kinds`, and the errors of failed calls.
+    The kinds are those of `eldgr_dspy.abstention_kinds`, and the errors of failed calls.
     """
     abstained, failed = Counter[tuple[Role, str]](), Counter[tuple[Role, str]]()
     for marks, n in audited.items():

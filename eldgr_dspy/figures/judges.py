@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, TypedDict
 
-from eldgr_dspy.ballots import INAPPLICABLE
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation, Reply, Verdict
 from eldgr_dspy.figures.effects import flips, showings
@@ -56,11 +55,11 @@ def judge_marks(
     recovered = right(case.stated(verdict) if verdict else None) if recoverable and right is not None else None
     if entry is None:
         return JudgeMarks(recovered=recovered)
-    reason = entry.reason or ""
     moved = tuple(flips(showings(entry.content or {}, question.answers, len(question.passages)), classes))
     if verdict is None:
         outcome = "failed" if entry.outcome == "failed" else "abstained"
-        lacks = reason.removeprefix(INAPPLICABLE) if reason.startswith(INAPPLICABLE) else ""
+        why = entry.abstention
+        lacks = why.text if why is not None and why.kind == "not applicable" else ""
         return JudgeMarks(outcome, lacks, recovered, None, moved)
     if verdict.scores is None:
         return JudgeMarks(entry.outcome, "", recovered, None, moved)

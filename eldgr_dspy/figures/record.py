@@ -18,7 +18,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from eldgr_dspy.consultations import Consultation, Outcome
-from eldgr_dspy.figures.abstention_kinds import error_of, kind_of
 from eldgr_dspy.figures.effects import share_of
 from eldgr_dspy.figures.results.audit_results import Decisions, RoleSums
 from eldgr_dspy.figures.results.record import (
@@ -203,8 +202,8 @@ class JournalTotals:
 
 
 def _line(one: Consultation, decided: bool) -> _Line:
-    kind = error_of if one.outcome == "failed" else kind_of
-    reason = (one.outcome, kind(one.reason), one.reason.split(":")[0][:80]) if one.reason else None
+    why = one.abstention if one.reason else None
+    reason = (one.outcome, why.kind, str(one.reason).split(":")[0][:80]) if why is not None else None
     outcome = "recorded" if one.recorded else one.outcome
     if one.recorded:
         return _Line(one.label, outcome, decided, one.settled, reason, None, None, 0, 0, False)

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from eldgr_dspy.abstention_kinds import KINDS
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.figures.abstention_kinds import KINDS, kind_of
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.named_judges import Asked, asked_in_order, role_of
 from eldgr_dspy.replies import journaled_reply
@@ -60,7 +60,7 @@ def _kind(one: Consultation) -> str:
 
     A judge to which a pool does not apply has a sentence of its own.
     """
-    kind = kind_of(one.reason or "") if one.outcome == "abstained" else ""
+    kind = one.abstention.kind if one.abstention and one.outcome == "abstained" else ""
     return "" if kind == "not applicable" or (one.role != "judge" and kind == KINDS[-1]) else kind
 
 

@@ -6,14 +6,13 @@ It is read off the question and the decision in `decisions.jsonl`; nothing is de
 from collections.abc import Iterator
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.figures.abstention_kinds import FAILED
+from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.figures.results.decision import Decided
-from eldgr_dspy.reasons import REASONS
+from eldgr_dspy.reasons import REASONS, refusal_of_derivation
 from eldgr_dspy.report.templates import clip
 from eldgr_dspy.words import Role
 
 _LONGEST = 200  # characters of an answer or a reason in a sentence
-_NOT_ACCEPTED = "the derivation is not accepted: "
 
 
 def path(case: Case | None, decided: Decided) -> Iterator[str]:
@@ -28,9 +27,8 @@ def path(case: Case | None, decided: Decided) -> Iterator[str]:
         yield f"Its certificate: {_ended(case.certificate(case.consensus).reason)}"
     for role in decided["consulted"]:
         yield _said_by(role, case, decided)
-    for note in decided["notes"]:
-        if note.startswith(_NOT_ACCEPTED):
-            yield f"The derivation is not accepted: {_ended(note.removeprefix(_NOT_ACCEPTED))}"
+    if refusal := refusal_of_derivation(decided["notes"]):
+        yield f"The derivation is not accepted: {_ended(refusal)}"
     yield REASONS.get(decided["reason"], f"What decides is {decided['branch']}.")
     yield f"{_quoted(decided['answer'])} ships." if decided["answer"] is not None else "Nothing ships."
 
@@ -46,8 +44,9 @@ def _votes(case: Case | None) -> str:
 def _said_by(role: Role, case: Case | None, decided: Decided) -> str:
     reason, preferred = decided["abstentions"].get(role), decided["preference"]
     if reason is not None:
-        said = f"The {role}'s call failed" if reason.startswith(FAILED) else f"The {role} abstains"
-        return f"{said}: {_ended(reason.removeprefix(FAILED))}"
+        if (why := Abstention(reason)).failed:
+            return f"The {role}'s call failed: {_ended(why.text)}"
+        return f"The {role} abstains: {_ended(reason)}"
     if role != "judge":
         return f"The {role} gives {_quoted(decided['repair'])}."
     if case is None or preferred is None:

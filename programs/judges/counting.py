@@ -14,9 +14,11 @@ class CountingJudge(dspy.Module):
 
     Attributes:
         takes_ballot: Makes selector and run give a judge the candidates as a `Ballot`.
+        asks_lm: Whether it may ask an LM, or cost or wait for anything else.
     """
 
     takes_ballot = True
+    asks_lm = False
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
         """Return `preferred` and `judge_rationale`, or `abstained` with the reason."""
@@ -41,6 +43,8 @@ class CountingJudge(dspy.Module):
 
 class CallingJudge(CountingJudge):
     """A judge that counts a ballot by code of the user's, which may take long or ask an LM."""
+
+    asks_lm = True
 
     async def aforward(self, *, ballot: Ballot | None = None, **_: object) -> dspy.Prediction:
         """Do the same as `forward`, in a thread."""

@@ -13,7 +13,9 @@ from operator import truediv
 
 import dspy
 
-from eldgr_dspy.ballots import INAPPLICABLE, Ballot
+from eldgr_dspy.abstention_kinds import INAPPLICABLE
+from eldgr_dspy.ballots import Ballot
+from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.counting import CountingJudge
 from eldgr_dspy.programs.judges.weighted_votes import values_of
@@ -60,7 +62,7 @@ class DimensionalSelector(CountingJudge):
         found |= {name: values_of(ballot, "scores", name) for name in DIMENSIONS[1:]}
         lacking = [values for values in found.values() if isinstance(values, str)]
         if lacking:
-            inapplicable = (reason for reason in lacking if reason.startswith(INAPPLICABLE))
+            inapplicable = (reason for reason in lacking if Abstention(reason).kind == "not applicable")
             return dspy.Prediction(abstained=next(inapplicable, lacking[0]), orders=[])
         known = {name: values for name, values in found.items() if not isinstance(values, str)}
         voting = (

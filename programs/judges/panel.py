@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import dspy
 
-from eldgr_dspy.ballots import INAPPLICABLE, Ballot
+from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import Said
@@ -106,9 +106,9 @@ class Panel(RepeatedCalls):
         answers = answers_of(candidates)
         replies = [read_reply("judge", one.content, answers, n_passages) for one in said]
         members = [_member(reply) for reply in replies]
-        reasons = [str(member.get("abstained", "")) for member in members]
-        if all(reason.startswith(INAPPLICABLE) for reason in reasons):
-            return dspy.Prediction(abstained=reasons[0], members=members, orders=[])
+        inapplicable = [one for one in replies if isinstance(one, Abstention) and one.kind == "not applicable"]
+        if len(inapplicable) == len(replies):
+            return dspy.Prediction(abstained=inapplicable[0].reason, members=members, orders=[])
         verdicts = [reply for reply in replies if isinstance(reply, Verdict)]
         combined = _majority if self.combine == "majority" else _mean
         fields = combined(verdicts, answers, len(replies))

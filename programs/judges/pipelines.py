@@ -14,8 +14,9 @@ from pathlib import Path
 import dspy
 import numpy as np
 
+from eldgr_dspy.abstention_kinds import INAPPLICABLE
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.ballots import INAPPLICABLE, Ballot
+from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.lexical import WORD
 from eldgr_dspy.pools import Pool, open_pool

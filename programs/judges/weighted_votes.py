@@ -11,7 +11,8 @@ from typing import Any, Literal, get_args
 
 import dspy
 
-from eldgr_dspy.ballots import INAPPLICABLE, Ballot, Stated
+from eldgr_dspy.abstention_kinds import INAPPLICABLE
+from eldgr_dspy.ballots import Ballot, Stated
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.counting import CountingJudge, assessments_of
 

@@ -6,7 +6,7 @@ at an address that the caller gives or at the provider's own. What was made is t
 under a lock is. So a role that cannot be made is refused with the difference, and never replaced by another one.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
@@ -46,7 +46,6 @@ _MOST_ORDERS = 100
 
 
 def frozen_selector(
-    make: Callable[..., Selector],
     path: str | Path,
     *,
     rule: str | Rule | None = None,
@@ -54,10 +53,10 @@ def frozen_selector(
     api_base: str | None = None,
     **given: Any,
 ) -> Selector:
-    """Return the selector of a lock; `Selector.from_frozen` is this function.
+    """Return the selector that `eldgr freeze` wrote to a lock: its rule, settings, roles and models.
 
     Args:
-        make: The class of the selector. path: The lock.
+        path: The lock.
         rule: Which of its rules decides; by default the only one, else `eldgr`. Of several named judges, the one that
             it names becomes the selector's judge: `eldgr[NAME]`. A rule of your own must be given: the function, or its
             name.
@@ -84,7 +83,7 @@ def frozen_selector(
     lms = _LMs(lock.path, lm, api_base)
     lenient = any(str(role.get("adapter")).endswith(f".{type(LENIENT).__name__}") for role in roles.values())
     options = {name: value for name, value in given.items() if name not in (*ROLES, *OWN)}
-    select = make(
+    select = Selector(
         rule=rule if rule is not None and is_own(chosen) else unlabelled(chosen),
         **lock.arguments({name: given[name] for name in OWN if name in given}),
         **{"replies": "lenient" if lenient else "strict", **options},
@@ -102,8 +101,8 @@ def frozen_selector(
         require_frozen(lock, select, [chosen], {} if name is None else {name: select.judge}, ships=chosen)
     except RunChangedError as error:
         raise RunChangedError(
-            f"{error}\nA role that cannot be made from a lock can be given: from_frozen(..., judge=...). So can an LM "
-            "with credentials, which no lock holds: from_frozen(..., lm=...)."
+            f"{error}\nA role that cannot be made from a lock can be given: frozen_selector(..., judge=...). So can "
+            "an LM with credentials, which no lock holds: frozen_selector(..., lm=...)."
         ) from None
     return select
 
@@ -115,7 +114,7 @@ def _chosen(lock: Lock, rule: str | None) -> str:
     if len(alike) != 1:
         raise ArgumentError(
             f"{lock.path}: rule must be one of {', '.join(lock.rules)}; got {chosen!r:.80}. Give one: "
-            "from_frozen(..., rule=...)."
+            "frozen_selector(..., rule=...)."
         )
     return alike[0]
 
@@ -173,7 +172,7 @@ def _written(role: Role, demo: Mapping[str, Any]) -> Mapping[str, Any]:
         if isinstance(value, Mapping) and UNWRITTEN in value:
             raise ArgumentError(
                 f"A demonstration of the {role} has {name}={value[UNWRITTEN]!r:.80}, which a lock cannot hold. Give "
-                f"the role: from_frozen(..., {role}=...)."
+                f"the role: frozen_selector(..., {role}=...)."
             )
     return demo
 
@@ -203,7 +202,7 @@ class _LMs:
         if other := sorted(name for name in options if name not in _PLAIN):
             raise ArgumentError(
                 f"{self._lock}: an LM was frozen with {', '.join(other)}, and a lock says only how it samples. Give "
-                "the LM: from_frozen(..., lm=...); or the role, if its calls have options of their own."
+                "the LM: frozen_selector(..., lm=...); or the role, if its calls have options of their own."
             )
         return dict(options)
 
@@ -216,7 +215,7 @@ class _LMs:
         if "://" in model or (placed and self._api_base is None):
             raise ArgumentError(
                 f"{self._lock}: a lock does not say where to send a key. {model!r:.80} was frozen at an address of its "
-                "own; give it: from_frozen(..., api_base=...), or lm=."
+                "own; give it: frozen_selector(..., api_base=...), or lm=."
             )
         options = {name: value for name, value in settings.items() if value != MASK}
         structured = details.get("structured", "auto")

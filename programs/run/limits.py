@@ -14,7 +14,6 @@ from fractions import Fraction
 
 from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_failure
-from eldgr_dspy.figures.abstention_kinds import is_unusable, kind_of
 from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.programs.consulting import is_fatal
 
@@ -74,14 +73,14 @@ class FailureBudget:
         Raises:
             RunStoppedError: they are more than the limit.
         """
-        reason = consultation.reason or ""
-        if self.abstentions is None or consultation.outcome != "abstained" or not is_unusable(reason):
+        why = consultation.abstention
+        if self.abstentions is None or why is None or not why.unusable:
             return
-        kind = (consultation.label, kind_of(reason))
+        kind = (consultation.label, why.kind)
         with self._lock:
             self._unusable.add(consultation.key[:2])
             self._kinds[kind] += 1
-            self._examples.setdefault(kind, reason)
+            self._examples.setdefault(kind, why.reason)
             if len(self._unusable) <= self.abstentions:
                 return
             self.stopped = self.stopped or self._too_unusable(len(self._unusable), self.abstentions)

@@ -15,8 +15,6 @@ from eldgr_dspy.programs.run.metered_lms import metered, metered_lm
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.words import ROLES, Consulted
 
-_WITHOUT_LM = ("heuristics", "judges.weighted_votes", "judges.dimensions", "judges.pipelines")
-
 
 @dataclass(frozen=True, slots=True)
 class RoleCall:
@@ -35,8 +33,8 @@ class RoleCall:
 
     @property
     def heuristic(self) -> bool:
-        """Whether it is a role of ours that asks no LM: it costs nothing, and cannot hang."""
-        return type(self.module).__module__.removeprefix("eldgr_dspy.programs.") in _WITHOUT_LM
+        """Whether it says that it asks no LM: it costs nothing, and cannot hang."""
+        return not getattr(self.module, "asks_lm", True)
 
     def ask(self, inputs: Mapping[str, object], role: Consulted) -> Said:
         """Ask it; raises what `eldgr_dspy.programs.consulting.ask` does."""

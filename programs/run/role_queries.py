@@ -161,13 +161,13 @@ class RoleQuery(Query):
     def _read(self, said: Said | Exception) -> dict[str, Any]:
         read, self.reply = _failed(said) if isinstance(said, Exception) else _reply(self._key[2], said, self._case)
         if isinstance(self.reply, Abstention) and not isinstance(said, RunStoppedError):
-            log_silence(self._key[2], self.reply.reason)
+            log_silence(self._key[2], self.reply)
         return read
 
 
 def _failed(error: Exception) -> tuple[dict[str, Any], Abstention]:
     reason = describe_failure(error)
-    return {"outcome": "failed", "reason": reason}, Abstention(f"failed: {reason}")
+    return {"outcome": "failed", "reason": reason}, Abstention.failure(reason)
 
 
 def _reply(asked: Asked, said: Said, case: Case) -> tuple[dict[str, Any], Heard]:

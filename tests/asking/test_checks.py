@@ -6,8 +6,8 @@ from typing import Any
 import dspy
 import pytest
 
+from eldgr_dspy.abstention_kinds import kind_of
 from eldgr_dspy.errors import ReplyError
-from eldgr_dspy.figures.abstention_kinds import kind_of
 from eldgr_dspy.programs.judges import PlanThenCheck, PointwiseJudge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import Line, check_selector, scripted_lm, text_of

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eldgr_dspy.abstention_kinds import kind_of
 from eldgr_dspy.consultations import Abstention, show_candidate
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.abstention_kinds import kind_of
 from eldgr_dspy.programs.judges import PointwiseJudge, SliceJudge, slices_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm, text_of

@@ -13,7 +13,7 @@ from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.judges.own import OwnSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
-from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.run.frozen import frozen_selector
 from tests.capitals import row, write_pool
 from tests.lm_server import Answer, Asked, serving
 from tests.run.frozen import rewrite
@@ -196,7 +196,7 @@ def test_a_lock_ships_the_judge_that_was_frozen(name: str, kind: type, capsys: p
     found = json.loads(printed(capsys, *locked, *given("cisc", "own")))["pools"]["capitals"]
     assert found["rules"][f"eldgr[{name}]"]["em"] == 100.0
     own = {} if name == "cisc" else {"judge": "command_judges:last"}
-    select = Selector.from_frozen("rule.lock.json", rule=f"eldgr[{name}]", **own)
+    select = frozen_selector("rule.lock.json", rule=f"eldgr[{name}]", **own)
     assert type(select.judge) is kind
     one = stated(row(1))
     pred = select(**{part: one[part] for part in ("question", "candidates", "evidence")})
@@ -209,7 +209,7 @@ def test_a_lock_finds_a_class_in_the_working_directory_as_the_command_did(
     printed(capsys, "freeze", "--heuristic", *given("fixed"), "--rules", "eldgr", "--out", "rule.lock.json")
     monkeypatch.delitem(sys.modules, "command_judges")  # as in a new process
     object_named.cache_clear()
-    assert type(Selector.from_frozen("rule.lock.json", judge="command_judges:Fixed").judge).__name__ == "Fixed"
+    assert type(frozen_selector("rule.lock.json", judge="command_judges:Fixed").judge).__name__ == "Fixed"
 
 
 def test_a_lock_with_another_formula_or_a_changed_function_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -224,7 +224,7 @@ def test_a_lock_with_another_formula_or_a_changed_function_is_refused(capsys: py
     rewrite(Path("rule.lock.json"), lambda lock: source_in(lock).update(source="0" * 16))
     assert "roles.judge[own]" in printed(capsys, *locked, *given("cisc", "own"), rc=1)
     with pytest.raises(RunChangedError, match=r"roles\.judge\[own\]"):
-        Selector.from_frozen("rule.lock.json", rule="eldgr[own]", judge="command_judges:last")
+        frozen_selector("rule.lock.json", rule="eldgr[own]", judge="command_judges:last")
 
 
 def source_in(lock: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from eldgr_dspy import answer_types
 from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.run.frozen import frozen_selector
 
 TYPES = """
 import re
@@ -173,7 +173,7 @@ def test_a_lock_holds_the_type_and_what_it_uses(
     printed(capsys, "freeze", "--heuristic", "--answer", NAME, "--out", "rule.lock.json")
     locked = ("evaluate", "years.jsonl", "--lock", "rule.lock.json", "--answer", NAME)
     printed(capsys, *locked, "--out", "first")
-    assert Selector.from_frozen("rule.lock.json", answer=NAME).type.name == NAME
+    assert frozen_selector("rule.lock.json", answer=NAME).type.name == NAME
     change(monkeypatch, changed, changed + " ")
     assert "own_types" in printed(capsys, *locked, "--out", "second", rc=1)
 

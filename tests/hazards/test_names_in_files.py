@@ -18,6 +18,7 @@ from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import ADDRESS, ollama
 from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.run.frozen import frozen_selector
 from eldgr_dspy.programs.run.locks import freeze
 from tests.capitals import row, write_pool
 from tests.run.frozen import rewrite
@@ -151,7 +152,7 @@ def test_a_lock_runs_no_code_that_its_settings_state(stated: Any, capsys: pytest
     frozen(lambda lock: lock["settings"].update(stated))
     assert main(["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--out", "other"]) == 1
     with pytest.raises(EldgrError):
-        Selector.from_frozen("rule.lock.json")
+        frozen_selector("rule.lock.json")
 
 
 # hazard 113
@@ -160,7 +161,7 @@ def test_a_lock_runs_no_rule_that_it_names(name: str) -> None:
     frozen(lambda lock: lock.update(rules={name: {"decisions": "0" * 16}}))
     assert main(["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--out", "other"]) == 1
     with pytest.raises(EldgrError):
-        Selector.from_frozen("rule.lock.json")
+        frozen_selector("rule.lock.json")
 
 
 def judge(**changed: Any) -> Callable[[dict[str, Any]], object]:
@@ -183,7 +184,7 @@ def judge(**changed: Any) -> Callable[[dict[str, Any]], object]:
 def test_a_lock_calls_nothing_that_its_roles_name(change: Callable[[dict[str, Any]], object]) -> None:
     frozen(change)
     with pytest.raises(EldgrError):
-        Selector.from_frozen("rule.lock.json")
+        frozen_selector("rule.lock.json")
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------
@@ -216,7 +217,7 @@ def test_a_lock_sends_no_key_anywhere(where: Callable[..., Any], place: str, mon
     modelled()
     frozen(where(**{place: "http://127.0.0.1:9/v1"}))
     with pytest.raises(EldgrError) as refused:
-        Selector.from_frozen("rule.lock.json")
+        frozen_selector("rule.lock.json")
     assert "127.0.0.1" not in str(refused.value) and "lm=" in str(refused.value)
 
 
@@ -225,22 +226,22 @@ def test_a_name_of_a_model_that_is_an_address_is_refused() -> None:
     modelled()
     frozen(lambda lock: [role["lm"].update(model="openai/http://127.0.0.1:9") for role in lock["roles"].values()])
     with pytest.raises(ArgumentError, match="does not say where to send a key"):
-        Selector.from_frozen("rule.lock.json")
+        frozen_selector("rule.lock.json")
 
 
 # hazard 114
 def test_the_address_is_the_callers_and_is_not_compared() -> None:
     modelled(api_base="http://127.0.0.1:9/v1", max_tokens=9)
     with pytest.raises(ArgumentError, match="was frozen at an address of its own; give it"):
-        Selector.from_frozen("rule.lock.json")
+        frozen_selector("rule.lock.json")
     for address in ("http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"):
-        made: Any = Selector.from_frozen("rule.lock.json", api_base=address).judge.get_lm()
+        made: Any = frozen_selector("rule.lock.json", api_base=address).judge.get_lm()
         assert (made.model, made.kwargs["api_base"], made.kwargs["max_tokens"]) == ("openai/m", address, 9)
     for other in (dspy.LM("openai/n", max_tokens=9), dspy.LM("openai/m", max_tokens=8)):
         with pytest.raises(RunChangedError, match=r"roles\.judge\.lm\."):
-            Selector.from_frozen("rule.lock.json", lm=other)
+            frozen_selector("rule.lock.json", lm=other)
     given = dspy.LM("openai/m", max_tokens=9, api_base="http://127.0.0.1:10/v1")
-    assert Selector.from_frozen("rule.lock.json", lm=given).judge.get_lm() is given
+    assert frozen_selector("rule.lock.json", lm=given).judge.get_lm() is given
 
 
 # hazard 114
@@ -251,5 +252,5 @@ def test_the_address_of_ollama_is_the_callers(monkeypatch: pytest.MonkeyPatch) -
     Path("rule.lock.json").unlink()
     freeze(select, ("judge",), Path("rule.lock.json"))
     for given, host in ((None, ADDRESS), ("http://mine:2", "http://mine:2")):
-        made: Any = Selector.from_frozen("rule.lock.json", api_base=given).judge.get_lm()
+        made: Any = frozen_selector("rule.lock.json", api_base=given).judge.get_lm()
         assert (made.kwargs["metadata"]["host"], made.kwargs["metadata"]["num_ctx"]) == (host, 99)

@@ -27,11 +27,11 @@ from typing import Any, get_args
 import dspy
 import pytest
 
+from eldgr_dspy.abstention_kinds import KINDS
 from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import MARGINS, RULES, Case, Decision
-from eldgr_dspy.figures.abstention_kinds import KINDS
 from eldgr_dspy.figures.results import audit_results, baselines, decision, field_texts, record, summary
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.pools import schema

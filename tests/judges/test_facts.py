@@ -7,7 +7,8 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.ballots import INAPPLICABLE, Ballot, Stated
+from eldgr_dspy.abstention_kinds import INAPPLICABLE
+from eldgr_dspy.ballots import Ballot, Stated
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.contrasts import contrasts_of
 from eldgr_dspy.figures.judges import JudgeFacts, judge_facts

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.ballots import INAPPLICABLE, Stated
+from eldgr_dspy.abstention_kinds import INAPPLICABLE
+from eldgr_dspy.ballots import Stated
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.programs.judges.named import judge_named
 from eldgr_dspy.programs.judges.pipelines import PipelineSelector

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.ballots import INAPPLICABLE, Ballot, Logprobs, Stated
+from eldgr_dspy.abstention_kinds import INAPPLICABLE
+from eldgr_dspy.ballots import Ballot, Logprobs, Stated
 from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges import BestOf

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from eldgr_dspy.abstention_kinds import FAILED, KINDS, kind_of
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import describe_failure
-from eldgr_dspy.figures.abstention_kinds import FAILED, KINDS, error_of, is_unusable, kind_of
 from eldgr_dspy.programs import consulting
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import JudgeCandidates
@@ -47,7 +47,7 @@ JUDGE: Any = JudgeCandidates
 def test_each_reason_has_its_kind(reason: str, kind: str) -> None:
     assert kind_of(reason) == kind
     assert kind in KINDS
-    assert is_unusable(reason) == (kind not in ("inconsistent", "nothing to say"))
+    assert Abstention(reason).unusable == (kind not in ("inconsistent", "nothing to say"))
 
 
 @given(lm_contents | st.dictionaries(st.text(max_size=9), json_values, max_size=3), st.sampled_from(ROLES))
@@ -61,7 +61,7 @@ def test_each_reason_has_its_kind(reason: str, kind: str) -> None:
 def test_whatever_the_gate_of_replies_refuses_is_invalid(content: Mapping[str, Any], role: Role) -> None:
     reply = read_reply(role, content, ("Oslo", None), 1)
     if isinstance(reply, Abstention) and "abstained" not in content and reply.reason != "no span":
-        assert kind_of(reply.reason) == "invalid"
+        assert reply.kind == kind_of(reply.reason) == "invalid"
 
 
 def test_every_end_of_a_reply_that_the_calls_know_is_of_its_own_kind() -> None:
@@ -76,4 +76,6 @@ def test_every_end_of_a_reply_that_the_calls_know_is_of_its_own_kind() -> None:
 
 def test_a_failed_call_is_of_the_kind_of_its_error() -> None:
     reason = describe_failure(dspy.LMTimeoutError("late: by a minute"))
-    assert error_of(reason) == error_of(FAILED + reason) == "LMTimeoutError"
+    failure = Abstention.failure(reason)
+    assert (failure.kind, failure.failed, failure.unusable, failure.text) == ("LMTimeoutError", True, False, reason)
+    assert failure == Abstention(FAILED + reason)

@@ -15,6 +15,7 @@ from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.programs.commands.options import Models
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.fingerprints import describe
+from eldgr_dspy.programs.run.frozen import frozen_selector
 from eldgr_dspy.programs.run.locks import freeze
 from eldgr_dspy.programs.testing import role_of, text_of
 from eldgr_dspy.words import ROLES
@@ -47,7 +48,7 @@ def modelled(**given: Any) -> Selector:
 
 def test_rule_settings_and_roles_come_from_the_lock() -> None:
     path = frozen(heuristic_selector(preference="stratum", certificate="token"), "majority", "eldgr")
-    select = Selector.from_frozen(path, answer="number", answer_field="response", on_failure="abstain", timeout=9)
+    select = frozen_selector(path, answer="number", answer_field="response", on_failure="abstain", timeout=9)
     assert select.rule == "eldgr"
     assert select.settings.to_json() == heuristic_selector(preference="stratum", certificate="token").settings.to_json()
     assert [type(getattr(select, role)).__name__ for role in ROLES] == [
@@ -61,7 +62,7 @@ def test_rule_settings_and_roles_come_from_the_lock() -> None:
         "abstain",
         9,
     )
-    assert Selector.from_frozen(path, rule="majority").rule == "majority"
+    assert frozen_selector(path, rule="majority").rule == "majority"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_rule_settings_and_roles_come_from_the_lock() -> None:
 )
 def test_roles_with_models_come_back_with_the_same_description(given: dict[str, Any]) -> None:
     before = modelled(**given)
-    after = Selector.from_frozen(frozen(before), api_base=given.get("api_base"))
+    after = frozen_selector(frozen(before), api_base=given.get("api_base"))
     assert after.replies == before.replies
     assert [describe(getattr(after, role)) for role in ROLES] == [describe(getattr(before, role)) for role in ROLES]
 
@@ -105,7 +106,7 @@ def demonstrated() -> tuple[Selector, Any]:
 def test_a_compiled_role_asks_in_the_same_words() -> None:
     select, lm = demonstrated()
     path = frozen(select)
-    again = Selector.from_frozen(path, lm=lm)
+    again = frozen_selector(path, lm=lm)
     lm.requests.clear()
     shipped = [one(**ASKED).toDict() for one in (select, again)]
     assert shipped[0] == shipped[1]
@@ -119,11 +120,11 @@ def test_the_lm_of_the_settings_is_used_where_the_lock_names_it() -> None:
     lm = dspy.LM("openai/m", temperature=0.0, api_key="s3cret")
     bound = dspy.LM("openai/m", temperature=0.0)
     with dspy.context(lm=bound):
-        assert Selector.from_frozen(path).judge.get_lm() is bound
+        assert frozen_selector(path).judge.get_lm() is bound
     assert "s3cret" not in frozen_with(lm)
     with pytest.raises(RunChangedError, match=r'roles\.judge\.lm\.settings\.api_key: "\*\*\*" -> \(absent\)'):
-        Selector.from_frozen("secret.json")
-    assert Selector.from_frozen("secret.json", lm=lm).judge.get_lm() is lm
+        frozen_selector("secret.json")
+    assert frozen_selector("secret.json", lm=lm).judge.get_lm() is lm
 
 
 def frozen_with(lm: Any) -> str:
@@ -167,9 +168,9 @@ def test_a_rule_a_certificate_and_a_role_of_ones_own_come_back(mine: Any) -> Non
     path = frozen(select, "my_frozen_parts:mine")
     own = {"certificate": "my_frozen_parts:quoted", "judge": "my_frozen_parts:Mine"}
     with pytest.raises(ArgumentError, match=r"frozen with certificate='my_frozen_parts:quoted'\. Give it: --cert"):
-        Selector.from_frozen(path, rule=mine.mine)
-    assert isinstance(Selector.from_frozen(path, rule=mine.mine, **own).judge, mine.Mine)
-    again = Selector.from_frozen(path, rule="my_frozen_parts:mine", **own)
+        frozen_selector(path, rule=mine.mine)
+    assert isinstance(frozen_selector(path, rule=mine.mine, **own).judge, mine.Mine)
+    again = frozen_selector(path, rule="my_frozen_parts:mine", **own)
     assert (again.rule, again.settings.certificate) == ("my_frozen_parts:mine", select.settings.certificate)
     assert type(again.judge) is mine.Mine
     assert again(**ASKED).answer == "Nice"
@@ -180,15 +181,15 @@ def test_a_role_that_cannot_be_made_is_given(mine: Any) -> None:
     select.judge = mine.Cutting(3)
     path = frozen(select)
     with pytest.raises(RunChangedError) as refused:
-        Selector.from_frozen(path)
+        frozen_selector(path)
     assert '\n  roles.judge.module: "my_frozen_parts.Cutting" -> "eldgr_dspy.programs.' in str(refused.value)
     assert str(refused.value).endswith(
-        "A role that cannot be made from a lock can be given: from_frozen(..., judge=...). So can an LM with "
-        "credentials, which no lock holds: from_frozen(..., lm=...)."
+        "A role that cannot be made from a lock can be given: frozen_selector(..., judge=...). So can an LM with "
+        "credentials, which no lock holds: frozen_selector(..., lm=...)."
     )
-    assert Selector.from_frozen(path, judge=mine.Cutting(3)).judge.most == 3
+    assert frozen_selector(path, judge=mine.Cutting(3)).judge.most == 3
     with pytest.raises(RunChangedError, match=r"roles\.judge\.attributes\.self\.most: 3 -> 4"):
-        Selector.from_frozen(path, judge=mine.Cutting(4))
+        frozen_selector(path, judge=mine.Cutting(4))
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -232,7 +233,7 @@ def test_another_version_code_or_model_is_refused_with_the_difference(
     path = frozen(heuristic_selector())
     rewrite(Path(path), change)
     with pytest.raises(RunChangedError) as refused:
-        Selector.from_frozen(path)
+        frozen_selector(path)
     assert str(refused.value).startswith("rule.lock.json: this is not what was frozen:\n")
     assert f"\n  {line}" in str(refused.value)
 
@@ -245,7 +246,7 @@ def test_edited_code_of_a_role_a_rule_or_a_certificate_is_refused(mine: Any, mon
     monkeypatch.delitem(sys.modules, "my_frozen_parts")
     importlib.invalidate_caches()
     with pytest.raises(RunChangedError) as refused:
-        Selector.from_frozen(path, judge="my_frozen_parts:Mine")
+        frozen_selector(path, judge="my_frozen_parts:Mine")
     told = {line.split(": ")[0].strip() for line in str(refused.value).splitlines() if line.startswith("  ")}
     assert told == {"roles.judge.code.my_frozen_parts.Mine", "sources.my_frozen_parts"}
 
@@ -264,9 +265,9 @@ def test_an_edited_lock_and_another_format_are_refused() -> None:
     ):
         path.write_text(whole.replace(was, now))
         with pytest.raises(ArgumentError, match=message):
-            Selector.from_frozen(path)
+            frozen_selector(path)
     with pytest.raises(ArgumentError, match=r"^nowhere\.json: no such file"):
-        Selector.from_frozen("nowhere.json")
+        frozen_selector("nowhere.json")
 
 
 def test_what_the_lock_holds_cannot_be_given_and_a_rule_must_be_in_it() -> None:
@@ -274,11 +275,11 @@ def test_what_the_lock_holds_cannot_be_given_and_a_rule_must_be_in_it() -> None:
     with pytest.raises(
         ArgumentError, match=r"^rule\.lock\.json: certificate, consult must be as frozen; leave it out\.$"
     ):
-        Selector.from_frozen(path, rule="judge", certificate="token", consult="lazy")
+        frozen_selector(path, rule="judge", certificate="token", consult="lazy")
     with pytest.raises(
         ArgumentError, match=r"^rule\.lock\.json: rule must be one of majority, judge; got 'eldgr'\. Give one: "
     ):
-        Selector.from_frozen(path)
+        frozen_selector(path)
 
 
 def test_a_demonstration_that_no_lock_can_hold_is_refused() -> None:
@@ -289,11 +290,11 @@ def test_a_demonstration_that_no_lock_can_hold_is_refused() -> None:
     with pytest.raises(
         ArgumentError, match=r"^A demonstration of the judge has question='\{1, 2\}', which a lock cannot"
     ):
-        Selector.from_frozen(path, lm=lm)
-    assert Selector.from_frozen(path, lm=lm, judge=select.judge).judge is select.judge
+        frozen_selector(path, lm=lm)
+    assert frozen_selector(path, lm=lm, judge=select.judge).judge is select.judge
 
 
 def test_a_selector_from_a_lock_can_be_saved_and_loaded() -> None:
-    select = Selector.from_frozen(frozen(heuristic_selector()))
+    select = frozen_selector(frozen(heuristic_selector()))
     select.save("select.json")
-    Selector.from_frozen("rule.lock.json").load("select.json")
+    frozen_selector("rule.lock.json").load("select.json")

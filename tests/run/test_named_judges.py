@@ -19,6 +19,7 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.forecast import forecast
+from eldgr_dspy.programs.run.frozen import frozen_selector
 from eldgr_dspy.programs.run.locks import freeze, read_lock
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.redecisions import decide_again
@@ -342,7 +343,7 @@ def test_a_lock_fixes_the_judges_and_names_another_one(pool: Path, tmp_path: Pat
         Plan(rules=lock.rules, judges={"b": LexicalJudge()}, **plan)
     found = evaluate(heuristic_selector(), Plan(rules=lock.rules, judges={"a": LexicalJudge()}, **plan))
     assert set(found["pools"]["capitals"]["rules"]) == {"majority", "eldgr[a]"}
-    assert isinstance(Selector.from_frozen(lock.path).judge, LexicalJudge)
+    assert isinstance(frozen_selector(lock.path).judge, LexicalJudge)
 
 
 def test_a_lock_of_several_judges_ships_the_one_that_its_rule_names(tmp_path: Path) -> None:
@@ -351,18 +352,18 @@ def test_a_lock_of_several_judges_ships_the_one_that_its_rule_names(tmp_path: Pa
     named["own"].set_lm(lm)
     lock = freeze(asked, ("majority", "eldgr"), tmp_path / "rule.lock.json", named).path
     with pytest.raises(ArgumentError, match=r"rule must be one of majority, .*eldgr\[own\]; got 'eldgr'. Give one"):
-        Selector.from_frozen(lock)
+        frozen_selector(lock)
     for name, judge in named.items():
-        select = Selector.from_frozen(lock, rule=f"eldgr[{name}]", lm=None if name == "a" else lm)
+        select = frozen_selector(lock, rule=f"eldgr[{name}]", lm=None if name == "a" else lm)
         assert (select.rule, describe(select.judge)) == ("eldgr", describe(judge))
-    shipped = Selector.from_frozen(lock, rule="eldgr[own]", lm=lm)(**ASKED)
+    shipped = frozen_selector(lock, rule="eldgr[own]", lm=lm)(**ASKED)
     assert (shipped.answer, shipped.branch, shipped.preference) == ("Paris", "judge", 2)
-    assert Selector.from_frozen(lock, rule="majority").rule == "majority"
+    assert frozen_selector(lock, rule="majority").rule == "majority"
     with pytest.raises(RunChangedError, match=r"roles\.judge\[a\]"):
-        Selector.from_frozen(lock, rule="eldgr[a]", judge=LexicalJudge())
+        frozen_selector(lock, rule="eldgr[a]", judge=LexicalJudge())
     one = freeze(asked, ("judge", "eldgr"), tmp_path / "one.lock.json", {"a": named["a"]}).path
-    assert describe(Selector.from_frozen(one, rule="judge").judge) == describe(named["a"])
-    assert Selector.from_frozen(one).rule == "eldgr"
+    assert describe(frozen_selector(one, rule="judge").judge) == describe(named["a"])
+    assert frozen_selector(one).rule == "eldgr"
 
 
 # -- killed --

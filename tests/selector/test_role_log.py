@@ -9,6 +9,7 @@ from typing import Any
 import dspy
 import pytest
 
+from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.role_log import MOST_KINDS, forget_logged, log_silence
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
@@ -39,13 +40,13 @@ def lines(heard: pytest.LogCaptureFixture) -> list[tuple[str, int, str]]:
 
 def test_each_kind_of_reason_is_logged_once_a_role(heard: pytest.LogCaptureFixture) -> None:
     for _ in range(3):
-        log_silence("judge", "unparsable: The reply is not JSON.")
-        log_silence("judge", "unparsable: it is another text")
-        log_silence("repairer", "unparsable: x")
-        log_silence("judge", "failed: LMTimeoutError: late")
-        log_silence("judge", "failed: LMTimeoutError: later")
-        log_silence("judge", "failed: ConnectionError: gone")
-        log_silence("repairer", "no span")
+        log_silence("judge", Abstention("unparsable: The reply is not JSON."))
+        log_silence("judge", Abstention("unparsable: it is another text"))
+        log_silence("repairer", Abstention("unparsable: x"))
+        log_silence("judge", Abstention("failed: LMTimeoutError: late"))
+        log_silence("judge", Abstention("failed: LMTimeoutError: later"))
+        log_silence("judge", Abstention("failed: ConnectionError: gone"))
+        log_silence("repairer", Abstention("no span"))
     more = "Further ones of this kind are not logged."
     assert lines(heard) == [
         ("eldgr_dspy", logging.WARNING, message)
@@ -57,25 +58,26 @@ def test_each_kind_of_reason_is_logged_once_a_role(heard: pytest.LogCaptureFixtu
         )
     ] + [("eldgr_dspy", logging.INFO, f"The repairer abstained: no span. {more}")]
     forget_logged()
-    log_silence("judge", "unparsable: again")
+    log_silence("judge", Abstention("unparsable: again"))
     assert len(lines(heard)) == 6
 
 
 def test_many_threads_log_a_kind_once(heard: pytest.LogCaptureFixture) -> None:
     with ThreadPoolExecutor(16) as threads:
-        list(threads.map(lambda number: log_silence("judge", f"unparsable: {number}"), range(400)))
+        list(threads.map(lambda number: log_silence("judge", Abstention(f"unparsable: {number}")), range(400)))
     assert len(lines(heard)) == 1
 
 
 def test_errors_of_any_name_do_not_fill_the_memory(heard: pytest.LogCaptureFixture) -> None:
     for number in range(3 * MOST_KINDS):
-        log_silence("judge", f"failed: Error{number}: x")
+        log_silence("judge", Abstention(f"failed: Error{number}: x"))
     assert len(lines(heard)) == MOST_KINDS
 
 
 def test_a_reason_is_one_short_line_without_credentials_or_control_characters(heard: pytest.LogCaptureFixture) -> None:
     remember("sk-91uZq7Yt55ab")
-    log_silence("judge", "failed: LMServerError: key sk-91uZq7Yt55ab\r\nINFO forged \x1b[31m" + "x" * 100_000)
+    reason = "failed: LMServerError: key sk-91uZq7Yt55ab\r\nINFO forged \x1b[31m" + "x" * 100_000
+    log_silence("judge", Abstention(reason))
     ((_, _, said),) = lines(heard)
     assert "sk-91uZ" not in said
     assert "\n" not in said

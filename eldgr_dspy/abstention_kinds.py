@@ -1,6 +1,8 @@
-"""The kinds of reasons why a role abstained or its call failed: a few words for the sentences in a journal.
+"""The kinds of reasons why a role abstained or its call failed, and the one place that reads a kind from a text.
 
 A failed call is of the kind of its error, such as `LMTimeoutError`. An abstention is of one of the kinds below.
+Journals and decisions state the reason alone, and a module in a role may give any, so an `Abstention` without a kind
+has the one that its reason states. Nothing else looks at the words of a reason.
 """
 
 import re
@@ -23,6 +25,9 @@ prefer different answers; a pool that lacks what a judge needs; and a reason tha
 FAILED = "failed: "
 """The prefix of a role's reason in a decision if its call failed, which is not an abstention."""
 
+INAPPLICABLE = "not applicable: "
+"""The prefix of the reason of a judge to which a pool does not apply."""
+
 DECLARED = KINDS[-3:]
 """The kinds that a role states itself; every other abstention is a reply that cannot be used."""
 
@@ -37,19 +42,11 @@ _UNDECIDED = "the final is undecided: "  # of a knockout, before the reason of i
 
 
 def kind_of(reason: str) -> str:
-    """Return the kind of an abstention from its reason in the journal."""
+    """Return the kind that a reason states: of an abstention, or the error of a failed call."""
+    if reason.startswith(FAILED):
+        return reason.removeprefix(FAILED).partition(":")[0]
     said = reason.removeprefix(_UNDECIDED)
     kind = _BEGINS.get(said.partition(":")[0])
     if kind is not None:
         return kind
     return "invalid" if _INVALID.match(said) else KINDS[-1]
-
-
-def is_unusable(reason: str) -> bool:
-    """Return whether an abstention is a reply that cannot be used, and not one that the role states itself."""
-    return kind_of(reason) not in DECLARED
-
-
-def error_of(reason: str) -> str:
-    """Return the kind of a failed call: the name of its error."""
-    return reason.removeprefix(FAILED).partition(":")[0]
