@@ -106,13 +106,13 @@ def test_what_cannot_be_done_is_said_in_a_sentence_before_any_call(
 def test_rules_are_named_by_either_option_together_or_one_by_one(
     pool: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for number, words in enumerate((["--rules", "first,majority"], ["--rule", "first", "--rules", "majority"])):
+    for number, words in enumerate((["--rules", "first,majority"], ["--rules", "first", "--rules", "majority"])):
         assert main(["evaluate", str(pool), *words, "--out", f"run{number}", "--json"]) == 0
         assert list(json.loads(capsys.readouterr().out)["pools"]["capitals"]["rules"]) == ["first", "majority"]
         assert main(["decide", "run0", *words, "--json"]) == 0
         assert list(json.loads(capsys.readouterr().out)["pools"]["capitals"]["rules"]) == ["first", "majority"]
-    assert main(["decide", "run0", "--rule", "majority,"]) == 0  # as evaluate takes it
-    assert main(["decide", "run0", "--rule", ""]) == 1
+    assert main(["decide", "run0", "--rules", "majority,"]) == 0  # as evaluate takes it
+    assert main(["decide", "run0", "--rules", ""]) == 1
     assert "rule='' is not known" in capsys.readouterr().err
 
 

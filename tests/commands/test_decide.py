@@ -112,7 +112,7 @@ def test_a_rule_added_later_is_evaluated_on_old_consultations(
     assert pool["rules"]["cautious_rules:cautious"]["em"] == pytest.approx(100 * 6 / 9)
     assert pool["withheld"] == {}
     assert ("eldgr", "cautious_rules:cautious") in [(one["rule"], one["against"]) for one in pool["contrasts"]]
-    out, err = said(capsys, "decide", run, "--rule", "cautious_rules:cautious")
+    out, err = said(capsys, "decide", run, "--rules", "cautious_rules:cautious")
     assert re.search(r"│ cautious_rules:cautious │ +66\.67 │", out)
     assert err == ""
 
@@ -121,7 +121,7 @@ def test_a_long_name_cuts_no_figure(tmp_path: Path, capsys: pytest.CaptureFixtur
     name = "rules_of_a_very_careful_person_who_writes_long_names_for_what_is_short"
     (tmp_path / f"{name}.py").write_text(CAUTIOUS, encoding="utf-8")
     run, _ = finished_run(tmp_path, selector=selector_with(obliging)[0])
-    out, _ = said(capsys, "decide", run, "--rule", f"{name}:cautious")
+    out, _ = said(capsys, "decide", run, "--rules", f"{name}:cautious")
     assert f"{name}:cautious" in out
     assert "…" not in out
 
@@ -155,10 +155,10 @@ def test_the_command_that_is_shown_asks_what_was_lacking(
     options = [word for name, value in settings.items() for word in (f"--{name}", value)]
     options += ["--limit", str(limit)] if limit else []
     said(capsys, "evaluate", pool, "--rules", "majority", "--out", "a run", *options)
-    out, _ = said(capsys, "decide", "a run", "--rule", "judge")
+    out, _ = said(capsys, "decide", "a run", "--rules", "judge")
     assert f"judge: withheld, since the judge was never asked on {limit or 6} questions where this rule needs it" in out
     said(capsys, *command_in(out))
-    out, err = said(capsys, "decide", "a run", "--rule", "judge")
+    out, err = said(capsys, "decide", "a run", "--rules", "judge")
     assert "withheld" not in out
     assert err == ""
     assert summary_of(Path("a run"))["my capitals"]["n"] == (limit or 6)
@@ -173,12 +173,12 @@ def test_of_a_run_that_was_played_from_a_recording_it_is_said_that_the_heuristic
         "to ask for it, here of the heuristic deriver, because a recording names no model (add --deriver MODEL to ask a"
     )
     (tmp_path / "asking_rules.py").write_text(ASKS_A_DERIVER)
-    out, _ = said(capsys, "decide", "played", "--rule", "asking_rules:derives")
+    out, _ = said(capsys, "decide", "played", "--rules", "asking_rules:derives")
     assert told in " ".join(out.split())
     _, _, command = out.partition("to ask a model): eldgr ")
     said(capsys, *shlex.split(command.splitlines()[0]))
-    assert "to ask for it" not in said(capsys, "decide", "played", "--rule", "asking_rules:derives")[0]
-    assert "heuristic" not in said(capsys, "decide", asked, "--rule", "asking_rules:derives")[0]
+    assert "to ask for it" not in said(capsys, "decide", "played", "--rules", "asking_rules:derives")[0]
+    assert "heuristic" not in said(capsys, "decide", asked, "--rules", "asking_rules:derives")[0]
 
 
 ASKS_A_DERIVER = """
@@ -193,7 +193,7 @@ def derives(case):
 
 def test_json_has_the_counts_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, pool = finished_run(tmp_path, rules=("majority",))
-    out, _ = said(capsys, "decide", run, "--rule", "judge", "--json")
+    out, _ = said(capsys, "decide", run, "--rules", "judge", "--json")
     found = json.loads(out)
     assert found["pools"]["capitals"]["withheld"] == {"judge": {"judge": 6}}
     assert shlex.split(found["asks"])[:5] == ["eldgr", "evaluate", str(pool), "--out", str(run)]
@@ -265,12 +265,12 @@ def test_a_run_under_a_lock_takes_no_further_rule_and_says_what_resumes_it(
     said(capsys, "freeze", "--rules", "majority")
     begun = ("evaluate", pool, "--lock", "rule.lock.json", "--out", "run")
     said(capsys, *begun)
-    out, _ = said(capsys, "decide", "run", "--rule", "judge")
+    out, _ = said(capsys, "decide", "run", "--rules", "judge")
     assert (
         "where this rule needs it; the run is under a lock, which admits only its own rules; for one of these, repeat "
         "the command that started the run, with its --lock." in out
     )
-    assert json.loads(said(capsys, "decide", "run", "--rule", "judge", "--json")[0])["asks"] is None
+    assert json.loads(said(capsys, "decide", "run", "--rules", "judge", "--json")[0])["asks"] is None
     said(capsys, *begun)
     said(capsys, *begun[:2], "--rules", "majority,judge", "--out", "run", code=1)
 
@@ -278,7 +278,7 @@ def test_a_run_under_a_lock_takes_no_further_rule_and_says_what_resumes_it(
 def test_a_role_that_a_program_made_has_no_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = finished_run(tmp_path, selector=selector_with(obliging)[0])
     (tmp_path / "deriving_rules.py").write_text(CAUTIOUS.replace('yield "judge"', 'yield "deriver"'), encoding="utf-8")
-    out, _ = said(capsys, "decide", run, "--rule", "deriving_rules:cautious")
+    out, _ = said(capsys, "decide", run, "--rules", "deriving_rules:cautious")
     assert (
         "since the deriver was never asked on 6 questions where this rule needs it; no command can ask for it: a "
         in out
@@ -297,7 +297,7 @@ def stopped_run(folder: Path) -> Path:
 
 
 def test_an_unfinished_run_is_decided_as_far_as_it_went(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, "decide", stopped_run(tmp_path), "--rule", "eldgr", "--rule", "majority")
+    out, err = said(capsys, "decide", stopped_run(tmp_path), "--rules", "eldgr", "--rules", "majority")
     assert "the judge was never asked on 4 questions" in out
     assert "the repairer was never asked on 1 question" in out  # whose judge failed, as a silent one
     assert re.search(r"│ majority │ +0\.00 │", out)
@@ -308,7 +308,7 @@ def test_a_torn_last_line_is_passed_over_with_a_note(tmp_path: Path, capsys: pyt
     run = stopped_run(tmp_path)
     journal = run / "journal.jsonl"
     journal.write_bytes(journal.read_bytes()[:-5])
-    out, err = said(capsys, "decide", run, "--rule", "judge")
+    out, err = said(capsys, "decide", run, "--rules", "judge")
     assert "never asked on 5 questions" in out
     assert "the last line of the journal is incomplete and is skipped." in err
 
@@ -317,7 +317,7 @@ def test_a_run_of_another_version_is_decided_with_a_note(tmp_path: Path, capsys:
     run, _ = finished_run(tmp_path)
     journal = run / "journal.jsonl"
     journal.write_text(unsealed(journal.read_text()).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
-    _, err = said(capsys, "decide", run, "--rule", "eldgr")
+    _, err = said(capsys, "decide", run, "--rules", "eldgr")
     assert "was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise." in err
 
 
@@ -372,7 +372,7 @@ def test_a_pool_without_gold_answers_is_decided_and_not_scored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, _ = finished_run(tmp_path, rows=[row(number, gold=[]) for number in range(3)])
-    out, _ = said(capsys, "decide", run, "--rule", "eldgr")
+    out, _ = said(capsys, "decide", run, "--rules", "eldgr")
     assert "—: no question has a gold answer, so nothing is scored." in out
 
 
@@ -380,14 +380,18 @@ def test_a_pool_without_gold_answers_is_decided_and_not_scored(
     ("arguments", "code", "message"),
     [
         (["run"], 2, "Missing option '--rules'"),
-        (["nowhere", "--rule", "eldgr"], 1, "nowhere: no such directory"),
+        (["nowhere", "--rules", "eldgr"], 1, "nowhere: no such directory"),
         (
-            ["run", "--rule", "best"],
+            ["run", "--rules", "best"],
             1,
             "rule='best' is not known; use one of 'first', 'majority', 'certified', 'judge', 'eldgr', ",
         ),
-        (["run", "--rule", "nowhere_rules:f"], 1, "the module 'nowhere_rules' cannot be imported (ModuleNotFoundError"),
-        (["run", "gone.jsonl", "--rule", "eldgr"], 1, "was not made on a pool 'gone'"),
+        (
+            ["run", "--rules", "nowhere_rules:f"],
+            1,
+            "the module 'nowhere_rules' cannot be imported (ModuleNotFoundError",
+        ),
+        (["run", "gone.jsonl", "--rules", "eldgr"], 1, "was not made on a pool 'gone'"),
     ],
 )
 def test_what_cannot_be_decided_is_said_in_a_sentence(

@@ -104,9 +104,9 @@ def test_the_name_of_the_model_that_answered_and_of_a_pool_are_shown_and_not_obe
     with serving(answer) as server:
         received = on_terminal("evaluate", str(pool), "--lm", "openai/m", "--api-base", server.address, "--out", "run")
     for command in ("report", "decide", "compare", "plan", "export"):
-        more = {"decide": ["--rule", "eldgr"], "compare": ["run"], "export": ["--out", f"{EVIL}.csv"]}.get(command, [])
+        more = {"decide": ["--rules", "eldgr"], "compare": ["run"], "export": ["--out", f"{EVIL}.csv"]}.get(command, [])
         received += on_terminal(command, "run", *more)
-    received += on_terminal("pool", "check", str(pool)) + on_terminal("bound", str(pool), "--rule", "eldgr")
+    received += on_terminal("pool", "check", str(pool)) + on_terminal("bound", str(pool), "--rules", "eldgr")
     received += on_terminal("report", "run", "--format", "markdown") + on_terminal(
         "freeze", "--heuristic", "--out", f"{EVIL}.lock"
     )

@@ -256,7 +256,7 @@ def said_by(call: Callable[[], Any]) -> str:
 
 def all_that_is_made_of(capsys: pytest.CaptureFixture[str]) -> str:
     """Make every other form of the finished run, and return what was printed."""
-    for more in (["report", "run"], ["report", "run", "--format", "html"], ["decide", "run", "--rule", "eldgr"]):
+    for more in (["report", "run"], ["report", "run", "--format", "html"], ["decide", "run", "--rules", "eldgr"]):
         main(more)
     main(["report", "run", "--format", "markdown", "--out", "report.md"])
     main(["export", "run", "--out", "decisions.csv"])

@@ -197,7 +197,7 @@ def test_in_a_program_a_file_without_choices_is_refused_by_the_key_that_misses(t
     state = json.loads((tmp_path / "saved.json").read_text())
     del state["inner['select'].choices"]
     (tmp_path / "saved.json").write_text(json.dumps(state))
-    with pytest.raises(ArgumentError, match=r"^The file must have the key \"inner\['select'\]\.choices\" with the c"):
+    with pytest.raises(KeyError, match=r"inner\['select'\]\.choices"):  # as DSPy refuses a file that lacks a key
         taught(program).load(tmp_path / "saved.json")
     predictors: list[Any] = program.predictors()
     assert {predictor.signature.instructions for predictor in predictors} == {"Be brief."}
