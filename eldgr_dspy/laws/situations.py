@@ -124,7 +124,7 @@ def few_situations(task: Task | AnswerType) -> Iterator[Trial]:
             yield trial
     yield from (trial for trial in _scored() if trial.settings == DEFAULTS and trial.reply("repairer") == SILENT)
     yield from _spelled()
-    yield from opposed("Rome", _BANGKOK)
+    yield from opposed(*_WORDINGS[-1])
     yield from (trial for trial in _least() if not any(passage.text.strip() for passage in trial.question.passages))
 
 
