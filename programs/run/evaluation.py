@@ -5,10 +5,11 @@ scores, statistics, audit and report are then made from them, and can be made ag
 """
 
 import gc
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from threading import Lock
+from pathlib import Path
 from typing import TypeAlias
 
 import dspy
@@ -21,10 +22,10 @@ from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.lms import sub_modules
-from eldgr_dspy.programs.run.confirmation import lock_of, state_lock
 from eldgr_dspy.programs.run.limits import FailureBudget, Spending, allowed_questions
+from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
-from eldgr_dspy.programs.run.recordings import Recordings
+from eldgr_dspy.programs.run.recordings import Recordings, recordings_in
 from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
 from eldgr_dspy.programs.run.role_calls import RoleCall, calls_of_roles, metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, Statement, require_same
@@ -125,7 +126,7 @@ def _opened(
         if elsewhere is not None:
             roles = {**elsewhere(roles)}
         state = RoleStatements(directory, {label: details for label, (_, details) in asked.items()})
-        state_lock(directory, lock)
+        directory.claim_lock(None if lock is None else lock.sha256)
         made_with = statements(selector, pools)
         require_same(out, journal.heads, [*made_with, *state.statements()])
         directory.claim(*made_with, paths={pool.name: str(pool.path) for pool in pools})
@@ -139,6 +140,24 @@ def _opened(
         yield Run(plan, pools, settings, directory, roles, recordings, budget, spending, state, watcher), results
         with signals_held():
             ended.close()
+
+
+def lock_of(plan: Plan, selector: Selector) -> Lock | None:
+    """Return the lock of a plan, None without one; before anything is opened or written.
+
+    Raises:
+        ArgumentError: the lock is not valid, or `replay` conflicts with it.
+        RunChangedError: selector or rules are not what was frozen.
+    """
+    if plan.lock is None:
+        return None
+    for path in recordings_in(plan.replay).values():
+        raise ArgumentError(
+            f"replay={str(path)!r} would replace the roles that are frozen; give no --replay with --lock."
+        )
+    lock = read_lock(Path(plan.lock))
+    require_frozen(lock, selector, plan.rules, plan.judges)
+    return lock
 
 
 def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> None:
@@ -162,7 +181,7 @@ def statements(selector: Selector, pools: Sequence[Pool]) -> list[Statement]:
 
 
 _before = list[tuple[int, int, int]]()  # the thresholds that each run under way has found, the first to start first
-_lock = Lock()
+_lock = threading.Lock()
 
 
 @contextmanager

@@ -81,6 +81,21 @@ class RunDirectory:
         stated = (head["details"] for head in self.journal.heads if (head["kind"], head["name"]) == (kind, name))
         return any(details is None or not differences(known, details) for known in stated)
 
+    def claim_lock(self, sha256: str | None) -> None:
+        """State the run's lock, None without one, before anything else is stated.
+
+        Raises:
+            RunChangedError: the run was started under a lock and is resumed without, or the reverse, or under another.
+        """
+        heads = self.journal.heads
+        stated = [head for head in heads if (head["kind"], head["name"]) == ("settings", "lock")]
+        if sha256 is None and stated:
+            raise RunChangedError(f"{self.path}: this run was started under a lock; give it with --lock.")
+        if sha256 is not None and heads and not stated:
+            raise RunChangedError(f"{self.path}: this run was started without a lock; give another --out.")
+        if sha256 is not None:
+            self.claim(("settings", "lock", {"sha256": sha256}))
+
     def claim(self, *statements: Statement, paths: Mapping[str, str] | None = None) -> None:
         """State the run's settings, each as (kind, name, details), unless they are already stated.
 

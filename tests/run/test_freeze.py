@@ -441,3 +441,15 @@ def test_what_does_not_go_with_a_lock_is_refused(lock: Path, pool: Path) -> None
     with pytest.raises(ArgumentError, match=r"^replay='first/journal\.jsonl' would replace the roles that ar"):
         run(pool, lock, "out", replay=Path("first/journal.jsonl"))
     assert not Path("out").exists()
+
+
+def test_a_run_stays_under_the_lock_that_it_began_under_and_states_it(lock: Path, pool: Path) -> None:
+    other = freeze(heuristic_selector(preference="stratum"), TWO, Path("other.lock.json")).path
+    assert run(pool, lock, "locked") == run(pool, lock, "locked") == {"lock": read_lock(lock).sha256}
+    assert evaluate(heuristic_selector(), Plan([pool], Path("free"), rules=TWO))["confirmation"] is None
+    with pytest.raises(RunChangedError, match=r"^free: this run was started without a lock; give another --out\."):
+        run(pool, lock, "free")
+    with pytest.raises(RunChangedError, match=r"^locked: this run was started under a lock; give it with --lock\."):
+        evaluate(heuristic_selector(), Plan([pool], Path("locked"), rules=TWO))
+    with pytest.raises(RunChangedError, match=r"started with another settings 'lock':\n  sha256: \"[0-9a-f]{64}\" -> "):
+        run(pool, other, "locked", heuristic_selector(preference="stratum"))
