@@ -52,6 +52,8 @@ from eldgr_dspy.words import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from eldgr_dspy.channels.protocols import Reasoning, Scorer
 
 OnError = Literal["abstain", "raise"]
@@ -158,6 +160,13 @@ class Selector(SavesChoices):
         self.judge: dspy.Module = Judge()
         self.deriver: dspy.Module = RepeatedDeriver() if derivation == "agreed" else Deriver()
         self.repairer: dspy.Module = Repairer()
+
+    @classmethod
+    def from_frozen(cls, path: "str | Path", **given: Any) -> "Selector":
+        """Return the selector of a lock; see `eldgr_dspy.programs.run.frozen.frozen_selector`."""
+        from eldgr_dspy.programs.run.frozen import frozen_selector
+
+        return frozen_selector(path, **given)
 
     def forward(
         self,

@@ -6,19 +6,17 @@ role, with its inputs (question, evidence, candidates) and outputs (`assessments
 and what it preferred. `eldgr_dspy.figures.effects` measures from that.
 """
 
-from eldgr_dspy.programs.judges.alternating import tuned_in_turn
+from eldgr_dspy.programs.judges.autodspy import PipelineSelector
 from eldgr_dspy.programs.judges.best_of import BestOf, BestOfSteps
-from eldgr_dspy.programs.judges.checks import Interactor, Navigator, PlanThenCheck
 from eldgr_dspy.programs.judges.derived import DerivedJudge
-from eldgr_dspy.programs.judges.dimensions import DimensionalSelector
+from eldgr_dspy.programs.judges.drm import DimensionalSelector
+from eldgr_dspy.programs.judges.gar import SliceJudge, SliceReader, slices_of
 from eldgr_dspy.programs.judges.own import OwnSelector
 from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge
 from eldgr_dspy.programs.judges.panel import Panel
-from eldgr_dspy.programs.judges.pipelines import PipelineSelector
 from eldgr_dspy.programs.judges.pointwise import Assessor, PointwiseJudge
-from eldgr_dspy.programs.judges.slices import SliceJudge, SliceReader
-from eldgr_dspy.programs.judges.slicing import slices_of
 from eldgr_dspy.programs.judges.swapped import SwapConsistent
+from eldgr_dspy.programs.judges.swirl import Interactor, Navigator, PlanThenCheck
 from eldgr_dspy.programs.judges.universal import UniversalConsistency
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 
@@ -44,5 +42,4 @@ __all__ = [
     "UniversalConsistency",
     "WeightedVote",
     "slices_of",
-    "tuned_in_turn",
 ]

@@ -20,7 +20,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import before_answer
 from eldgr_dspy.named_objects import name_of, said, source_of
 from eldgr_dspy.programs.consulting import FAILURES
-from eldgr_dspy.programs.judges.counting import CallingJudge, assessments_of
+from eldgr_dspy.programs.judges.counting import CallingJudge, abstained, assessments_of
 from eldgr_dspy.programs.judges.weighted_votes import Fold, folded_steps
 from eldgr_dspy.questions import require_one_of
 
@@ -52,14 +52,14 @@ class _Rewarding(CallingJudge):
         """Reward each candidate that votes; returns `preferred`, or `abstained` with the reason."""
         rewards, lacking = self._rewarded(ballot)
         if lacking:
-            return dspy.Prediction(abstained=lacking, orders=[])
+            return abstained(lacking)
         weights = [reward or 0.0 for reward in rewards]
         if self.combine == "vote" and min(weights, default=0.0) < 0:
             reason = f"rewards that are added must be at least 0; candidate {weights.index(min(weights))} has less"
-            return dspy.Prediction(abstained=reason, orders=[])
+            return abstained(reason)
         preferred = ballot.elected(weights) if self.combine == "vote" else self._first(ballot, weights)
         if preferred is None:
-            return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
+            return abstained("there is no candidate to judge")
         return dspy.Prediction(
             preferred=preferred,
             judge_rationale=f"reward {weights[preferred]:.4g}",

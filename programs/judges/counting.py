@@ -72,3 +72,8 @@ def assessments_of(values: Sequence[float | None]) -> list[dict[str, float]] | N
     if not all(value is None or 0 <= value <= 1 for value in values):
         return None
     return [{"scalar": value or 0.0} for value in values]
+
+
+def abstained(reason: str, **more: Any) -> dspy.Prediction:
+    """Return a judge's abstention."""
+    return dspy.Prediction(abstained=reason, orders=[], **more)

@@ -11,6 +11,7 @@ import dspy
 from eldgr_dspy.answers import class_key
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.programs.fencing import fence
+from eldgr_dspy.programs.judges.counting import abstained
 from eldgr_dspy.programs.judges.repeated_calls import answers_of
 from eldgr_dspy.programs.one_call import OneCall
 from eldgr_dspy.signatures import AnswerQuestion
@@ -37,7 +38,7 @@ class DerivedJudge(OneCall):
 
 def _matched(own: str, candidates: Sequence[str]) -> dspy.Prediction:
     if not own.strip():
-        return dspy.Prediction(abstained="it knows no answer", orders=[])
+        return abstained("it knows no answer")
     answers = answers_of(candidates)
     contained = [index for index, answer in enumerate(answers) if _contains(own, answer)]
     if not contained:

@@ -4,7 +4,7 @@ import dspy
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import is_dotted
-from eldgr_dspy.programs.judges.dimensions import DimensionalSelector
+from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.own import own_judge
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 
@@ -25,7 +25,7 @@ def judge_named(given: str) -> dspy.Module | None:
     if given == DimensionalSelector.formula:
         return DimensionalSelector()
     if name == "autodspy":
-        from eldgr_dspy.programs.judges.pipelines import PipelineSelector
+        from eldgr_dspy.programs.judges.autodspy import PipelineSelector
 
         if not rest:
             raise ArgumentError(f"autodspy must name a training pool; got {rest!r}. Write autodspy:FILE.")

@@ -10,7 +10,7 @@ from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import name_of, object_named, said, source_of
-from eldgr_dspy.programs.judges.counting import CallingJudge
+from eldgr_dspy.programs.judges.counting import CallingJudge, abstained
 
 _EXAMPLE = "my_selectors:longest"
 
@@ -48,7 +48,7 @@ class OwnSelector(CallingJudge):
         """Return `preferred`, or `abstained` with the reason."""
         chosen = self.choose(ballot)
         if isinstance(chosen, Abstention):
-            return dspy.Prediction(abstained=chosen.reason, orders=[])
+            return abstained(chosen.reason)
         return dspy.Prediction(preferred=chosen, judge_rationale=f"chosen by {self.source['name']}", orders=[])
 
 

@@ -17,6 +17,7 @@ from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.effects import Showing, showings
 from eldgr_dspy.programs.consulting import Said
+from eldgr_dspy.programs.judges.counting import abstained
 from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, classes_of
 from eldgr_dspy.programs.one_call import Request, calls_of
 from eldgr_dspy.programs.roles import Judge
@@ -164,7 +165,7 @@ def _match(pair: Pair, said: Said, answers: Sequence[str], n_passages: int) -> _
 
 def _unasked(standing: Sequence[int]) -> dspy.Prediction:
     if not standing:
-        return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
+        return abstained("there is no candidate to judge")
     return dspy.Prediction(preferred=standing[0], judge_rationale="there is one answer; nothing was asked", orders=[])
 
 

@@ -15,8 +15,8 @@ from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import Said
-from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, classes_of, listed
-from eldgr_dspy.programs.judges.ties import highest
+from eldgr_dspy.programs.judges.counting import abstained
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, classes_of, highest, listed
 from eldgr_dspy.programs.one_call import Request, calls_of
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.replies import read_reply
@@ -102,13 +102,13 @@ class Panel(RepeatedCalls):
 
     def _settled(self, said: Sequence[Said], candidates: Sequence[str], n_passages: int) -> dspy.Prediction:
         if not candidates:
-            return dspy.Prediction(abstained="there is no candidate to judge", members=[], orders=[])
+            return abstained("there is no candidate to judge", members=[])
         answers = answers_of(candidates)
         replies = [read_reply("judge", one.content, answers, n_passages) for one in said]
         members = [_member(reply) for reply in replies]
         inapplicable = [one for one in replies if isinstance(one, Abstention) and one.kind == "not applicable"]
         if len(inapplicable) == len(replies):
-            return dspy.Prediction(abstained=inapplicable[0].reason, members=members, orders=[])
+            return abstained(inapplicable[0].reason, members=members)
         verdicts = [reply for reply in replies if isinstance(reply, Verdict)]
         combined = _majority if self.combine == "majority" else _mean
         fields = combined(verdicts, answers, len(replies))

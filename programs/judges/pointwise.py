@@ -11,8 +11,8 @@ import dspy
 from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.fencing import fence
-from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, require_read
-from eldgr_dspy.programs.judges.ties import highest
+from eldgr_dspy.programs.judges.counting import abstained
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, highest, require_read
 from eldgr_dspy.programs.one_call import OneCall, Request, calls_of
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import AssessCandidate, Scores, read_scores
@@ -73,10 +73,10 @@ def _verdict(said: Mapping[str, Said], candidates: Sequence[str]) -> dspy.Predic
     for index, candidate in enumerate(candidates):
         score = _scalar(said[candidate].content, answers[index])
         if isinstance(score, str):
-            return dspy.Prediction(abstained=f"{score} (of candidate {index})", orders=[])
+            return abstained(f"{score} (of candidate {index})")
         scores.append(score)
     if not scores:
-        return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
+        return abstained("there is no candidate to judge")
     preferred = highest(scores, answers)
     return dspy.Prediction(
         preferred=preferred,

@@ -1,5 +1,6 @@
 """The base of judges that ask other modules several times, and what they make of candidates as they are shown."""
 
+from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import Any, TypeAlias
 
@@ -10,6 +11,7 @@ from eldgr_dspy.consultations import split_candidate
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.programs.consulting import Said, UnwritableReplyError
 from eldgr_dspy.programs.one_call import Request, aask_each, ask_each
+from eldgr_dspy.voting import majority
 from eldgr_dspy.words import TASKS, Task
 
 Rounds: TypeAlias = "Generator[Sequence[Request], list[Said], dspy.Prediction]"
@@ -81,6 +83,25 @@ def classes_of(answers: Sequence[str]) -> list[int | None]:
             first = {key: least if place in known else place for key, place in first.items()}
         first.update(dict.fromkeys(own, least))
     return [first[own[0]] if own else None for own in keys]
+
+
+def highest(scores: Sequence[float], answers: Sequence[str]) -> int:
+    """Return the index of the highest score; of several, the answer with more votes, then the earliest answer.
+
+    Of the spellings of one answer with one score, it is the one with most votes in both tasks, then the earliest. There
+    must be at least one score. Source: ours.
+    """
+    classes = classes_of(answers)
+    votes = Counter(key for key in classes if key is not None)
+    tasks = [majority(answers, task).classes for task in TASKS]
+    voters = [Counter(keys) for keys in tasks]
+
+    def standing(index: int) -> tuple[float, int, int, int, int]:
+        key = classes[index] or 0
+        alike = sum(n[keys[index]] for n, keys in zip(voters, tasks, strict=True))
+        return scores[index], 0 if classes[index] is None else votes[key], -key, alike, -index
+
+    return max(range(len(scores)), key=standing)
 
 
 def listed(values: Sequence[Any]) -> str:

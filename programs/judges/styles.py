@@ -6,13 +6,13 @@ from typing import Literal, get_args
 import dspy
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.checks import PlanThenCheck
 from eldgr_dspy.programs.judges.derived import DerivedJudge
+from eldgr_dspy.programs.judges.gar import SliceJudge
 from eldgr_dspy.programs.judges.named import PANEL, is_own, is_without_lm
 from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge
 from eldgr_dspy.programs.judges.pointwise import PointwiseJudge
-from eldgr_dspy.programs.judges.slices import SliceJudge
 from eldgr_dspy.programs.judges.swapped import SwapConsistent
+from eldgr_dspy.programs.judges.swirl import PlanThenCheck
 from eldgr_dspy.programs.judges.universal import UniversalConsistency
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.questions import require_one_of

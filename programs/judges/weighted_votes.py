@@ -14,7 +14,7 @@ import dspy
 from eldgr_dspy.abstention_kinds import INAPPLICABLE
 from eldgr_dspy.ballots import Ballot, Stated
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.counting import CountingJudge, assessments_of
+from eldgr_dspy.programs.judges.counting import CountingJudge, abstained, assessments_of
 
 Column = Literal["confidence", "logprobs", "scores"]
 Fold = Literal["min", "last", "product"]
@@ -137,19 +137,19 @@ class WeightedVote(CountingJudge):
         """
         values = values_of(ballot, self._weighing.column, *self._reading)
         if isinstance(values, str):
-            return dspy.Prediction(abstained=values, orders=[])
+            return abstained(values)
         given = [value for value in values if value is not None]
         if (low := min(given, default=0.0)) < self._weighing.least:
             reason = f"weights that are added must be at least 0; candidate {values.index(low)} has {low:g}"
-            return dspy.Prediction(abstained=reason, orders=[])
+            return abstained(reason)
         made = iter(self._weighing.weights(given, self._parameter))
         weights = [0.0 if value is None else next(made) for value in values]
         preferred = ballot.elected(weights) if self._weighing.elects else ballot.first(weights)
         if preferred is None:
-            return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
+            return abstained("there is no candidate to judge")
         if self._weighing.abstains_below and weights[preferred] < self._parameter:
             reason = f"the highest confidence is {weights[preferred]:g}, below {self._parameter:g}"
-            return dspy.Prediction(abstained=reason, orders=[])
+            return abstained(reason)
         rationale = f"{self.formula}: weight {weights[preferred]:.4g}"
         return dspy.Prediction(
             preferred=preferred, judge_rationale=rationale, assessments=assessments_of(values), orders=[]

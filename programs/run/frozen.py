@@ -19,7 +19,7 @@ from eldgr_dspy.named_judges import asked_by, judge_in, unlabelled
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.ollama import OWN as OF_OLLAMA
 from eldgr_dspy.programs.heuristics import heuristic_selector
-from eldgr_dspy.programs.judges.dimensions import DimensionalSelector
+from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.named import judge_named
 from eldgr_dspy.programs.judges.own import own_judge
 from eldgr_dspy.programs.judges.styles import JudgeStyle, judge_in_style

@@ -49,7 +49,6 @@ FAIR: dict[str, Callable[[], Any]] = {
     "universal": UniversalConsistency,
     "universal in two orders": lambda: SwapConsistent(UniversalConsistency()),
     "slices": lambda: SliceJudge(2),
-    "slices that vote": lambda: SliceJudge(2, "vote"),
     "checks": PlanThenCheck,
     "panel": lambda: Panel([Judge(), PointwiseJudge(), PairwiseJudge()]),
     "panel by the mean": lambda: Panel([Judge(), SliceJudge(1)], "mean"),

@@ -41,8 +41,8 @@ class Reading(dspy.Module):
         return self.forward(**inputs)
 
 
-def reading(reply: Callable[[str], Any], size: int = 320, combine: Any = "best") -> SliceJudge:
-    judge = SliceJudge(size, combine)
+def reading(reply: Callable[[str], Any], size: int = 320) -> SliceJudge:
+    judge = SliceJudge(size)
     judge.reader = Reading(reply)
     return judge
 
@@ -123,27 +123,20 @@ class Counting(dspy.Module):
 
 
 @each_call
-def test_the_best_share_the_vote_of_shares_a_score_of_the_whole_and_consensus_differ(call: Any) -> None:
-    best, vote = (judged(call(reading(is_right, 1, combine)), POOL) for combine in ("best", "vote"))
+def test_the_best_share_a_score_of_the_whole_and_consensus_differ(call: Any) -> None:
+    best = judged(call(reading(is_right, 1)), POOL)
     assert majority([one.rpartition(": ")[2] for one in POOL], "retrieval").winner == "dubai"
     assert best["preferred"] == 7  # 1 of 1
-    assert vote["preferred"] == 4  # 1/2 + 1/2 + 1/2 against 1
     assert judged(call(PointwiseJudge(Counting())), POOL)["preferred"] == 8  # 2 of 5, the most
     shares = [0, 0, 0, 0, 0.5, 0.5, 0.5, 1, 0.4]
-    assert [one["scalar"] for one in best["assessments"]] == [one["scalar"] for one in vote["assessments"]] == shares
-    assert best["slices"] == vote["slices"] == [2, 2, 2, 2, 2, 2, 2, 1, 5]
+    assert [one["scalar"] for one in best["assessments"]] == shares
+    assert best["slices"] == [2, 2, 2, 2, 2, 2, 2, 1, 5]
     assert (best["judge_rationale"], best["orders"]) == ("1 of 1 slices are sound", [])
 
 
 def test_equal_shares_go_to_the_answer_with_more_votes_then_to_the_earliest() -> None:
-    for combine in ("best", "vote"):
-        assert judged(reading(is_right, 1, combine), ["a\nFinal answer: Lusail", "Doha", "doha"])["preferred"] == 1
-        assert judged(reading(is_right, 1, combine), ["Lusail", "Doha"])["preferred"] == 0
-
-
-def test_a_candidate_without_an_answer_has_no_part_in_the_vote() -> None:
-    pool = ["right\nFinal answer: ", "right!\nFinal answer: ", "right wrong\nFinal answer: Doha"]
-    assert judged(reading(is_right, 1, "vote"), pool)["preferred"] == 2
+    assert judged(reading(is_right, 1), ["a\nFinal answer: Lusail", "Doha", "doha"])["preferred"] == 1
+    assert judged(reading(is_right, 1), ["Lusail", "Doha"])["preferred"] == 0
 
 
 # -- what is asked ----------------------------------------------------------------------------------------------------
@@ -248,11 +241,6 @@ def test_a_failed_call_is_raised(call: Any) -> None:
 def test_a_size_that_is_not_a_whole_number_from_one_is_refused(size: Any) -> None:
     with pytest.raises(ArgumentError, match=r"size must be a whole number of at least 1; got .*\. Give 320"):
         SliceJudge(size)
-
-
-def test_an_unknown_way_to_combine_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="combine='mean' is not known; use one of 'best', 'vote'"):
-        SliceJudge(combine="mean")  # type: ignore[arg-type]
 
 
 def test_within_the_lock_it_keeps_the_laws() -> None:

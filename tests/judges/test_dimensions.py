@@ -1,6 +1,5 @@
-"""The selector in the style of DRM: an example by hand, what it lacks, and its weights."""
+"""The selector in the style of DRM: an example by hand, and what it lacks."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,12 +9,9 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.abstention_kinds import INAPPLICABLE
 from eldgr_dspy.ballots import Ballot, Logprobs, Stated
-from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.dimensions import DIMENSIONS, DimensionalSelector, standardised
+from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
 from tests.judges.balloting import ballot, majority, shuffled
-
-ONLY = {name: dict.fromkeys(DIMENSIONS, 0.0) | {name: 1.0} for name in DIMENSIONS}
 
 
 def stating(reasoning: float | None, answer: float | None, relevance: Any = 0.5, coherence: Any = 0.5) -> Stated:
@@ -24,8 +20,8 @@ def stating(reasoning: float | None, answer: float | None, relevance: Any = 0.5,
     return Stated(logprobs=Logprobs(probability=0.5, reasoning=reasoning, answer=answer), scores=known)
 
 
-def count(counted: Ballot, weights: Any = None) -> Any:
-    return DimensionalSelector(weights)(ballot=counted)
+def count(counted: Ballot) -> Any:
+    return DimensionalSelector()(ballot=counted)
 
 
 # Confidence: -1, -1, -2, -3; mean -1.75, so that a is above it. Relevance: 0, 0, 1, .4. Coherence: 0, 0, .4, 1.
@@ -39,7 +35,6 @@ def test_the_sum_prefers_another_answer_than_majority_and_than_one_dimension_eac
     said = count(EXAMPLE)
     assert (said.preferred, majority(EXAMPLE)) == (2, "a")
     assert said.judge_rationale.startswith("0.47 standard deviations")
-    assert [count(EXAMPLE, ONLY[name]).preferred for name in DIMENSIONS] == [0, 2, 3]
     assert WeightedVote("best_of_n:coherence")(ballot=EXAMPLE).preferred == 3
     assert WeightedVote("soft_sc")(ballot=EXAMPLE).preferred == 0
 
@@ -57,10 +52,8 @@ def test_the_confidence_is_the_mean_of_the_reasoning_plus_the_sum_of_the_answer(
 
 def test_a_dimension_that_is_the_same_for_all_adds_nothing() -> None:
     alike = ballot("abb", [stating(-1, -1, 0.3, 0.1), stating(-1, -1, 0.3, 0.1), stating(-1, -1, 0.3, 0.2)])
-    assert count(alike).preferred == count(alike, ONLY["coherence"]).preferred == 2
+    assert count(alike).preferred == 2
     assert count(ballot("abb", [stating(-1, -1)] * 3)).preferred == 1  # nothing differs, so that votes decide
-    assert standardised([0.1] * 3) == [0.0] * 3
-    assert standardised([]) == []
 
 
 def test_values_are_standardised_over_the_candidates_that_vote() -> None:
@@ -98,28 +91,17 @@ def test_without_a_candidate_that_votes_it_abstains() -> None:
     assert count(ballot("--", [Stated()] * 2)).abstained == "there is no candidate to judge"
 
 
-@given(st.lists(st.sampled_from((0.0, 0.5, 1.0, 1e-320, 1e-200, 1e200, -1.7e308, 1.7e308, 0.1, 0.3)), max_size=6))
-def test_standardised_values_keep_their_order_whatever_their_size(values: list[float]) -> None:
-    found = standardised(values)
-    assert all(map(math.isfinite, found))
-    assert all(a <= b for x, a in zip(values, found, strict=True) for y, b in zip(values, found, strict=True) if x <= y)
-    if len(set(values)) > 1:
-        assert math.isclose(math.fsum(z * z for z in found) / len(found), 1.0)
-        assert math.isclose(math.fsum(found), 0.0, abs_tol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("confidences", "relevances"),
     [((-0.1, -0.2, -0.3), (1.0, 2.0, 3.0)), ((-0.3, -0.7, -0.9), (0.3, 0.7, 0.9)), ((-1.0, -1.3, -7.0), (1, 1.3, 7))],
 )
-@pytest.mark.parametrize("weights", [None, dict.fromkeys(DIMENSIONS, 0.1)])
-def test_what_cancels_exactly_is_a_tie_that_votes_settle(confidences: Any, relevances: Any, weights: Any) -> None:
+def test_what_cancels_exactly_is_a_tie_that_votes_settle(confidences: Any, relevances: Any) -> None:
     """In floats one candidate of the three would win by a last digit; the answer with most votes wins."""
     pairs = zip(confidences, relevances, strict=True)
     stated = [stating(confidence, 0.0, relevance) for confidence, relevance in pairs]
-    assert count(ballot("abcc", [*stated, stated[2]]), weights).preferred in (2, 3)
+    assert count(ballot("abcc", [*stated, stated[2]])).preferred in (2, 3)
     for order in ([0, 1, 2], [1, 2, 0], [2, 0, 1]):
-        assert count(ballot("aba", [stated[index] for index in order]), weights).preferred == 0
+        assert count(ballot("aba", [stated[index] for index in order])).preferred == 0
 
 
 _SCORES = st.sampled_from((0.1, 0.2, 0.3, 0.7, 1.1))
@@ -145,24 +127,6 @@ def test_another_order_of_the_candidates_prefers_the_same_candidate(order: list[
     before = count(ballot(keys, stated)).preferred
     after = count(ballot("".join(keys[i] for i in order), [stated[i] for i in order])).preferred
     assert order[after] == before
-
-
-@pytest.mark.parametrize(
-    "weights",
-    [
-        {},
-        {"confidence": 1.0},
-        dict.fromkeys((*DIMENSIONS, "length"), 0.25),
-        dict.fromkeys(DIMENSIONS, -0.1),
-        dict.fromkeys(DIMENSIONS, math.inf),
-        dict.fromkeys(DIMENSIONS, math.nan),
-        dict.fromkeys(DIMENSIONS, "1"),
-        dict.fromkeys(DIMENSIONS),
-    ],
-)
-def test_other_weights_are_refused(weights: Any) -> None:
-    with pytest.raises(ArgumentError, match="weights must give a number of at least 0 to each of confidence, relev"):
-        DimensionalSelector(weights)
 
 
 def test_it_is_positioned_and_needs_log_probabilities() -> None:

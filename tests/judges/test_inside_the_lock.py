@@ -16,10 +16,10 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import ballot_of
 from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.judges.autodspy import PipelineSelector
 from eldgr_dspy.programs.judges.best_of import BestOf
-from eldgr_dspy.programs.judges.dimensions import DimensionalSelector
+from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.own import OwnSelector
-from eldgr_dspy.programs.judges.pipelines import PipelineSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector

@@ -11,8 +11,8 @@ import pytest
 from eldgr_dspy.abstention_kinds import INAPPLICABLE
 from eldgr_dspy.ballots import Stated
 from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.programs.judges.autodspy import PipelineSelector
 from eldgr_dspy.programs.judges.named import judge_named
-from eldgr_dspy.programs.judges.pipelines import PipelineSelector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
 from tests.capitals import write_pool

@@ -10,7 +10,7 @@ import pytest
 from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.formatting import UNDEFINED
-from eldgr_dspy.programs.judges.dimensions import DimensionalSelector
+from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.own import OwnSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
 from eldgr_dspy.programs.roles import Judge

@@ -5,10 +5,10 @@ searches modules and prompts with an LM and builds a program; here pipelines are
 pool, and the policy is linear in the question's words. It is supervised: its training questions may be in no figure.
 """
 
-import hashlib
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import dspy
@@ -19,8 +19,8 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.lexical import WORD
-from eldgr_dspy.pools import Pool, open_pool
-from eldgr_dspy.programs.judges.counting import CountingJudge
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.programs.judges.counting import CountingJudge, abstained
 from eldgr_dspy.rows import Row
 from eldgr_dspy.splitting import folded_question
 
@@ -32,16 +32,17 @@ class PipelineSelector(CountingJudge):
 
     A candidate's pipeline is its tags, or else its source. The policy is softmax-linear in the words of the question.
     It is trained on a pool with right answers: each question's pipelines are a group, and the advantage of one is its
-    reward, the share of its candidates that are right, minus the group's mean. It is given every pipeline's reward, so
-    the gradient is exact, and training is the same every time. If no candidate has a pipeline that was trained, it
+    reward, the share of its candidates that are right, minus the group's mean. Every pipeline's reward is given, so the
+    gradient is exact, and training is the same every time. If no candidate has a pipeline that was trained, it
     abstains; it also abstains on a question it was trained on. Of several candidates of one pipeline, the earliest with
     an answer is preferred.
 
     Attributes:
         formula: `autodspy:FILE`. trained_on: The content hash of the training pool.
-        trained_questions: Their folded texts; a run on a pool that has any of them is refused.
-        pipelines: Their names, sorted.
+        trained_questions: Their folded texts; a run on a pool that has any of them is refused. pipelines: sorted.
     """
+
+    facts: Mapping[str, bool] = {"gold_in_training": True, "logprobs": False, "positioned": True}
 
     def __init__(self, path: str | Path) -> None:
         """Train on a pool.
@@ -59,29 +60,28 @@ class PipelineSelector(CountingJudge):
                 known.append((row.question, _rewards(row)))
         groups = [(question, rewards) for question, rewards in known if rewards]
         self.pipelines = sorted({name for _, rewards in groups for name in rewards})
-        _require_trainable(pool, len(known), self.pipelines)
+        if not known:
+            raise ArgumentError(f"{pool.path} must have right answers to train on; give a pool with gold.")
+        if len(self.pipelines) < 2:
+            said = f"must have candidates of at least two pipelines, in tags or source; got {len(self.pipelines)}"
+            raise ArgumentError(f"{pool.path} {said}. State what made each.")
         self._weights = _trained(groups, self.pipelines)
-
-    @property
-    def facts(self) -> dict[str, bool]:
-        """What the selector needs, as tables show it."""
-        return {"gold_in_training": True, "logprobs": False, "positioned": True}
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
         """Choose a pipeline; returns `preferred` and `judge_rationale`, or `abstained` with the reason."""
         if folded_question(ballot.question) in self.trained_questions:
-            return dspy.Prediction(abstained="the selector was trained on this question", orders=[])
+            return abstained("the selector was trained on this question")
         names = [stated.pipeline for stated in ballot.stated]
         if not ballot.voters:
-            return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
+            return abstained("there is no candidate to judge")
         if not any(names):
-            return dspy.Prediction(abstained=f"{INAPPLICABLE}the pool states no tags or sources", orders=[])
+            return abstained(f"{INAPPLICABLE}the pool states no tags or sources")
         if lacking := [index for index in ballot.voters if not names[index]]:
-            return dspy.Prediction(abstained=f"no tags or source are stated of candidate {lacking[0]}", orders=[])
+            return abstained(f"no tags or source are stated of candidate {lacking[0]}")
         scores = dict(zip(self.pipelines, _features(ballot.question) @ self._weights, strict=True))
         known = [index for index in ballot.voters if names[index] in scores]
         if not known:
-            return dspy.Prediction(abstained=f"{INAPPLICABLE}no pipeline of the pool was trained", orders=[])
+            return abstained(f"{INAPPLICABLE}no pipeline of the pool was trained")
         preferred = max(known, key=lambda index: (scores[names[index]], -index))
         return dspy.Prediction(preferred=preferred, judge_rationale=f"the policy prefers {names[preferred]}", orders=[])
 
@@ -89,30 +89,18 @@ class PipelineSelector(CountingJudge):
 def _rewards(row: Row) -> dict[str, float]:
     """Return how often each pipeline's candidates are right."""
     kind = answer_type(row.task).of(row.to_question())
-    right, of = Counter[str](), Counter[str]()
+    rights = defaultdict[str, list[bool]](list)
     for candidate in row.candidates:
         if name := candidate.stated(candidate.source).pipeline:
-            of[name] += 1
-            right[name] += kind.right(candidate.answer, row.gold)
-    return {name: right[name] / of[name] for name in of}
-
-
-def _require_trainable(pool: Pool, n: int, pipelines: Sequence[str]) -> None:
-    if not n:
-        raise ArgumentError(f"{pool.path} must have right answers to train on; give a pool with gold.")
-    if len(pipelines) < 2:
-        raise ArgumentError(
-            f"{pool.path} must have candidates of at least two pipelines, in tags or source; got {len(pipelines)}. "
-            "State what made each."
-        )
+            rights[name].append(kind.right(candidate.answer, row.gold))
+    return {name: sum(of) / len(of) for name, of in rights.items()}
 
 
 def _features(question: str) -> np.ndarray:
     """Return the words of a question, hashed into bins, and a constant; the vector has length 1 without it."""
-    counts = np.zeros(_BINS + 1)
-    for word in WORD.findall(folded_question(question)):
-        digest = hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()
-        counts[int.from_bytes(digest[:4]) % _BINS] += 1.0
+    digests = (sha256(word.encode("utf-8", "surrogatepass")) for word in WORD.findall(folded_question(question)))
+    bins = [int.from_bytes(digest.digest()[:4]) % _BINS for digest in digests]
+    counts = np.bincount(np.array(bins, dtype=int), minlength=_BINS + 1).astype(float)
     counts /= math.sqrt(float(counts @ counts)) or 1.0
     counts[_BINS] = 1.0
     return counts

@@ -1,8 +1,8 @@
 """A judge that plans checks from the question, then applies them to each candidate, in the style of SWIRL.
 
 Source: Lu et al. 2025, "SWIRL" (arXiv 2508.20018). Kept: one role plans (Navigator) and another acts on the plan
-(Interactor), and they are tuned in turn, see `eldgr_dspy.programs.judges.alternating`. Lost: the paper is about agents
-that operate a phone's screen, and trains both roles by reinforcement learning. Checks and their score are ours.
+(Interactor). Lost: the paper is about agents that operate a phone's screen, and trains both roles in turn by
+reinforcement learning. Checks and their score are ours.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,9 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.errors import brief
-from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.fencing import fence, restore
-from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, require_read
-from eldgr_dspy.programs.judges.ties import highest
+from eldgr_dspy.programs.judges.counting import abstained
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, highest, require_read
 from eldgr_dspy.programs.one_call import OneCall, Request
 from eldgr_dspy.signatures import CheckCandidate, PlanChecks
 
@@ -59,36 +58,44 @@ class PlanThenCheck(RepeatedCalls):
         interactor: (question, evidence, checks, candidate) -> passed, consistent, check_rationale.
     """
 
+    facts: Mapping[str, bool] = {"gold_in_training": False, "logprobs": False, "positioned": True}
+
     def __init__(self) -> None:
         super().__init__()
         self.navigator: dspy.Module = Navigator()
         self.interactor: dspy.Module = Interactor()
 
-    @property
-    def facts(self) -> dict[str, bool]:
-        """What the judge needs, as tables show it."""
-        return {"gold_in_training": False, "logprobs": False, "positioned": True}
-
     def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
         """Plan, then ask about each distinct candidate; the verdict has the `checks` as well."""
         if not candidates:
-            return _abstained("there is no candidate to judge")
+            return abstained("there is no candidate to judge")
         plan = yield [Request(self.navigator, {"question": question})]
         require_read(plan)
         checks = _planned(plan[0].content)
         if isinstance(checks, str):
-            return _abstained(checks)
+            return abstained(checks)
         about = {"question": question, "evidence": evidence, "checks": checks}
         said = yield [Request(self.interactor, {**about, "candidate": one}) for one in dict.fromkeys(candidates)]
-        return _verdict(checks, said, candidates)
+        require_read(said)
+        contents = {text: reply.content for text, reply in zip(dict.fromkeys(candidates), said, strict=True)}
+        scores: list[float] = []
+        for index, candidate in enumerate(candidates):
+            score = _share(contents[candidate], len(checks))
+            if isinstance(score, str):
+                return abstained(f"{score} (of candidate {index})")
+            scores.append(score)
+        preferred = highest(scores, answers_of(candidates))
+        return dspy.Prediction(
+            preferred=preferred,
+            assessments=[{"scalar": score} for score in scores],
+            judge_rationale=str(contents[candidates[preferred]].get("check_rationale") or ""),
+            checks=checks,
+            orders=[],
+        )
 
     def most_calls(self, candidates: Sequence[str]) -> int:
         """Return one for the plan and one for each distinct text."""
         return 1 + len(set(candidates)) if candidates else 0
-
-
-def _abstained(reason: str) -> dspy.Prediction:
-    return dspy.Prediction(abstained=reason, orders=[])
 
 
 def _planned(plan: Mapping[str, Any]) -> list[str] | str:
@@ -102,31 +109,11 @@ def _planned(plan: Mapping[str, Any]) -> list[str] | str:
     return kept if 0 < len(kept) <= _MOST else f"no plan: {len(kept)} checks, not 1 to {_MOST}"
 
 
-def _verdict(checks: Sequence[str], said: Sequence[Said], candidates: Sequence[str]) -> dspy.Prediction:
-    require_read(said)
-    contents = {text: reply.content for text, reply in zip(dict.fromkeys(candidates), said, strict=True)}
-    scores: list[float] = []
-    for index, candidate in enumerate(candidates):
-        score = _share(contents[candidate], len(checks))
-        if isinstance(score, str):
-            return _abstained(f"{score} (of candidate {index})")
-        scores.append(score)
-    preferred = highest(scores, answers_of(candidates))
-    return dspy.Prediction(
-        preferred=preferred,
-        assessments=[{"scalar": score} for score in scores],
-        judge_rationale=str(contents[candidates[preferred]].get("check_rationale") or ""),
-        checks=checks,
-        orders=[],
-    )
-
-
 def _share(content: Mapping[str, Any], n: int) -> float | str:
     """Return the share of n checks that are passed, 0 if the candidate is not consistent, or why there is no score."""
     if "abstained" in content:
         return brief(content["abstained"])
-    passed: Any = content.get("passed")
-    consistent: Any = content.get("consistent")
-    if not isinstance(passed, list) or not all(type(one) is bool for one in [*passed, consistent]):
+    passed, consistent = content.get("passed"), content.get("consistent")
+    if not (isinstance(passed, list) and isinstance(consistent, bool) and all(type(one) is bool for one in passed)):
         return "passed and consistent are not true or false"
     return sum(passed) / n * consistent if len(passed) == n else f"passed has {len(passed)} of {n} checks"

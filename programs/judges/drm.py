@@ -16,8 +16,7 @@ import dspy
 from eldgr_dspy.abstention_kinds import INAPPLICABLE
 from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention
-from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.counting import CountingJudge
+from eldgr_dspy.programs.judges.counting import CountingJudge, abstained
 from eldgr_dspy.programs.judges.weighted_votes import values_of
 
 DIMENSIONS: tuple[str, ...] = ("confidence", "relevance", "coherence")
@@ -29,32 +28,10 @@ class DimensionalSelector(CountingJudge):
     `confidence` comes from the log-probabilities `reasoning` and `answer`; `relevance` and `coherence` are scores of
     those names. A dimension that is the same for all candidates adds nothing. Ties go to the answer with more votes,
     then to the earliest candidate. If a candidate that votes lacks a dimension, it abstains.
-
-    Attributes:
-        weights: The weight of each dimension, by name.
     """
 
     formula = "drm"
-
-    def __init__(self, weights: Mapping[str, float] | None = None) -> None:
-        """Take weights, each at least 0; a third for each dimension by default.
-
-        Raises:
-            ArgumentError: A weight is missing, has another name, or is negative.
-        """
-        super().__init__()
-        given = dict.fromkeys(DIMENSIONS, 1 / 3) if weights is None else dict(weights)
-        if given.keys() != set(DIMENSIONS) or not all(map(_is_weight, given.values())):
-            raise ArgumentError(
-                f"weights must give a number of at least 0 to each of {', '.join(DIMENSIONS)}; got {given!r:.200}. "
-                "Name all three."
-            )
-        self.weights = given
-
-    @property
-    def facts(self) -> dict[str, bool]:
-        """What the selector needs, as tables show it."""
-        return {"gold_in_training": False, "logprobs": True, "positioned": True}
+    facts: Mapping[str, bool] = {"gold_in_training": False, "logprobs": True, "positioned": True}
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
         """Count a ballot; returns `preferred` and `judge_rationale`, or `abstained` with the reason."""
@@ -63,39 +40,28 @@ class DimensionalSelector(CountingJudge):
         lacking = [values for values in found.values() if isinstance(values, str)]
         if lacking:
             inapplicable = (reason for reason in lacking if Abstention(reason).kind == "not applicable")
-            return dspy.Prediction(abstained=next(inapplicable, lacking[0]), orders=[])
+            return abstained(next(inapplicable, lacking[0]))
         known = {name: values for name, values in found.items() if not isinstance(values, str)}
-        voting = (
-            (self.weights[name], [_exact(values[i] or 0) for i in ballot.voters]) for name, values in known.items()
-        )
-        sums = _sums(len(ballot.voters), voting)
+        sums = _sums(len(ballot.voters), [[_exact(values[i] or 0) for i in ballot.voters] for values in known.values()])
         ranks, weights = sorted({*sums}), [0.0] * len(ballot.classes)
         for index, total in zip(ballot.voters, sums, strict=True):
             weights[index] = ranks.index(total)
         preferred = ballot.first(weights)
         if preferred is None:
-            return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
+            return abstained("there is no candidate to judge")
         rationale = f"{float(ranks[int(weights[preferred])]):.3g} standard deviations above the mean of the pool"
         return dspy.Prediction(preferred=preferred, judge_rationale=rationale, orders=[])
 
 
-def standardised(values: Sequence[float]) -> list[float]:
-    """Return each value's distance from the mean in standard deviations (of the whole pool, not a sample).
-
-    Values that are all equal give 0 each.
-    """
-    return [*map(float, _sums(len(values), [(1.0, [*map(_exact, values)])]))]
-
-
-def _sums(n: int, dimensions: Iterable[tuple[float, Sequence[Fraction]]]) -> list[Decimal]:
-    """Return each candidate's weighted sum of standardised values: equal where it is, to 60 digits where it is not.
+def _sums(n: int, dimensions: Iterable[Sequence[Fraction]]) -> list[Decimal]:
+    """Return a third of each candidate's sum of standardised values: equal where it is, to 60 digits where it is not.
 
     A sum is rational but for the roots of the variances. Roots whose ratio is rational are counted in one of them, so
     that what cancels is nothing; roots that have no such ratio never cancel.
     """
     roots: list[Fraction] = []  # variances
     parts: list[list[Fraction]] = [[Fraction()] * len(DIMENSIONS) for _ in range(n)]  # of each candidate, by root
-    for weight, values in dimensions:
+    for values in dimensions:
         mean = sum(values, Fraction()) / (n or 1)
         variance = sum(((value - mean) ** 2 for value in values), Fraction()) / (n or 1)
         if not variance:
@@ -104,7 +70,7 @@ def _sums(n: int, dimensions: Iterable[tuple[float, Sequence[Fraction]]]) -> lis
         place = next(place for place, ratio in enumerate(ratios) if ratio)
         roots += [variance] if place == len(roots) else []
         for part, value in zip(parts, values, strict=True):
-            part[place] += _exact(weight) * (value - mean) / (ratios[place] or 1)
+            part[place] += _exact(1 / 3) * (value - mean) / (ratios[place] or 1)
     with localcontext(prec=60):
         scales = [_decimal(root).sqrt() for root in roots]
         return [sum(map(truediv, map(_decimal, part), scales), Decimal()) for part in parts]
@@ -123,10 +89,6 @@ def _root(ratio: Fraction) -> Fraction | None:
 
 def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / value.denominator
-
-
-def _is_weight(given: object) -> bool:
-    return isinstance(given, int | float) and 0 <= given < math.inf
 
 
 def _confidences(ballot: Ballot) -> Sequence[float | Fraction | None] | str:

@@ -1,0 +1,120 @@
+"""A judge of reasoning, slice by slice, in the style of the generative adversarial reasoner (GAR).
+
+Source: the discriminator of Liu et al. 2025 (arXiv 2512.16917). Kept: a reasoning is cut into slices of similar length,
+each is judged sound or not, with a reason, and the mean of these judgments is the score. Lost: the paper trains the
+discriminator together with the reasoner, as a reward, and drops it at inference. To choose by it at inference, without
+training, is ours.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.consultations import split_candidate
+from eldgr_dspy.errors import ArgumentError, brief
+from eldgr_dspy.programs.fencing import fence
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, highest, require_read
+from eldgr_dspy.programs.one_call import OneCall, Request
+from eldgr_dspy.signatures import JudgeSlice
+
+
+class SliceReader(OneCall):
+    """Judges one slice with one LM call: `sound`, `slice_rationale`."""
+
+    signature = JudgeSlice
+
+    def show(self, *, question: str, evidence: Sequence[str], earlier: str, slice: str) -> dict[str, Any]:
+        """Return the question, the evidence, the earlier part and the slice."""
+        fenced = fence(question, evidence, earlier=[earlier], slice=[slice])
+        texts = {label: shown for label, (shown,) in fenced.others.items()}
+        return {"question": fenced.question, "evidence": fenced.evidence, **texts}
+
+
+class SliceJudge(RepeatedCalls):
+    """Prefers the candidate with the highest share of sound slices, each slice judged by itself.
+
+        selector.judge = SliceJudge()
+
+    The text before the final answer is cut by `slices_of`; a candidate without reasoning has one slice, its answer. A
+    slice is shown with the question, the evidence and the slices before it. Where each candidate has one slice this is
+    a judge of one candidate a call; `slices` in the prediction says how many each had. A tie goes to the answer with
+    more votes, then to the earliest. Identical texts are asked once. A candidate without any text scores 0. If a
+    slice's reply cannot be used, the whole is an abstention.
+
+    Attributes:
+        reader: (question, evidence, earlier, slice) -> sound, slice_rationale. size: The most tokens of a slice.
+    """
+
+    facts: Mapping[str, bool] = {"gold_in_training": False, "logprobs": False, "positioned": True}
+
+    def __init__(self, size: int = 320) -> None:
+        """Take the size, by default about the paper's; raise an ArgumentError unless it is a whole number from 1."""
+        super().__init__()
+        if type(size) is not int or size < 1:
+            raise ArgumentError(f"size must be a whole number of at least 1; got {size!r:.80}. Give 320, the default.")
+        self.reader: dspy.Module = SliceReader()
+        self.size = size
+
+    def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
+        """Ask about each slice; `slices` in the verdict says how many each candidate has."""
+        about, slices = {"question": question, "evidence": evidence}, self._slices(candidates)
+        places = [(parts, number) for parts in slices.values() for number in range(len(parts))]
+        said = yield [
+            Request(self.reader, {**about, "earlier": "".join(parts[:number]), "slice": parts[number]})
+            for parts, number in places
+        ]
+        require_read(said)
+        replies = iter(said)
+        contents = {text: [next(replies).content for _ in parts] for text, parts in slices.items()}
+        own = [contents[_reasoning(candidate)] for candidate in candidates]
+        return dspy.Prediction(**_verdict(own, answers_of(candidates)), slices=[*map(len, own)], orders=[])
+
+    def most_calls(self, candidates: Sequence[str]) -> int:
+        """Return the number of slices of all distinct texts."""
+        return sum(map(len, self._slices(candidates).values()))
+
+    def _slices(self, candidates: Sequence[str]) -> dict[str, list[str]]:
+        return {text: slices_of(text, self.size) for text in map(_reasoning, candidates)}
+
+
+def _reasoning(candidate: str) -> str:
+    text, answer = split_candidate(candidate)
+    return text if text.strip() else answer
+
+
+def _verdict(contents: Sequence[Sequence[Mapping[str, Any]]], answers: Sequence[str]) -> dict[str, Any]:
+    if not answers:
+        return {"abstained": "there is no candidate to judge"}
+    each = ((index, number, content) for index, own in enumerate(contents) for number, content in enumerate(own))
+    for index, number, content in each:
+        if "abstained" in content or type(content.get("sound")) is not bool:
+            reason = content.get("abstained", f"sound={content.get('sound')!r:.80} is not true or false")
+            return {"abstained": f"{brief(reason)} (of candidate {index}, slice {number})"}
+    sound = [sum(content["sound"] for content in own) for own in contents]
+    shares = [n / len(own) if own else 0.0 for n, own in zip(sound, contents, strict=True)]
+    preferred = highest(shares, answers)
+    rationale = f"{sound[preferred]} of {len(contents[preferred])} slices are sound"
+    return {"preferred": preferred, "assessments": [{"scalar": one} for one in shares], "judge_rationale": rationale}
+
+
+def slices_of(text: str, size: int) -> list[str]:
+    """Cut a text into slices of at most `size` tokens, at line ends where possible.
+
+    A token is a run of characters without white space, not one of a model's tokens. Joined, the slices are the text,
+    and each has a token. A slice takes as many whole lines as fit. A line with more than `size` tokens begins a slice
+    and is cut between words. A text without tokens has no slices. Source: ours.
+    """
+    slices, count = list[str](), size
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text) if text.strip() else ():
+        words = re.findall(r"\s*\S+(?:\s+\Z)?", line)
+        cuts = range(0, len(words), size) if len(words) > size else (0,)
+        for start in cuts:
+            part = words[start : start + size]
+            if not slices or count + len(part) > size:
+                slices.append("")
+                count = 0
+            slices[-1] += "".join(part) if len(words) > size else line
+            count += len(part)
+    return slices
