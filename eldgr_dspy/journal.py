@@ -115,7 +115,7 @@ class Journal:
 
     def close(self) -> None:
         """Flush what is not on the disk yet, and close the file."""
-        if self._file >= 0:
+        if self._file != -1:
             try:
                 self.flush()
             finally:

@@ -126,6 +126,8 @@ def test_what_an_earlier_process_may_not_have_flushed_is_flushed_when_the_journa
     journal = Journal(tmp_path / "j")
     assert (flushed, journal.synced) == ([], 0)
     journal.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        journal.append(one())
     journal.close()
     assert flushed == [(tmp_path / "j").stat().st_ino]
 
@@ -156,6 +158,10 @@ def test_an_error_of_the_disk_names_the_journal(tmp_path: Path, monkeypatch: pyt
             with pytest.raises(OSError, match=re.escape(f"No space left on device: '{path}'")):
                 journal.append(one(calls=1))
             patch.undo()
+    monkeypatch.setattr(os, "lseek", full)
+    with pytest.raises(OSError, match=re.escape(f"No space left on device: '{path}'")):
+        Journal(path)
+    monkeypatch.undo()
     path.write_bytes(path.read_bytes() + b"torn")
     monkeypatch.setattr(os, "ftruncate", full)
     with pytest.raises(OSError, match=re.escape(f"No space left on device: '{path}'")):
@@ -255,6 +261,25 @@ def test_of_several_lines_for_one_key_the_last_is_found(tmp_path: Path) -> None:
         assert len(again) == 9
         assert [again.find(one(f"other {number}").key) for number in range(20)] == [None] * 20
     assert [entry and entry.seconds for entry in found] == [39] * 9
+
+
+def test_all_consultations_are_read_in_order_also_those_that_came_since(tmp_path: Path) -> None:
+    long = Consultation("p", "long", "judge", "ok", content={"preferred": 0, "judge_rationale": "x" * 2**20})
+    kept = [one("q1"), long, one("q2", "failed"), one("q1", "abstained")]
+    for number, entry in enumerate(kept, start=1):
+        with Journal(tmp_path / "j") as journal:
+            journal.append_head({"kind": "role", "name": "judge", "details": {}})
+            journal.append(entry)
+            assert list(journal.consultations()) == kept[:number]
+    with Journal(tmp_path / "j") as journal:
+        assert journal.find(long.key) == long
+        lines = journal.path.read_bytes().splitlines(keepends=True)
+        journal.path.write_bytes(b"".join(lines).replace(b'"q2"', b'"q7"'))
+        with pytest.raises(JournalError, match=f"^{journal.path}, line 6: the line does not match its checksum"):
+            list(journal.consultations())
+        journal.path.write_bytes(b"".join(lines).replace(lines[5], b'{"kind": "consultation"}\n'))
+        with pytest.raises(JournalError, match=f"^{journal.path}, line 6: not a consultation"):
+            list(journal.consultations())
 
 
 @pytest.mark.parametrize(
