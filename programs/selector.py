@@ -255,7 +255,8 @@ class Selector(SavesChoices):
 
     def set_lm(self, lm: Any) -> None:
         """Set the LM of every role, asked or not, and of a certificate that is a DSPy module."""
-        for predictor in (one for _, one in super().named_parameters() if isinstance(one, dspy.Module)):
+        parameters: list[Any] = [one for _, one in super().named_parameters() if isinstance(one, dspy.Module)]
+        for predictor in parameters:
             predictor.lm = lm
 
     def choices(self) -> dict[str, Any]:
@@ -278,10 +279,8 @@ class Selector(SavesChoices):
 
     def reading(self) -> AbstractContextManager[Any]:
         """Read replies in the block as `replies` says, unless the settings have an adapter."""
-        if dspy.settings.adapter is not None:
-            return nullcontext()
-        adapter: AbstractContextManager[Any] = dspy.context(adapter=LENIENT if self.replies == "lenient" else STRICT)
-        return adapter
+        adapter = LENIENT if self.replies == "lenient" else STRICT
+        return nullcontext() if dspy.settings.adapter is not None else dspy.context(adapter=adapter)
 
     def heard(self, name: Consulted, said: Said | None, case: Case, calls: Calls) -> Heard:
         """Return what was said as a rule sees it; None is a call that did not come through."""

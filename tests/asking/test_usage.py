@@ -11,6 +11,7 @@ import pytest
 from dspy import lm15
 
 from eldgr_dspy.programs.consulting import ask
+from eldgr_dspy.programs.engines.usage import ANY_USAGE
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.metered_lms import metered
 from eldgr_dspy.programs.run.metering import metering
@@ -89,7 +90,15 @@ def test_a_sample_with_such_a_count_is_a_sample() -> None:
 
 
 def test_elsewhere_dspy_refuses_such_counts_as_before() -> None:
-    with pytest.raises(ValueError, match="output_tokens"):
-        lm15.Usage(output_tokens=-5)
-    with pytest.raises(TypeError, match="output_tokens"):
-        lm15.Usage(output_tokens=3.5)
+    count: Any
+    for count in (-5, 3.5):
+        with pytest.raises((TypeError, ValueError), match="output_tokens"):
+            lm15.Usage(output_tokens=count)
+
+
+def test_a_stream_may_end_with_such_a_count_too() -> None:
+    body: dict[str, Any] = {"usage": {"completion_tokens": math.nan}}
+    with pytest.raises(TypeError, match="JSON"):
+        lm15.StreamEndEvent(provider_data=body)
+    with dspy.context(**ANY_USAGE):
+        assert lm15.StreamEndEvent(provider_data=body).provider_data == {"usage": {"completion_tokens": "NaN"}}

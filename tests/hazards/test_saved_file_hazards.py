@@ -38,12 +38,11 @@ def test_a_saved_program_that_expands_is_refused_before_it_is_parsed(  # hazard 
 
 def test_a_saved_program_within_the_limits_is_loaded_as_before(tmp_path: Path) -> None:
     file = tmp_path / "program.json"
-    select = Selector()
-    select.judge.predict.demos = [dspy.Example(question="a" * 1_000)]
-    select.save(str(file))
-    loaded = Selector()
+    judge, loaded = Judge(), Judge()
+    judge.predict.demos = [dspy.Example(question="a" * 1_000)]
+    judge.save(str(file))
     loaded.load(str(file))
-    assert loaded.judge.predict.demos[0]["question"] == "a" * 1_000
+    assert loaded.predict.demos[0]["question"] == "a" * 1_000
 
 
 @pytest.mark.parametrize(("value", "why"), [(WIDE, "line 1: holds more than 500,000 values"), (DEEP, "nested too")])
@@ -69,7 +68,8 @@ def test_a_temperature_that_is_not_a_number_is_named(temperature: Any) -> None:
     lm = scripted_lm([], temperature=temperature)
     with dspy.context(lm=lm), pytest.raises(ArgumentError, match=r"The temperature of .* must be a number; got"):
         select(**question)
-    select.judge.predict.config["temperature"] = temperature
+    select.judge = judge = Judge()
+    judge.predict.config["temperature"] = temperature
     with dspy.context(lm=scripted_lm([])), pytest.raises(ArgumentError, match="The temperature of a predictor must be"):
         select(**question)
 
