@@ -96,7 +96,7 @@ def another_run(parts: list[Path]) -> None:
     ("change", "kind", "said"),
     [
         (other_settings, RunChangedError, 'rule.certificate: "folded" -> "token"'),
-        (other_replies, RunChangedError, "was consulted on question 'q0' in another run too, and not with the same"),
+        (other_replies, RunChangedError, r"was consulted on question 'q\d+' in another run too, and not with the same"),
         (other_questions, ArgumentError, "each question must be one of .*whole.jsonl, which lacks it: 'q11'"),
         (other_contents, ArgumentError, "which has it with another content: 'q11'"),
         (no_part, ArgumentError, "is not there; give its file: eldgr pool join POOL RUN... --part FILE"),
