@@ -8,9 +8,10 @@ from eldgr_dspy.comparisons.compared_runs import ComparedPool, Comparison
 from eldgr_dspy.comparisons.seed_runs import Seeds
 from eldgr_dspy.figures.results.summary import Adjusted, Paired
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, signed
-from eldgr_dspy.statistics import SeedVariance, least_significant
+from eldgr_dspy.statistics import SeedVariance, mcnemar
 from eldgr_dspy.tables.table import Table, difference, record
 
+_CUSTOMARY = 0.05
 _Counted = Literal["ok", "abstained", "failed", "recorded", "calls", "prompt_tokens", "completion_tokens"]
 _ASKED: tuple[_Counted, ...] = get_args(_Counted)
 
@@ -50,10 +51,12 @@ def _against(reference: str, contrasts: Mapping[str, Adjusted], pool: ComparedPo
     few = [
         f"{run} ({discordant})"
         for run, contrast in contrasts.items()
-        if least_significant(discordant := contrast["wins"] + contrast["losses"]) is None
+        if mcnemar(discordant := contrast["wins"] + contrast["losses"], 0) > _CUSTOMARY
     ]
     notes = [f"Δ is the row minus {reference}, in points. Holm p is over all rows against it. F1 is not tested."]
-    notes += [f"With so few discordant questions no split is significant at 0.05: {', '.join(few)}."] if few else []
+    notes += (
+        [f"With so few discordant questions no split is significant at {_CUSTOMARY}: {', '.join(few)}."] if few else []
+    )
     headers = ("run", *_headers(graded), "Holm p")
     return Table(f"against {reference}: {questions(pool['n_scored'])}", headers, tuple(rows), tuple(notes))
 
