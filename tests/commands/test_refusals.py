@@ -63,7 +63,7 @@ def test_a_run_whose_file_may_not_grow_names_it_whichever_it_is() -> None:  # ha
 @pytest.mark.parametrize(
     ("command", "file"),
     [
-        (["export", "run", "--to", "d.csv"], "d.csv"),
+        (["export", "run", "--out", "d.csv"], "d.csv"),
         (["report", "run", "--format", "html", "--out", "r.html"], "r-questions.html"),
         (["report", "run", "--format", "json", "--out", "r.json"], "r.json"),
         (["freeze", "--heuristic", "--out", "rule.lock.json"], "rule.lock.json"),
