@@ -4,7 +4,7 @@ They measure the uncertainty from the choice of questions; only `seed_variance` 
 sampling seeds. Nothing here knows rules or pools. Results are in the units of the inputs, and plans are in shares of
 the questions.
 
-    >>> contrast_of_units({((100, 0),): 17, ((0, 100),): 3, ((0, 0),): 480}).p
+    >>> contrast_from_counts(500, 17, 3, unit=100).p
     0.002576828002929687
     >>> questions_needed(gain=0.02, discordant=0.06)
     1244
@@ -18,7 +18,7 @@ from eldgr_dspy.statistics.guarantees import (
     proportion_upper_bound,
     questions_without_loss,
 )
-from eldgr_dspy.statistics.paired import Contrast, contrast, contrast_of_units, mcnemar
+from eldgr_dspy.statistics.paired import Contrast, contrast, contrast_from_counts, contrast_of_units, mcnemar
 from eldgr_dspy.statistics.power import Split, detectable_gain, least_significant, mcnemar_power, questions_needed
 from eldgr_dspy.statistics.resampling import LEVEL, RESAMPLES, SEED, Interval
 from eldgr_dspy.statistics.seeds import SeedVariance, seed_variance
@@ -28,6 +28,7 @@ __all__ = [
     "Contrast",
     "Interval",
     "contrast",
+    "contrast_from_counts",
     "contrast_of_units",
     "mcnemar",
     "RESAMPLES",

@@ -134,6 +134,38 @@ def contrast_of_units(
     return _contrast(gaps, np.array([*units.values()], dtype=np.int64), resamples, level, seed)
 
 
+def contrast_from_counts(
+    n: int,
+    wins: int,
+    losses: int,
+    *,
+    unit: float = 1.0,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    seed: int = SEED,
+) -> Contrast:
+    """Return the contrast of two right/wrong rules from its counts, as a published table gives them.
+
+    Args:
+        n: all questions, at least 1.
+        wins: questions that only the rule has right. losses: questions that only the other has right.
+        unit: the value of one question: 1 for shares, 100 for percentage points.
+        resamples: as in `contrast`. level: as in `contrast`. seed: as in `contrast`.
+
+    Raises:
+        ArgumentError: as `contrast`; or a count is not a whole number from 0, or wins and losses are more than n.
+    """
+    n, wins, losses = questions("n", n, 1), questions("wins", wins, 0), questions("losses", losses, 0)
+    if wins + losses > n:
+        raise ArgumentError(
+            f"wins={wins!r} and losses={losses!r} are {wins + losses} questions, more than n={n!r}; "
+            "give n as the number of all questions, ties included."
+        )
+    counts = {((unit, 0.0),): wins, ((0.0, unit),): losses, ((0.0, 0.0),): n - wins - losses}
+    kinds = {outcomes: count for outcomes, count in counts.items() if count}
+    return contrast_of_units(kinds, resamples=resamples, level=level, seed=seed)
+
+
 def _both(rule: ArrayLike, against: ArrayLike) -> tuple[Floats, Floats]:
     """Return the scores of both arms, one float an outcome each, at least one."""
     left, right = scores("rule", rule), scores("against", against)

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap, norm
 
-from eldgr_dspy.statistics import Interval, contrast
+from eldgr_dspy.statistics import Interval, contrast, contrast_from_counts
 from eldgr_dspy.statistics.resampling import Sample, resampled_means
-from tests.contrasts import from_counts
 
 Array = np.ndarray[Any, Any]
 
@@ -65,7 +64,7 @@ def test_right_and_wrong_have_ties_that_are_split_in_halves() -> None:
     """Of so few discordant questions a fifth of all resamples have the mean of the sample itself."""
     differences = np.repeat([1.0, 0.0, -1.0], [3, 26, 1])
     means = resampled_means(sample_of(differences), 20_000, 2029)
-    assert from_counts(30, 3, 1).bca == pytest.approx(by_definition(differences, means, 0.95))
+    assert contrast_from_counts(30, 3, 1).bca == pytest.approx(by_definition(differences, means, 0.95))
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
@@ -94,9 +93,9 @@ def test_undefined_where_every_resample_lies_on_one_side() -> None:
 
 
 def test_a_skewness_past_all_correction_gives_the_outermost_resamples() -> None:
-    one_win = from_counts(1_000, 1, 0, level=1 - 1e-12)
+    one_win = contrast_from_counts(1_000, 1, 0, level=1 - 1e-12)
     assert one_win.bca is not None
     assert one_win.bca.high == one_win.interval.high
-    one_loss = from_counts(1_000, 0, 1, level=1 - 1e-12)
+    one_loss = contrast_from_counts(1_000, 0, 1, level=1 - 1e-12)
     assert one_loss.bca is not None
     assert one_loss.bca.low == one_loss.interval.low

@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, multinomial, norm
 
-from eldgr_dspy.statistics import Split, detectable_gain, least_significant, mcnemar, mcnemar_power, questions_needed
-from tests.contrasts import from_counts
+from eldgr_dspy.statistics import (
+    Split,
+    contrast_from_counts,
+    detectable_gain,
+    least_significant,
+    mcnemar,
+    mcnemar_power,
+    questions_needed,
+)
 from tests.refusing import refused
 
 
@@ -98,7 +105,7 @@ def test_a_finished_run_could_have_seen_a_gain_of_so_much_and_none_smaller(n: in
 def test_too_few_discordant_questions_show_no_gain_at_all() -> None:  # hazard 103
     assert least_significant(0) is least_significant(5) is None
     assert detectable_gain(300, 5 / 300) is detectable_gain(300, 0.0) is detectable_gain(1, 1.0) is None
-    assert from_counts(300, 5, 0).notes
+    assert contrast_from_counts(300, 5, 0).notes
 
 
 @pytest.mark.parametrize(
