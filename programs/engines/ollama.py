@@ -20,6 +20,7 @@ from dspy.lm15 import Message, Request, Response, TextPart, ThinkingPart, Usage
 from ollama import AsyncClient, Options, ResponseError
 
 from eldgr_dspy.errors import ArgumentError, brief
+from eldgr_dspy.programs.engines.usage import without_false_counts
 from eldgr_dspy.thinking import split_thinking
 
 ADDRESS, CONTEXT, MOST_MIB = "http://127.0.0.1:11434", 8192, 32
@@ -170,7 +171,7 @@ async def _bound(response: httpx.Response) -> None:
         await asyncio.sleep(0)  # a stream that never pauses would not let its deadline pass
         if len(body) > MOST_MIB * 2**20:
             raise httpx.ReadError(f"more than {MOST_MIB} MiB in one response")
-    response.stream = httpx.ByteStream(bytes(body))
+    response.stream = httpx.ByteStream(without_false_counts(bytes(body)))
 
 
 def is_cut(words: int, num_ctx: int, read: int | None, written: int | None) -> bool:

@@ -16,10 +16,13 @@ from typing import Any
 import dspy
 from dspy.lm15 import Response, StreamEndEvent, Usage
 
+from eldgr_dspy.journal_lines import is_plausible
+
 _SETTING = "eldgr_lenient_usage"
 ANY_USAGE: Mapping[str, Any] = {_SETTING: True}
 """The setting of DSPy's within which a count may be unknown: `dspy.Parallel` passes only settings to its threads."""
 
+_OLLAMA = ("prompt_eval_count", "eval_count")
 _LOGGER = logging.getLogger("eldgr_dspy")
 _logged = set[str]()
 
@@ -36,16 +39,32 @@ def reported_usage(response: object) -> Mapping[str, Any]:
     return usage if isinstance(usage, Mapping) else {}
 
 
+def without_false_counts(body: bytes) -> bytes:
+    """Return the body of Ollama's reply without counts that cannot be true, which its client would refuse."""
+    try:
+        reply = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+    counts = [name for name in _OLLAMA if isinstance(reply, dict) and reply.get(name) is not None]
+    false = [name for name in counts if not (is_count(reply[name]) and is_plausible(reply[name]))]
+    for name in false:
+        _log(name, reply.pop(name))
+    return json.dumps(reply).encode() if false else body
+
+
 def _drop_counts(usage: Any) -> None:
     for name in (field.name for field in fields(usage)):
         value = getattr(usage, name)
-        if value is None or is_count(value):
-            continue
-        object.__setattr__(usage, name, None)
-        if name not in _logged:
-            _logged.add(name)
-            said = "A server reported %s of %.40r, which cannot be true and counts as unknown; this is logged once."
-            _LOGGER.warning(said, name, value)
+        if value is not None and not is_count(value):
+            object.__setattr__(usage, name, None)
+            _log(name, value)
+
+
+def _log(name: str, value: object) -> None:
+    if name not in _logged:
+        _logged.add(name)
+        said = "A server reported %s of %.40r, which cannot be true and counts as unknown; this is logged once."
+        _LOGGER.warning(said, name, value)
 
 
 def _spell_out_nan(response: Any) -> None:

@@ -11,6 +11,7 @@ import pytest
 from dspy import lm15
 
 from eldgr_dspy.programs.consulting import ask
+from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.engines.usage import ANY_USAGE
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.metered_lms import metered
@@ -18,6 +19,7 @@ from eldgr_dspy.programs.run.metering import metering
 from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.selector import Selector
 from tests.lm_server import Answer, Asked, Behaviour, serving
+from tests.ollama_server import Reply, ollama_server
 
 IMPOSSIBLE = (-5, 3.5, math.nan, math.inf, -math.inf, "x", True, [3], {"a": 1})
 VERDICT = json.dumps({"judge_rationale": "seen", "assessments": [], "preferred": 2})
@@ -79,6 +81,16 @@ def test_a_count_that_is_missing_is_unknown_without_a_remark() -> None:
         judge.set_lm(dspy.LM("openai/x", api_base=server.address, api_key="k", cache=False, num_retries=0))
         ask(metered(judge), INPUTS)
     assert (meter.prompt_tokens, meter.completion_tokens, meter.implausible) == (7, None, None)
+
+
+@pytest.mark.parametrize("count", [*IMPOSSIBLE, 10**30], ids=str)
+def test_ollama_may_count_as_wrongly(count: Any) -> None:
+    with ollama_server(lambda _: Reply(VERDICT, written=count)) as server, dspy.context(track_usage=True):
+        select = Selector()
+        select.set_lm(ollama("deepseek-r1:7b", host=server.address))
+        said = call(select)
+    assert (said.answer, said.branch) == ("Lyon", "judge")
+    assert "completion_tokens" not in said.get_lm_usage()["ollama/deepseek-r1:7b"]
 
 
 def test_a_sample_with_such_a_count_is_a_sample() -> None:
