@@ -55,7 +55,7 @@ AGAIN = {name: fault for name, fault in PASSING.items() if fault.retries}
 ONCE = {name: fault for name, fault in PASSING.items() if not fault.retries}
 
 
-@pytest.mark.parametrize("way", ["sync", "threads", "async"])
+@each_way
 @pytest.mark.parametrize("faults", [AGAIN, ONCE], ids=["asked again", "asked once"])
 def test_the_outcome_of_each_fault(  # hazards 79, 82, 83 and 84
     tmp_path: Path, faults: Mapping[str, Fault], way: str
@@ -79,7 +79,7 @@ def test_the_outcome_of_each_fault(  # hazards 79, 82, 83 and 84
         assert healthy["rules"]["judge"]["em"] == pytest.approx(100 * (1 - outcomes["abstained"] / len(each)))
 
 
-@pytest.mark.parametrize("way", ["sync", "threads", "async"])
+@each_way
 @pytest.mark.parametrize("name", [name for name in FAULTS if name not in PASSING])
 def test_what_can_only_fail_again_stops_the_run(tmp_path: Path, name: str, way: str) -> None:  # hazard 80
     fault, (run, workers), healed = FAULTS[name], WAYS[way], list[bool]()
@@ -286,7 +286,7 @@ print("done")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["threads", "async, in threads"])
+@pytest.mark.parametrize("way", ["threads"])
 def test_a_call_that_hangs_does_not_hold_up_the_end_of_the_process(tmp_path: Path, way: str) -> None:  # hazard 81
     command = [sys.executable, "-c", HANGING, str(tmp_path), way]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
