@@ -96,11 +96,11 @@ class Axes:
         """Return the vertical place of a value."""
         return _between(value, self.up, self.bottom, self.top)
 
-    def grid(self, *, absolute: bool = False) -> Iterator[str]:
-        """Return the lines, that of zero in a stronger tone, and their labels, which have no sign where `absolute`."""
+    def grid(self) -> Iterator[str]:
+        """Return the lines, that of zero in a stronger tone, and their labels."""
         room = 0.9 * (self.right - self.left) / (len(self.across) - 1)
         for tick in self.across:
-            x, said = self.x(tick), _label(abs(tick) if absolute else tick, self.across)
+            x, said = self.x(tick), _label(tick, self.across)
             yield _line([(x, self.top), (x, self.bottom)], tick)
             yield text(x, self.bottom + 13, said, anchor="middle", tone="soft", size=12, room=room)
         for tick in self.up:
