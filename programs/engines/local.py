@@ -130,7 +130,8 @@ def _started(file: Path, context: int, parallel: int, threads: int) -> tuple[Any
     remember(secret)
     llama: Any = engine  # its compiled module has no types
     params = llama.CommonParams()
-    params.model.path, params.offline, params.use_jinja = str(file), True, True
+    params.model.path, params.model_alias = str(file), {file.stem}
+    params.offline, params.use_jinja = True, True
     params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [secret]
     params.n_ctx, params.n_parallel, params.verbosity = context, parallel, 0
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads

@@ -111,7 +111,9 @@ def test_a_schema_holds_even_random_weights(tiny: Path) -> None:
         "required": ["preferred", "passed"],
         "additionalProperties": False,
     }
-    [part] = under_schema(lm_of(tiny), schema, max_tokens=200).message.parts
+    response = under_schema(lm_of(tiny), schema, max_tokens=200)
+    assert response.model == "tiny"  # and not its path
+    [part] = response.message.parts
     reply = getattr(part, "value", None) or json.loads(part.text)
     assert reply.keys() == {"preferred", "passed"} and reply["preferred"] in range(4)
     assert [type(one) for one in reply["passed"]] == [bool] * 3
