@@ -199,14 +199,13 @@ def notice(record: Mapping[str, Any], lm: Any) -> None:
 def ask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> Said:
     """Ask a module. Raises one of `FAILURES` if the call did not come through, and whatever the module itself raises.
 
-    If the module plays a `role`, its reply must have one of the role's fields.
-
-    How a reply ended is read from DSPy's record of the call. If a caller has switched the records off, a reply that
-    was cut counts as one that cannot be parsed, unless its fields are complete.
+    If the module plays a `role`, its reply must have one of the role's fields. How a reply ended is read from DSPy's
+    record of the call. If a caller has switched the records off, a reply that was cut counts as one that cannot be
+    parsed, unless its fields are complete.
     """
     last = _Last()
     try:
-        with _reading(module, last):
+        with _reading(last), numeric_temperatures(module):
             given = settled(
                 module(**inputs),
                 f"The role module {type(module).__name__}",
@@ -230,7 +229,7 @@ async def aask(module: dspy.Module, inputs: Mapping[str, object], role: str | No
     """Ask a module as `ask` does, without blocking."""
     last = _Last()
     try:
-        with _reading(module, last):
+        with _reading(last), numeric_temperatures(module):
             said = last.judged(_said(module, await awaitable(module)(**inputs)))
     except _UNSAID as error:
         return last.judged(_abstention(error))
@@ -254,7 +253,7 @@ class _Unread(BaseCallback):
 
 
 @contextmanager
-def _reading(module: dspy.Module, last: _Last) -> Iterator[None]:
+def _reading(last: _Last) -> Iterator[None]:
     """Read replies strictly, or with the adapter that the user has set; an error while reading is a parse error.
 
     DSPy's own adapters raise errors other than the documented one, such as `RecursionError` for a reply with many
@@ -262,16 +261,12 @@ def _reading(module: dspy.Module, last: _Last) -> Iterator[None]:
     """
     # A judge that asks others judges their replies one by one; they are not its own.
     callers = [caller for caller in dspy.settings.caller_modules or () if not isinstance(caller, _Last)]
-    adapter = dspy.settings.adapter or STRICT
-    if isinstance(adapter, StrictJSONAdapter):
-        with dspy.context(adapter=adapter, caller_modules=[*callers, last], **ANY_USAGE), numeric_temperatures(module):
-            yield
-        return
-    unread = _Unread()
-    with dspy.context(callbacks=[*dspy.settings.callbacks, unread], caller_modules=[*callers, last], **ANY_USAGE):
+    unread, own = _Unread(), {"adapter": dspy.settings.adapter or STRICT}
+    if not isinstance(own["adapter"], StrictJSONAdapter):
+        own = {"callbacks": [*dspy.settings.callbacks, unread]}
+    with dspy.context(**own, caller_modules=[*callers, last], **ANY_USAGE):
         try:
-            with numeric_temperatures(module):
-                yield
+            yield
         except Exception as error:
             if error is not unread.error or isinstance(error, dspy.AdapterParseError):
                 raise
