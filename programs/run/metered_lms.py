@@ -15,6 +15,7 @@ from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.programs.consulting import is_several_answers, notice
 from eldgr_dspy.programs.lms import with_lms
 from eldgr_dspy.programs.retrying import Resending, Retries
+from eldgr_dspy.programs.run.connections import Lane, Numbers
 from eldgr_dspy.programs.run.metering import REQUEST, Entry, Meter, Request, current_meter, entry_of
 from eldgr_dspy.programs.threads import in_thread
 
@@ -22,8 +23,23 @@ _UNSENT = (dspy.LMConfigurationError, dspy.LMUnsupportedFeatureError)
 """Failures before a request was sent."""
 
 
+class _EchoError(dspy.LMTransportError):
+    """A reply that may belong to another request."""
+
+
 class _Metered(Resending):
     """What a metered LM does differently; mixed into the class of the LM that it copies."""
+
+    lane: Lane
+
+    @property
+    def _engine_store(self) -> dict[Any, Any]:
+        """DSPy's own clients, with their connections: each thread has its own."""
+        return self.lane.clients
+
+    @_engine_store.setter
+    def _engine_store(self, clients: dict[Any, Any]) -> None:
+        """Keep the history, where DSPy makes a copy and would start with none."""
 
     def update_history(self, entry: dict[str, Any]) -> None:
         """Keep the record of a call for its meter, and nowhere else."""
@@ -52,6 +68,7 @@ class _Metered(Resending):
         token = REQUEST.set(request)
         try:
             yield
+            self._refuse_echo(request)
         except BaseException as error:
             if meter is not None:
                 meter.withdraw() if _unsent(error) else meter.fail(error)
@@ -63,8 +80,21 @@ class _Metered(Resending):
         if meter is not None:
             _report(meter, request)
 
+    def _refuse_echo(self, request: Request) -> None:
+        """Raise if this reply is an earlier one that was delivered again."""
+        record = request.record
+        if record is not None and request.fresh:
+            number = getattr(record["response"], "id", None)
+            if isinstance(number, str) and number and self.lane.is_echo(number):
+                raise _EchoError(f"The reply {number} was delivered before, to another request.")
+
     def _pauses(self, error: Any, again: Retries) -> Iterator[float]:
         """Yield the pause before a request is retried, in short waits; raise the failure if it is not retried."""
+        if isinstance(error, _EchoError):  # at once, on another connection
+            if isinstance(self, dspy.LM):
+                self.close()
+            self.lane.fresh = True
+            return
         meter, left = current_meter(), again.pause_after(error)
         if left is None or not (meter is None or meter.spending.may_retry()):
             raise error
@@ -116,6 +146,7 @@ def metered_lm(lm: Any) -> Any:
     # Its class, because DSPy would not accept a wrapper as an LM, and DSPy does not report the requests it retries.
     twin.__class__ = type("MeteredLM", (_Metered, type(lm)), {})
     twin.retries, twin.num_retries = lm.num_retries, 0
+    twin.lane = Lane(Numbers())
     return twin
 
 
