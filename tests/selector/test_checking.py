@@ -371,7 +371,7 @@ class CountsForAll(dspy.Module):
 STATEFUL: dict[str, tuple[Callable[[], Selector], str]] = {
     "by text": (ByText, "demanded    the same where others were decided before; answer, "),
     "by text, in arithmetic": (lambda: ByText(answer="number"),
-        "demanded    the same where others were decided before; answer, "),
+        "demanded    the same where others were decided before; "),
     "one late": (OneLate, "demanded    the same where others were decided before; answer differ"),
     "the first ever after": (Remembering, "demanded    the same where others were decided before; "),
     "a judge that counts": (lambda: with_judge(Counts()),
