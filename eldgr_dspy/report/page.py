@@ -13,7 +13,7 @@ from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import PoolFigures, Summary
 from eldgr_dspy.formatting import figure, questions
-from eldgr_dspy.named_judges import judge_in, unlabelled
+from eldgr_dspy.named_judges import first_of, judge_in, unlabelled
 from eldgr_dspy.report.changes import Changed, Changes
 from eldgr_dspy.report.plots import bounds, forest
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS, link_to
@@ -74,6 +74,7 @@ def _sections(
             "tables": [as_html(_without(name, table)) for table in tables],
             "forest": forest(pool),
             "bounds": bounds(pool),
+            "under": first_of("eldgr", pool["rules"]),
             "n_changed": questions(changed[name].n),
             "changed": as_html(changed[name].table(), link) if changed[name].n else "",
         }

@@ -60,7 +60,6 @@ def test_one_function_imports_a_text_that_is_not_of_the_source() -> None:
     ]
     assert others == [
         ("eldgr_dspy.named_objects", "import_module"),
-        ("eldgr_dspy.training.grpo", "find_spec"),  # of the packages in a table of its own
     ]
 
 

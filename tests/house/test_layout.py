@@ -32,6 +32,7 @@ EXTRAS = {
         "hypothesis",
         "pytest-xdist",
         "pyarrow",
+        "gguf",
         "setuptools",
         "z3-solver",
         "statsmodels",

@@ -288,7 +288,7 @@ def test_a_run_prints_them_and_its_files_hold_them(tmp_path: Path, capsys: pytes
     assert of["baselines"]["scores"]["certified"]["em"] == of["rules"]["certified"]["em"]
     assert of["baselines"]["judges"]["judge"]["alone"]["em"] == of["rules"]["judge"]["em"]
     page = (tmp_path / "run/report.html").read_text("utf-8")
-    assert "What a judge must beat" in page
+    assert "what a judge must beat" in page
     assert "random judge locked" in page
     for form in ("markdown", "latex", "json"):
         assert main(["report", str(tmp_path / "run"), "--format", form]) == 0

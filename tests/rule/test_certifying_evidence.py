@@ -89,7 +89,7 @@ def test_a_spelling_is_certified_once_and_a_list_apart_from_the_text_that_spells
 def test_what_is_not_a_certificate_certifies_nothing(said: Any) -> None:
     found = evidence_of(QUESTION, kind=Says(Answering(said)))
     assert refused(lambda: found.certify("x" * 99, None), CertificateError) == (
-        f"certify({'x' * 99!r:.60}) of what retrieval.evidence(passages, policy) returns must be a Certificate of "
+        f"certify({'x' * 99!r:.60}) of what short.evidence(passages, policy) returns must be a Certificate of "
         f"True, False or None, with a reason; got {said!r:.60}."
     )
 
@@ -97,8 +97,7 @@ def test_what_is_not_a_certificate_certifies_nothing(said: Any) -> None:
 @pytest.mark.parametrize("evidence", [None, 7, ["a passage"] * 20])
 def test_what_cannot_certify_is_no_evidence(evidence: Any) -> None:
     assert refused(lambda: evidence_of(QUESTION, kind=Says(evidence)), CertificateError) == (
-        "retrieval.evidence(passages, policy) must return an object with certify(answer, question); "
-        f"got {evidence!r:.60}."
+        f"short.evidence(passages, policy) must return an object with certify(answer, question); got {evidence!r:.60}."
     )
 
 

@@ -276,7 +276,7 @@ def test_the_tables_and_the_report_say_what_was_asked_of_lms(
     cells = [cell.strip() for cell in shown.strip("│").split("│")]
     tokens = [f"{sums['prompt_tokens']:,}", f"{sums['completion_tokens']:,}"]
     assert cells == ["judge", "12", "0", "0", "12", "0", *tokens, f"{sums['cost']:.4f}"]
-    assert "What the run asked of LMs" in (tmp_path / "run" / "report.html").read_text()
+    assert "what the run asked of LMs" in (tmp_path / "run" / "report.html").read_text()
 
 
 def test_what_dspy_s_cache_answers_is_counted_apart(pool: Path, tmp_path: Path) -> None:
