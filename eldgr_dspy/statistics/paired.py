@@ -161,9 +161,13 @@ def contrast_from_counts(
             f"wins={wins!r} and losses={losses!r} are {wins + losses} questions, more than n={n!r}; "
             "give n as the number of all questions, ties included."
         )
-    counts = {((unit, 0.0),): wins, ((0.0, unit),): losses, ((0.0, 0.0),): n - wins - losses}
-    kinds = {outcomes: count for outcomes, count in counts.items() if count}
-    return contrast_of_units(kinds, resamples=resamples, level=level, seed=seed)
+    counts: dict[tuple[tuple[float, float], ...], int] = {
+        ((unit, 0.0),): wins,
+        ((0.0, unit),): losses,
+        ((0.0, 0.0),): n - wins - losses,
+    }
+    units = {unit_of: count for unit_of, count in counts.items() if count}
+    return contrast_of_units(units, resamples=resamples, level=level, seed=seed)
 
 
 def _both(rule: ArrayLike, against: ArrayLike) -> tuple[Floats, Floats]:

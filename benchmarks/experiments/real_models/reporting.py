@@ -1,0 +1,200 @@
+"""The tables of the experiment and what became of each claim, from the runs' files alone."""
+
+import json
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from eldgr_dspy.statistics import Contrast, contrast
+
+RETRIEVAL = ("hotpotqa", "mixed")
+_OUTCOMES = Path(__file__).with_name("outcomes.toml")
+Verdict = tuple[str, str]
+"""`confirmed`, `refuted` or `inconclusive`, and the figures that it rests on."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One pool's run: its figures, and whether each rule is right on each question."""
+
+    name: str
+    folder: Path
+
+    @cached_property
+    def figures(self) -> dict[str, Any]:
+        """The pool's part of `summary.json`."""
+        pools: dict[str, dict[str, Any]] = json.loads((self.folder / "summary.json").read_text(encoding="utf-8"))[
+            "pools"
+        ]
+        return pools[self.name]
+
+    @cached_property
+    def decisions(self) -> list[dict[str, Any]]:
+        """The lines of `decisions.jsonl`."""
+        with (self.folder / "decisions.jsonl").open(encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+
+    @cached_property
+    def right(self) -> dict[str, dict[str, bool]]:
+        """By rule and question id."""
+        by_rule = dict[str, dict[str, bool]]()
+        for line in self.decisions:
+            by_rule.setdefault(line["rule"], {})[line["id"]] = bool(line["em"])
+        return by_rule
+
+    @cached_property
+    def unrepaired(self) -> dict[str, dict[str, bool]]:
+        """The same if repairer and deriver were silent: consensus ships where one of them won."""
+        found = {rule: dict(rows) for rule, rows in self.right.items()}
+        for line in self.decisions:
+            if line["branch"] == "repair":
+                found[line["rule"]][line["id"]] = bool(line["majority_em"])
+        return found
+
+    def labelled(self, rule: str) -> str:
+        """The rule's name in this run: with that of the first judge, if the rule is run for each."""
+        return rule if rule in self.right else f"{rule}[{self.judges[0]}]"
+
+    @property
+    def judges(self) -> list[str]:
+        """The names of the judges, in the order of the run."""
+        return [rule.removeprefix("judge[").removesuffix("]") for rule in self.right if rule.startswith("judge[")]
+
+    def against(self, rule: str, other: str) -> Contrast:
+        """One rule against another, in percentage points."""
+        mine, others = self.right[rule], self.right[other]
+        return contrast([100 * mine[key] for key in mine], [100 * others[key] for key in mine])
+
+
+def report(out: Path) -> None:
+    """Print the tables as Markdown, and what became of each claim."""
+    runs = {name: Run(name, out / name) for name in (*RETRIEVAL, "gsm8k") if (out / name / "summary.json").exists()}
+    for run in runs.values():
+        sys.stdout.write("\n".join([*_table(run), ""]) + "\n")
+    claims = tomllib.loads(_OUTCOMES.read_text(encoding="utf-8"))
+    sys.stdout.write("| claim | outcome | figures |\n| --- | --- | --- |\n")
+    for name, test in CLAIMS.items():
+        outcome, figures = test(runs) if set(_needs(name)) <= runs.keys() else ("not run", "")
+        sys.stdout.write(f"| {claims[name]['claim']} | {outcome} | {figures} |\n")
+
+
+def _needs(claim: str) -> tuple[str, ...]:
+    return (
+        ("gsm8k",)
+        if claim.startswith("arithmetic")
+        else ("hotpotqa", "gsm8k")
+        if claim == "judge_alone"
+        else ("hotpotqa",)
+    )
+
+
+def _table(run: Run) -> Iterator[str]:
+    """Yield the paper's Table 1 or 2 for a pool, with what each rule costs a question."""
+    n = run.figures["n"]
+    yield f"## {run.name}: {n} questions"
+    yield ""
+    yield "| rule | EM | F1 | against majority, pp (95 % interval), exact p | won-lost | requests | tokens | seconds |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    for rule, figures in run.figures["rules"].items():
+        found = run.against(rule, "majority")
+        low, high = found.interval
+        tokens = [count for count in figures["tokens"].values() if count is not None]
+        yield (
+            f"| `{rule}` | {figures['em']:.2f} | {'' if figures['f1'] is None else format(figures['f1'], '.2f')} "
+            f"| {found.delta:+.2f} [{low:.2f}, {high:.2f}], {found.p:.4f} | {found.wins}-{found.losses} "
+            f"| {sum(figures['calls'].values()) / n:.2f} | {sum(tokens) / n:,.0f} | {figures['seconds'] / n:.1f} |"
+        )
+
+
+def _judge_alone(runs: dict[str, Run]) -> Verdict:
+    found = {
+        f"{judge} on {name}": runs[name].against(f"judge[{judge}]", "majority")
+        for name in ("hotpotqa", "gsm8k")
+        for judge in runs[name].judges
+    }
+    return "refuted" if any(one.interval[0] > 0 for one in found.values()) else "confirmed", _shown(found)
+
+
+def _locked_against_alone(runs: dict[str, Run]) -> Verdict:
+    run = runs["hotpotqa"]
+    found = {judge: run.against(f"eldgr[{judge}]", f"judge[{judge}]") for judge in run.judges}
+    if any(one.interval[1] < 0 for one in found.values()):
+        return "refuted", _shown(found)
+    ahead = all(one.delta > 0 for one in found.values()) and any(one.interval[0] > 0 for one in found.values())
+    return "confirmed" if ahead else "inconclusive", _shown(found)
+
+
+def _flips(runs: dict[str, Run]) -> Verdict:
+    run = runs["hotpotqa"]
+    lost = {
+        judge: [run.against(f"{rule}[{judge}]", "majority").losses for rule in ("eldgr", "judge")]
+        for judge in run.judges
+    }
+    shown = "; ".join(f"{judge}: {locked} locked, {alone} alone" for judge, (locked, alone) in lost.items())
+    if any(locked > alone for locked, alone in lost.values()):
+        return "refuted", shown
+    return "confirmed" if all(3 * locked <= alone for locked, alone in lost.values()) else "inconclusive", shown
+
+
+def _certified(runs: dict[str, Run]) -> Verdict:
+    found = runs["hotpotqa"].against("certified", "majority")
+    shown = _shown({"certified": found})
+    return "confirmed" if found.delta >= 0 else "refuted" if found.interval[1] < 0 else "inconclusive", shown
+
+
+def _authority(runs: dict[str, Run]) -> Verdict:
+    run = runs["hotpotqa"]
+    funnel = run.figures["judges"][run.judges[0]]["decided"]["funnel"]
+    share = next(one["questions"] for one in funnel if one["stage"] == "another class certified") / run.figures["n"]
+    return "confirmed" if share < 1 / 2 else "refuted" if share >= 2 / 3 else "inconclusive", f"{100 * share:.1f} %"
+
+
+def _bound(runs: dict[str, Run]) -> Verdict:
+    measured = {
+        (run, rule): 100 * sum(run.unrepaired[rule].values()) / run.figures["n_scored"]
+        for run in runs.values()
+        for rule in run.right
+    }
+    outside = [
+        f"{rule} on {run.name} ({share:.2f})"
+        for (run, rule), share in measured.items()
+        if not run.figures["bounds"][rule][0] - 1e-9 <= share <= run.figures["bounds"][rule][1] + 1e-9
+    ]
+    return "refuted" if outside else "confirmed", ", ".join(outside) or f"{len(measured)} rules, none outside"
+
+
+def _arithmetic(runs: dict[str, Run]) -> Verdict:
+    found = runs["gsm8k"].against(runs["gsm8k"].labelled("eldgr"), "majority")
+    shown = _shown({"eldgr": found})
+    return "confirmed" if found.interval[1] < 0 else "refuted" if found.interval[0] > 0 else "inconclusive", shown
+
+
+def _arithmetic_lock(runs: dict[str, Run]) -> Verdict:
+    run = runs["gsm8k"]
+    found = {rule: run.against(run.labelled(rule), "majority") for rule in ("support", "eldgr")}
+    support, letter = found["support"].losses, found["eldgr"].losses
+    return "confirmed" if support < letter else "refuted" if support > letter else "inconclusive", _shown(found)
+
+
+def _shown(found: dict[str, Contrast]) -> str:
+    return "; ".join(
+        f"{name} {one.delta:+.2f} [{one.interval[0]:.2f}, {one.interval[1]:.2f}], {one.wins}-{one.losses}"
+        for name, one in found.items()
+    )
+
+
+CLAIMS: dict[str, Callable[[dict[str, Run]], Verdict]] = {
+    "judge_alone": _judge_alone,
+    "locked_against_alone": _locked_against_alone,
+    "flips": _flips,
+    "certified": _certified,
+    "authority": _authority,
+    "bound": _bound,
+    "arithmetic": _arithmetic,
+    "arithmetic_lock": _arithmetic_lock,
+}
+"""How each claim of `outcomes.toml` is decided."""
