@@ -45,7 +45,8 @@ def falsify(examples: st.SearchStrategy[T], hold: Callable[[T], object], most: i
         if not raised:
             raise
         # Hypothesis ends with the smallest; if that raises nothing any more, the first is as good as any.
-        found, notes = raised[0 if isinstance(error, FlakyFailure) else -1]
-        found.__notes__ = notes
-    if raised:
-        raise found.with_traceback(None) from found.__cause__
+        failure, notes = raised[0 if isinstance(error, FlakyFailure) else -1]
+        failure.__notes__ = notes
+    else:
+        return
+    raise failure.with_traceback(None) from failure.__cause__

@@ -303,7 +303,8 @@ def _comparison() -> Any:
     from math_verify.parser import LatexExtractionConfig
     from sympy import Expr, FiniteSet, Float, Interval, Tuple
 
-    as_latex, no_limit = [LatexExtractionConfig()], None  # its own limits are off
+    as_latex = [LatexExtractionConfig()]
+    no_limit: Any = None  # its own limits are off; it types them as whole numbers
 
     @lru_cache(maxsize=256)
     def parsed(text: str) -> list[Any]:

@@ -220,7 +220,7 @@ class DecidedRows:
             self.chances.append(chances_of(case, gold, sources, heard))
             self.bounds.append(question_bounds(dict.fromkeys(map(unlabelled, self.rules)), case, gold))
         else:  # here the value of a judge's preference is unknown, but not whether it can matter
-            pairs = ((name, role) for name in self.rules for role in self.swaying)
+            pairs: list[tuple[str, Role]] = [(name, role) for name in self.rules for role in self.swaying]
             self.sways.append(frozenset(pair for pair in pairs if sways(case.rule(pair[0]), case, pair[1])))
 
     def _add_consultations(

@@ -109,9 +109,11 @@ def _missing(rows: DecidedRows, rule: str) -> dict[Consulted, int]:
 
 def _rule_figures(rows: DecidedRows, rule: str) -> RuleFigures:
     roles = roles_and({role_of(label) for name in rows.rules for of in rows.rules[name] for label in of.used})
-    spent = {role: rows.asking(rule, role) for role in roles}
+    spent: dict[Consulted, tuple[int, int, int | None, float]] = {role: rows.asking(rule, role) for role in roles}
+    scores = scores_of(rows, rule)
     return {
-        **scores_of(rows, rule),
+        "em": scores["em"],
+        "f1": scores["f1"],
         "official": official_of(rows, rule),
         "calls": {role: calls for role, (_, calls, _, _) in spent.items()},
         "asked": {role: asked for role, (asked, _, _, _) in spent.items()},

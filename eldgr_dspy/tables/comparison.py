@@ -84,7 +84,8 @@ def _cost(comparison: Comparison) -> Table:
 def _made_with(comparison: Comparison) -> Table:
     runs = comparison["runs"]
     roles = dict.fromkeys(role for run in runs.values() for role in run["models"])
-    rows = tuple((name, *(run["models"].get(role, "not asked") for role in roles)) for name, run in runs.items())
+    models = {name: {str(role): model for role, model in run["models"].items()} for name, run in runs.items()}
+    rows = tuple((name, *(of.get(role, "not asked") for role in roles)) for name, of in models.items())
     notes = [f"{name}: {line}" for name, run in runs.items() for line in run["differences"]]
     notes = notes or ["The same settings and the same roles."]
     if any(run["consultations"]["recorded"] for run in runs.values()):

@@ -127,7 +127,7 @@ def ollama(
 
 
 async def _ask(request: Request, seconds: float) -> Response:
-    own = (request.config.extensions or {})["metadata"]
+    own: Any = (request.config.extensions or {})["metadata"]
     model, host, messages = request.model.partition("/")[2], own["host"], _messages(request)
     options = {name: getattr(request.config, name) for name in CARRIED}
     options |= {"num_predict": request.config.max_tokens, "stop": list(request.config.stop) or None}

@@ -195,7 +195,7 @@ def test_a_lock_ships_the_judge_that_was_frozen(name: str, kind: type, capsys: p
     locked = ["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--quiet", "--out", "run", "--json"]
     found = json.loads(printed(capsys, *locked, *given("cisc", "own")))["pools"]["capitals"]
     assert found["rules"][f"eldgr[{name}]"]["em"] == 100.0
-    own = {} if name == "cisc" else {"judge": "command_judges:last"}
+    own: dict[str, Any] = {} if name == "cisc" else {"judge": "command_judges:last"}
     select = frozen_selector("rule.lock.json", rule=f"eldgr[{name}]", **own)
     assert type(select.judge) is kind
     one = stated(row(1))

@@ -166,7 +166,7 @@ def test_a_rule_a_certificate_and_a_role_of_ones_own_come_back(mine: Any) -> Non
     select = heuristic_selector(certificate="my_frozen_parts:quoted")
     select.judge = mine.Mine()
     path = frozen(select, "my_frozen_parts:mine")
-    own = {"certificate": "my_frozen_parts:quoted", "judge": "my_frozen_parts:Mine"}
+    own: dict[str, Any] = {"certificate": "my_frozen_parts:quoted", "judge": "my_frozen_parts:Mine"}
     with pytest.raises(ArgumentError, match=r"frozen with certificate='my_frozen_parts:quoted'\. Give it: --cert"):
         frozen_selector(path, rule=mine.mine)
     assert isinstance(frozen_selector(path, rule=mine.mine, **own).judge, mine.Mine)
