@@ -50,9 +50,9 @@ class Decided(TypedDict):
     answer: str | None
     """What ships; null if no answer ships."""
     branch: Branch
-    """What decided, see [branches](rules.md#branches)."""
+    """What decided, see [branches](../reference/rules.md#branches)."""
     reason: str
-    """Which case it was, see [reasons](rules.md#reasons)."""
+    """Which case it was, see [reasons](../reference/rules.md#reasons)."""
     certified: bool | None
     """Whether the answer carries a certificate; null if a certificate does not apply."""
     witness: Witnessed | None
@@ -71,7 +71,7 @@ class Decided(TypedDict):
     """The reason of each of them that abstained. A failed call is here too, with a reason that begins with `failed:
     `; counts of abstentions leave it out."""
     ranking: list[int]
-    """All indices, best first, see [ranking](rules.md#ranking)."""
+    """All indices, best first, see [ranking](../reference/rules.md#ranking)."""
     notes: list[str]
     """Remarks on the decision: candidates without an answer, answers that could not be told apart with certainty,
     several certified answers, why consensus is uncertified or a derivation not accepted."""

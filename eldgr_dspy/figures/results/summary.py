@@ -58,7 +58,7 @@ class Difference(Delta):
     """The same with its BCa interval."""
 
     bca: Annotated[list[float] | None, Field(title="BCa 95% CI")]
-    """The [BCa interval](statistics.md#one-rule-against-another) from the same resamples; null if it is
+    """The [BCa interval](../reference/statistics.md#one-rule-against-another) from the same resamples; null if it is
     undefined."""
 
 
@@ -118,7 +118,7 @@ class Shipped(TypedDict):
     """The same in percent; null if there are none."""
     risk_at_most: Annotated[float | None, Field(title="at most %")]
     """An exact upper bound on the risk of new questions, in percent,
-    [under its assumptions](statistics.md#a-bound-on-the-risk); null if there are none."""
+    [under its assumptions](../reference/statistics.md#a-bound-on-the-risk); null if there are none."""
 
 
 class Shipping(TypedDict):
@@ -205,8 +205,8 @@ class JudgeFigures(TypedDict):
     logprobs: bool | None
     """Whether it needs log-probabilities; null as above."""
     positioned: NotRequired[bool | None]
-    """Whether it is [in the style of a published system](positioned-selectors.md), and so not tested; null as
-    above."""
+    """Whether it is [in the style of a published system](../reference/positioned-selectors.md), and so not tested; null
+    as above."""
     lacks: NotRequired[str | None]
     """Why it applies to no question of the pool; its figures are null then, and its rules are `withheld`. Null
     where it applies."""
@@ -227,8 +227,8 @@ class Bounds(TypedDict):
     """The same with any span of the evidence as repair; null in arithmetic, and for a rule of your own that asks
     more than a judge."""
     bounds_any_deriver: NotRequired[dict[str, list[float] | None]]
-    """In arithmetic each rule's lowest and highest accuracy over all judges and any number as derivation that the
-    level of strictness [cannot exclude](rules.md#authority-bounds). Absent elsewhere, and in runs of earlier
+    """In arithmetic each rule's lowest and highest accuracy over all judges and any number as derivation that the level
+    of strictness [cannot exclude](../reference/rules.md#authority-bounds). Absent elsewhere, and in runs of earlier
     versions."""
 
 
@@ -236,9 +236,9 @@ class Priced(Bounds):
     """The same with each rule's price, None where its bounds are."""
 
     price: dict[str, Price | None]
-    """For each rule [what any judge can cost](statistics.md#what-a-judge-can-cost) against majority: `lost`, out of
-    `of` distinct questions, and `at_most`, the bound for new questions in percentage points. Null where the bounds
-    are null. Absent in runs of earlier versions."""
+    """For each rule [what any judge can cost](../reference/statistics.md#what-a-judge-can-cost) against majority:
+    `lost`, out of `of` distinct questions, and `at_most`, the bound for new questions in percentage points. Null where
+    the bounds are null. Absent in runs of earlier versions."""
 
 
 class ShownType(TypedDict):
@@ -254,16 +254,16 @@ class PoolFigures(Bounds):
     """The figures of a pool."""
 
     price: NotRequired[dict[str, Price | None]]
-    """For each rule [what any judge can cost](statistics.md#what-a-judge-can-cost) against majority: `lost`, out of
-    `of` distinct questions, and `at_most`, the bound for new questions in percentage points. Null where the bounds
-    are null. Absent in runs of earlier versions."""
+    """For each rule [what any judge can cost](../reference/statistics.md#what-a-judge-can-cost) against majority:
+    `lost`, out of `of` distinct questions, and `at_most`, the bound for new questions in percentage points. Null where
+    the bounds are null. Absent in runs of earlier versions."""
     n: Count
     """Questions that were decided."""
     n_scored: Count
     """Those with a gold answer. Scores, contrasts and bounds are over these."""
     n_distinct: Annotated[int, Field(ge=0)]
     """How many different texts those have. If there are fewer, a repeated text is
-    [one unit](statistics.md#several-outcomes-of-one-question) in every contrast."""
+    [one unit](../reference/statistics.md#several-outcomes-of-one-question) in every contrast."""
     n_failed: Count
     """Those with a failed call. They were decided as if the role had abstained, and are in `n`."""
     answer_type: NotRequired[ShownType]
@@ -292,8 +292,8 @@ class PoolFigures(Bounds):
     decided: AuditInFull | None
     """The [audit in full](#the-audit-in-full); null as `audit`."""
     risk_coverage: dict[str, list[list[float]]]
-    """For each rule its [curve of risk and coverage](statistics.md#risk-and-coverage), a list of pairs in percent;
-    empty without gold."""
+    """For each rule its [curve of risk and coverage](../reference/statistics.md#risk-and-coverage), a list of pairs in
+    percent; empty without gold."""
     shipping: dict[str, Shipping]
     """For each rule [what ships](#what-ships), and what would ship if uncertified answers abstained."""
     remarks: list[str]
