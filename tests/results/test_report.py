@@ -236,7 +236,7 @@ def test_only_decisions_of_eldgr_that_changed_something_are_shown() -> None:
         decision(id="o", em=False),
     )
     assert [row[0] for row in listed(*rows)] == ["flip", "o"]
-    assert "Decisions that changed something 2 questions" in words(page(*rows))
+    assert "Decisions of eldgr that changed something 2 questions" in words(page(*rows))
     assert "None: every answer that shipped is the consensus" in words(page())
 
 
