@@ -99,7 +99,7 @@ def check_selector(
             has one among its modules.
         inputs: What a program is called with: a mapping of arguments, or several.
         answer_field: The field of the program's prediction that holds the answer; it may return the answer itself.
-        asked: Where a selector's questions come from; by default the small situations of its own task, and questions
+        asked: Where a selector's questions come from; by default the small situations of its own type, and questions
             most of which have something at stake.
         without: The names of laws to leave out.
         max_examples: How many examples are drawn, 0 for the fixed ones alone; by default, as many as the Hypothesis

@@ -50,7 +50,7 @@ def evaluate(
     """Run a plan with a selector's roles and settings, in threads, and return the summary that it wrote.
 
     Args:
-        selector: Its roles are asked, its settings hold for every pool (its own `task` is not used: a pool states its).
+        selector: Its roles are asked, its settings hold for every pool; a pool states its own answer type.
         plan: What to do. watcher: callbacks.
         elsewhere: Makes of the roles those that are asked in other processes; None to ask in this one.
 
