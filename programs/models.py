@@ -17,6 +17,11 @@ def is_of_ollama(name: str) -> bool:
     return name.strip().partition("/")[0] in _OLLAMA
 
 
+def is_of_a_file(name: str) -> bool:
+    """Return whether a name is that of a model's file, which is loaded in this process."""
+    return name.strip().startswith(_LOCAL)
+
+
 def lm_named(
     name: str,
     api_base: str | None = None,
@@ -48,7 +53,7 @@ def lm_named(
 
 
 def _lm(name: str, api_base: str | None, num_ctx: int | None, options: dict[str, Any]) -> dspy.LM:
-    if name.strip().startswith(_LOCAL):
+    if is_of_a_file(name):
         from eldgr_dspy.programs.engines.local import local
 
         require_ollama(num_ctx, [name])

@@ -24,7 +24,7 @@ from eldgr_dspy.programs.judges.named import judge_named
 from eldgr_dspy.programs.judges.own import own_judge
 from eldgr_dspy.programs.judges.styles import JudgeStyle, judge_in_style
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
-from eldgr_dspy.programs.models import is_of_ollama, lm_named
+from eldgr_dspy.programs.models import is_of_a_file, is_of_ollama, lm_named
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.fingerprints import UNWRITTEN, describe, describe_lm, predictors
 from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen
@@ -212,6 +212,11 @@ class _LMs:
         placed = [settings.pop(name) for name in ("api_base", "base_url") if settings.get(name) is not None]
         own = settings.pop("metadata", {}) if is_of_ollama(model) else {}
         own = {name: value for name, value in own.items() if name in OF_OLLAMA and name != "host"}
+        if is_of_a_file(model):
+            raise ArgumentError(
+                f"{self._lock}: names in a file load nothing, and an LM is stated as {model!r:.80}. Give the LM: "
+                "frozen_selector(..., lm=...)."
+            )
         if "://" in model or (placed and self._api_base is None):
             raise ArgumentError(
                 f"{self._lock}: a lock does not say where to send a key. {model!r:.80} was frozen at an address of its "

@@ -230,6 +230,15 @@ def test_a_name_of_a_model_that_is_an_address_is_refused() -> None:
 
 
 # hazard 114
+def test_a_lock_opens_no_file_of_a_model() -> None:
+    modelled()
+    Path("secret.txt").write_text("GGUX, said to nobody")
+    frozen(lambda lock: [role["lm"].update(model="local:secret.txt") for role in lock["roles"].values()])
+    with pytest.raises(ArgumentError, match=r"names in a file load nothing.*Give the LM: frozen_selector\(\.\.\., lm="):
+        frozen_selector("rule.lock.json")
+
+
+# hazard 114
 def test_the_address_is_the_callers_and_is_not_compared() -> None:
     modelled(api_base="http://127.0.0.1:9/v1", max_tokens=9)
     with pytest.raises(ArgumentError, match="was frozen at an address of its own; give it"):
