@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 from eldgr_dspy.errors import ArgumentError, PoolError
@@ -27,6 +28,9 @@ MAX_VALUES: Final = 500_000
 
 MAX_DOCUMENT_VALUES: Final = 20 * MAX_VALUES
 """How many values a file may hold that is in memory whole."""
+
+MAX_DOCUMENT: Final = 256 * 2**20
+"""The longest file that is in memory whole, in bytes."""
 
 MAX_DEPTH: Final = 100
 """How deep JSON may be nested; Python's recursion limit is ten times as far. The factor does not change it."""
@@ -59,6 +63,19 @@ def scaled(limit: int) -> int:
 def expansion_limit(size: int) -> int:
     """Return how many bytes a file of this size may expand to."""
     return scaled(_FREE_EXPANSION + MAX_EXPANSION * size)
+
+
+def document(path: Path) -> bytes:
+    """Return what a file holds, for a reader that needs it whole; nothing is read of a longer one than the limit.
+
+    Raises:
+        PoolError: It is longer than the limit.
+        OSError: It cannot be read.
+    """
+    limit = scaled(MAX_DOCUMENT)
+    if path.stat().st_size > limit:
+        raise PoolError(f"{path}: holds more than {limit:,} bytes, the limit for reading it whole. {RAISE}")
+    return path.read_bytes()
 
 
 def parsed_json(data: bytes, where: str, most: int = MAX_VALUES, decode: Callable[[str], Any] = json.loads) -> Any:

@@ -5,11 +5,8 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, parsed_json
+from eldgr_dspy.file_limits import MAX_DOCUMENT, MAX_DOCUMENT_VALUES, parsed_json
 from eldgr_dspy.files import read_whole
-
-MOST_BYTES = 256 * 2**20
-"""The longest saved state that is read."""
 
 
 class Saved(dspy.Module):
@@ -22,5 +19,5 @@ class Saved(dspy.Module):
             PoolError: The file is longer, holds more values or is nested deeper than the limits allow.
         """
         if Path(path).suffix == ".json" and Path(path).is_file():
-            parsed_json(read_whole(Path(path), MOST_BYTES, "save it anew"), str(path), MAX_DOCUMENT_VALUES)
+            parsed_json(read_whole(Path(path), MAX_DOCUMENT, "save it anew"), str(path), MAX_DOCUMENT_VALUES)
         super().load(path, *args, **options)

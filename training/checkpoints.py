@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from eldgr_dspy.errors import ArgumentError, brief
-from eldgr_dspy.file_limits import parsed_json
+from eldgr_dspy.file_limits import document, parsed_json
 from eldgr_dspy.programs.scoring.weights import digest, revision_of
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -45,7 +45,7 @@ class Checkpoint:
         if not own.is_file():
             checkpoint = cls(name, str(Path(model).expanduser()), None)
         else:
-            named = base or parsed_json(own.read_bytes(), str(own)).get("base_model_name_or_path")
+            named = base or parsed_json(document(own), str(own)).get("base_model_name_or_path")
             if not named:
                 raise ArgumentError(f"The adapter of the checkpoint {name!r} names no base; give it as base=.")
             checkpoint = cls(name, str(own.parent), str(named))

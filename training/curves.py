@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.file_limits import parsed_json
+from eldgr_dspy.file_limits import document, parsed_json
 from eldgr_dspy.files import replacing
 from eldgr_dspy.report.svg import Axes, curve, drawing, key, path, text, ticks, tone_of
 from eldgr_dspy.report.templates import drawing_css
@@ -128,11 +128,11 @@ def read_curve(path: str | Path) -> list[Point]:
 
     Raises:
         ArgumentError: There is no such file, or a line is not a point.
-        PoolError: A line holds more values than the limit allows.
+        PoolError: The file is longer, or a line holds more values, than the limits allow.
     """
     path = Path(path)
     try:
-        *whole, _ = path.read_bytes().split(b"\n")
+        *whole, _ = document(path).split(b"\n")
     except OSError as error:
         raise ArgumentError(f"{path}: cannot be read ({error.strerror}); give the file of a learning curve.") from error
     return [_point(path, number, line) for number, line in enumerate(whole, start=1)]

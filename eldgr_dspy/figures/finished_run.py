@@ -25,7 +25,7 @@ from eldgr_dspy.figures.results import DECIDED, RECORD, SUMMARY
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import Summary
-from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, require_few_in
+from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, document, require_few_in
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.questions import Question, Settings, own_names
 from eldgr_dspy.rows import Row
@@ -230,7 +230,7 @@ class RunRead:
     def _result(self, name: str, content: TypeAdapter[_Content]) -> _Content:
         path = self.path / name
         try:
-            found = path.read_bytes()
+            found = document(path)
             require_few_in(found, str(path), MAX_DOCUMENT_VALUES)
             return content.validate_json(found, strict=True)
         except PoolError as error:

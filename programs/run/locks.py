@@ -23,7 +23,7 @@ import dspy
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
-from eldgr_dspy.file_limits import parsed_json
+from eldgr_dspy.file_limits import document, parsed_json
 from eldgr_dspy.files import replacing
 from eldgr_dspy.named_judges import asked_by, for_judges, judge_in, require_judges
 from eldgr_dspy.named_objects import unhashed
@@ -274,7 +274,7 @@ def _content(path: Path) -> dict[str, Any]:
     if path.is_fifo() or path.is_char_device():
         raise ArgumentError(f"{path}: is a pipe or a device; give a file.")
     try:
-        content = parsed_json(path.read_bytes(), str(path))
+        content = parsed_json(document(path), str(path))
     except PoolError as error:
         raise ArgumentError(error.args[0]) from error
     except FileNotFoundError as error:

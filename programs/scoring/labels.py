@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.file_limits import parsed_json
+from eldgr_dspy.file_limits import document, parsed_json
 
 LABELS = ("contradiction", "neutral", "entailment")
 """The order of the columns of `NLI.probabilities`."""
@@ -44,7 +44,7 @@ def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
         ArgumentError: It is not JSON, does not say which column has which label, or names labels other than the three.
     """
     try:
-        config = parsed_json((folder / "config.json").read_bytes(), str(folder / "config.json"))
+        config = parsed_json(document(folder / "config.json"), str(folder / "config.json"))
     except (OSError, ValueError) as error:
         raise ArgumentError(
             f"model={model!r} could not be loaded from {str(folder)!r}: its config.json is not JSON ({error})."

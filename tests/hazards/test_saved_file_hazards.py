@@ -8,12 +8,17 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
+from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError
+from eldgr_dspy.figures.finished_run import read_run
+from eldgr_dspy.journal_lines import sealed
 from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.run.locks import read_lock
 from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.scoring.labels import stated_columns
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.questions import Settings
+from eldgr_dspy.training.checkpoints import Checkpoint
 from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.samples import SamplesFile
 
@@ -60,6 +65,27 @@ def test_a_point_of_a_curve_and_the_labels_of_a_model_that_expand_are_refused(tm
     (tmp_path / "config.json").write_text(json.dumps({"id2label": None}).replace("null", WIDE))
     with pytest.raises(ArgumentError, match="holds more than"):
         stated_columns(tmp_path, "model")
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("rule.lock.json", read_lock),
+        ("curve.jsonl", read_curve),
+        ("config.json", lambda file: stated_columns(file.parent, "model")),
+        ("adapter_config.json", lambda file: Checkpoint.of("mine", file.parent)),
+        ("summary.json", lambda file: read_run(file.parent).summary()),
+    ],
+)
+def test_a_file_of_eight_gigabytes_that_takes_no_disk_is_not_read(  # hazard 115
+    name: str, read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    stated = {"kind": "settings", "name": "rule", "details": Settings().to_json()}
+    (tmp_path / "journal.jsonl").write_bytes(sealed(stated))
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(8 * 2**30)
+    with pytest.raises(EldgrError, match=r"holds more than 268,435,456 bytes, .* set ELDGR_FILE_LIMITS=2"):
+        read(tmp_path / name)
 
 
 @pytest.mark.parametrize("temperature", [[0.7], {"a": 1}, "hot"], ids=str)
