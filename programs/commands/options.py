@@ -124,11 +124,12 @@ class AnswerName(click.ParamType):  # type: ignore[type-arg]
     name = "name"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name of the type."""
+        """Return the name by which any process finds the type: a worker of Ray has not loaded it."""
         from eldgr_dspy.answer_types import load_type
 
         try:
-            return load_type(value).name
+            kind = load_type(value)
+            return kind.loaded_as or kind.name
         except ArgumentError as error:
             self.fail(str(error), param, ctx)
 

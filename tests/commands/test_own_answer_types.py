@@ -11,6 +11,7 @@ import pytest
 from eldgr_dspy import answer_types
 from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.commands.options import AnswerName
 from eldgr_dspy.programs.run.frozen import frozen_selector
 
 TYPES = """
@@ -123,6 +124,13 @@ def test_a_shared_name_means_the_type_that_was_loaded_last() -> None:
         loaded = answer_types.load_type(f"own_types:{name}")
         assert answer_types.answer_type("shared") is loaded
         assert loaded.loaded_as == f"own_types:{name}"
+
+
+def test_what_an_option_names_is_found_in_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("own_types.py").write_text(f"{TYPES}\n\nYears.name = 'by_year'\n")
+    name = AnswerName().convert(NAME, None, None)
+    forget(monkeypatch)
+    assert answer_types.load_type(name).name == "by_year"
 
 
 def test_a_type_may_say_what_is_right_in_the_truth_values_of_numpy(capsys: pytest.CaptureFixture[str]) -> None:
