@@ -7,14 +7,14 @@ connection that it waits on. It is a daemon, so the end of the process does not 
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 R = TypeVar("R")
 
@@ -32,10 +32,6 @@ def in_thread(call: Callable[[], R]) -> "asyncio.Future[R]":
 async def at_once(call: Callable[[], R]) -> R:
     """Return what `call` returns in this thread: for a call that does not take long."""
     return call()
-
-
-Taking: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""How a step is taken in async use: `at_once`, or `in_thread` so that the event loop goes on."""
 
 
 def in_own_loop(coroutine: "Coroutine[Any, Any, R]") -> R:
