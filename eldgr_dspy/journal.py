@@ -13,6 +13,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import JournalError, PoolError
-from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, n_values, require_few
+from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, MAX_LINE, RAISE, n_values, require_few, scaled
 from eldgr_dspy.files import GZIP, append_whole, require_text, sync_folder, whole_lines
 from eldgr_dspy.journal_lines import (
     FIELDS,
@@ -38,6 +39,7 @@ from eldgr_dspy.showing import shown
 from eldgr_dspy.system import naming, opened
 
 _BLOCK, _LINE = 2**18, 2**12  # bytes that are read at once, of all lines and of one
+_LONGEST = 4 * MAX_LINE  # the longest line that is read: a row fits, with its escapes
 
 
 class TornLineWarning(UserWarning):
@@ -213,6 +215,7 @@ class Journal:
                 block = os.read(self._file, size)
             offset += len(block)
             *lines, rest = (rest + block).split(b"\n")
+            _require_short(self.path, rest)
             yield from (line + b"\n" for line in lines)
             if not block:
                 break
@@ -298,15 +301,22 @@ def _n_values(head: bytes, before: int, path: Path, where: str) -> int:
     return found
 
 
+def _require_short(path: Path, line: bytes) -> None:
+    if len(line) > (longest := scaled(_LONGEST)):
+        raise JournalError(f"{path}: a line is longer than {longest:,} bytes; a journal has no such line. {RAISE}")
+
+
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line); a plain journal has no limit on its length, a compressed one has the limits of a pool."""
+    """Yield (number, line); a plain journal may have any number of lines, a compressed one has the limits of a pool."""
     expected = "a recording is a journal, plain or .gz"
     try:
         with opened(path) as file:
             beginning = file.peek()
             if not beginning.startswith(GZIP):
                 require_text(path, beginning, expected)
-                yield from enumerate(file, start=1)
+                for number, line in enumerate(iter(partial(file.readline, scaled(_LONGEST) + 1), b""), start=1):
+                    _require_short(path, line)
+                    yield number, line
                 return
         yield from whole_lines(path, expected)
     except PoolError as error:

@@ -10,6 +10,7 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError
 from eldgr_dspy.figures.finished_run import read_run
+from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.journal_lines import sealed
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.locks import read_lock
@@ -109,3 +110,15 @@ def test_a_type_error_of_a_role_s_own_code_stays_as_it_is() -> None:
     select.judge = Broken()
     with dspy.context(lm=scripted_lm([])), pytest.raises(TypeError, match="unsupported operand"):
         select(question="Which?", candidates=["A", "A", "B"], evidence=["It is B."])
+
+
+@pytest.mark.parametrize("read", [lambda path: [*read_journal(path)], Journal], ids=["read", "opened"])
+def test_a_journal_that_is_one_endless_line_is_refused(
+    read: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELDGR_FILE_LIMITS", "0.01")
+    with (tmp_path / "journal.jsonl").open("wb") as file:
+        file.write(b'{"kind": ')
+        file.truncate(2**23)
+    with pytest.raises(JournalError, match=r"a line is longer than 671,088 bytes; a journal has no such line\. If"):
+        read(tmp_path / "journal.jsonl")
