@@ -1,8 +1,6 @@
 """Ollama through its own interface, as an engine of `dspy.LM`: `ollama("deepseek-r1:7b")` is an LM like any other.
 
-The OpenAI-compatible address of Ollama can set neither the context nor thinking; its client can. What that lacks is
-here: a deadline for a whole call, a limit on the bytes of a response, an error if a prompt was cut. Options that DSPy
-has no name for travel in the request under `metadata`, so that DSPy's cache tells answers apart by them.
+Its client talks. Ours are a deadline for a call, a limit on a response's bytes, and an error if a prompt was cut.
 """
 
 import asyncio
@@ -21,6 +19,7 @@ from ollama import AsyncClient, Options, ResponseError
 
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.programs.engines.usage import without_false_counts
+from eldgr_dspy.redaction import redacted_message, remember
 from eldgr_dspy.thinking import split_thinking
 
 ADDRESS, CONTEXT, MOST_MIB = "http://127.0.0.1:11434", 8192, 32
@@ -29,7 +28,6 @@ CARRIED = frozenset({"temperature", "top_p", "top_k", "seed", "frequency_penalty
 OWN = frozenset({"host", "think", "keep_alive", *Options.model_fields}) - CARRIED - {"num_predict", "stop"}
 """The options that DSPy has no name for; `CARRIED` are those that DSPy and Ollama call alike."""
 FAILURES = (ResponseError, httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, TypeError, RecursionError)
-"""What the client raises; the last three for a response in another format than Ollama's."""
 
 _KINDS = {401: lm15.AuthError, 402: lm15.BillingError, 403: lm15.AuthError, 429: lm15.RateLimitError}
 _REMEDY = "raise num_ctx= (--num-ctx), or update an Ollama that does not count cached tokens (0.30, or before 0.4)"
@@ -189,13 +187,14 @@ def fault_of(error: Exception, model: str, host: str, seconds: float) -> lm15.LM
     """Return DSPy's error for what the client raised in a call of so many seconds; its message says what to do."""
     if isinstance(error, TimeoutError):
         return lm15.TimeoutError(f"{model} at {host} had not answered in full after {seconds:g} s; raise timeout=.")
-    status, said = getattr(error, "status_code", None), brief(getattr(error, "error", error), 200)
+    remember(os.environ.get("OLLAMA_API_KEY", ""))
+    status, why = getattr(error, "status_code", None), brief(redacted_message(str(getattr(error, "error", error))), 200)
     kind, advice = lm15.TransportError, "is that the address of `ollama serve`?"
-    if status == 404 and "model" in said:
+    if status == 404 and "model" in why:
         kind, advice = lm15.UnsupportedModelError, f"get the model with: ollama pull {model}"
-    elif status == 400 and "context" in said:
+    elif status == 400 and "context" in why:
         kind, advice = lm15.ContextLengthError, _REMEDY
     elif status is not None:
         kind = _KINDS.get(status, lm15.ServerError if status >= 500 or status == 408 else lm15.InvalidRequestError)
         advice = "check the address, and OLLAMA_API_KEY"
-    return kind(f"{model} at {host}: no reply ({status or type(error).__name__}: {said}); {advice}.", status=status)
+    return kind(f"{model} at {host}: no reply ({status or type(error).__name__}: {why}); {advice}.", status=status)

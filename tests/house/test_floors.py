@@ -33,7 +33,7 @@ STANDARD_LIBRARY_ALONE = (
     ]
 )
 FACE = {"Decision", "Selector", "certificates", "channels", "decide", "ollama", "statistics"}
-FACE |= {"ChannelScorer", "NLIScorer", "Sampled", "load_nli", "local"}
+FACE |= {"ChannelScorer", "NLIScorer", "Sampled", "frozen_selector", "load_nli", "local"}
 
 LEARNING = {"torch", "transformers", "sentence_transformers", "trl", "peft", "datasets", "accelerate"}
 LATER = {"hypothesis", "pytest", "pyarrow", "mlflow", "ray"}

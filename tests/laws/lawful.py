@@ -160,7 +160,7 @@ CERTIFICATES: dict[str, dict[str, Any]] = {
 class RemembersAll(Remembers):
     """By everything that it is called with."""
 
-    key = ("question", "candidates", "evidence", "task")
+    key = ("question", "candidates", "evidence", "answer")
 
 
 class Annotates(Wrapped):

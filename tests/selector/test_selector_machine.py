@@ -156,8 +156,8 @@ class SelectorMachine(RuleBasedStateMachine):
         answer=st.sampled_from(("short", "number")),
         on_error=st.sampled_from(("abstain", "raise")),
     )
-    def other_settings(self, chosen: Settings, task: str, on_error: Any) -> None:
-        self.select.settings, self.select.type, self.select.on_error = chosen, answer_type(task), on_error
+    def other_settings(self, chosen: Settings, answer: str, on_error: Any) -> None:
+        self.select.settings, self.select.type, self.select.on_error = chosen, answer_type(answer), on_error
 
     @rule(role=st.sampled_from(ROLES), words=st.sampled_from(("Be brief.", "Ship what you prefer.", "{0.__class__}")))
     def other_instructions(self, role: Role, words: str) -> None:
