@@ -73,7 +73,7 @@ def ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
     least = (high - low) / 5
     steps = (step * 10.0 ** math.floor(math.log10(least)) for step in _STEPS)
     step = next(step for step in steps if step >= least and not (whole and step % 1))
-    first, last = math.floor(round(low / step, 6)), math.ceil(round(high / step, 6))
+    first, last = math.floor(round(low / step, 9)), math.ceil(round(high / step, 9))
     return [round(place * step, 10) for place in range(first, last + 1)]
 
 

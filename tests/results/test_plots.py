@@ -113,6 +113,7 @@ def test_a_square_is_filled_where_the_exact_p_is_below_five_hundredths() -> None
 @given(percentages, percentages)
 @example(0.0, 0.0)
 @example(0.3, 0.3)
+@example(1e-05, -100.0)
 def test_ticks_are_at_equal_steps_and_enclose_what_is_shown(one: float, other: float) -> None:
     low, high = sorted((one, other))
     found = ticks(low, high)
