@@ -50,7 +50,7 @@ def never(request: Any) -> Any:
 def test_a_joined_run_asks_nobody_and_writes_the_same(parts: list[Path], tmp_path: Path) -> None:
     pool, joined, whole = tmp_path / "whole.jsonl", tmp_path / "joined", tmp_path / "one"
     run(pool, whole)
-    assert join(pool, [*runs_of(parts), runs_of(parts)[0]], joined).n == len(ROWS)  # the same run twice is no fault
+    assert join(pool, [*runs_of(parts), runs_of(parts)[0]], joined).n == len(ROWS)  # a run may be named twice
     run(pool, joined, never)
     assert (joined / "decisions.jsonl").read_bytes() == (whole / "decisions.jsonl").read_bytes()
     for name in ("summary.json", "record.json"):
@@ -62,6 +62,20 @@ def test_what_no_part_has_asked_is_asked(parts: list[Path], tmp_path: Path) -> N
     join(tmp_path / "whole.jsonl", runs_of(parts)[:1], tmp_path / "joined")
     lm = run(tmp_path / "whole.jsonl", tmp_path / "joined")
     assert len(lm.requests) == len(ROWS) // 2  # the repairer of the other part
+
+
+def test_a_part_that_was_killed_in_the_middle_of_a_line_is_joined_and_the_rest_asked(
+    parts: list[Path], tmp_path: Path
+) -> None:
+    pool, joined, whole = tmp_path / "whole.jsonl", tmp_path / "joined", tmp_path / "one"
+    run(pool, whole)
+    journal = runs_of(parts)[1] / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    kept, lost = lines[:-3], lines[-3:]
+    journal.write_bytes(b"".join(kept) + lost[0][:100])
+    join(pool, runs_of(parts), joined)
+    assert len(run(pool, joined).requests) == sum(b'"role": "repairer"' in line for line in lost)
+    assert (joined / "decisions.jsonl").read_bytes() == (whole / "decisions.jsonl").read_bytes()
 
 
 def other_settings(parts: list[Path]) -> None:
