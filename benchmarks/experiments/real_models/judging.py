@@ -19,7 +19,7 @@ RULES = {
 
 
 def judge(name: str, lms: Mapping[str, dspy.LM], out: Path) -> None:
-    """Run every judge on a pool, or go on with what is there; the first model repairs and derives for all of them."""
+    """Run every judge on a pool; the same call resumes. The first model also repairs and derives, for all judges."""
     selector = Selector()
     first = next(iter(lms.values()))
     selector.repairer.set_lm(first)

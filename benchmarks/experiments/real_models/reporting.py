@@ -77,19 +77,9 @@ def report(out: Path) -> None:
         sys.stdout.write("\n".join([*_table(run), ""]) + "\n")
     claims = tomllib.loads(_OUTCOMES.read_text(encoding="utf-8"))
     sys.stdout.write("| claim | outcome | figures |\n| --- | --- | --- |\n")
-    for name, test in CLAIMS.items():
-        outcome, figures = test(runs) if set(_needs(name)) <= runs.keys() else ("not run", "")
+    for name, (needed, test) in CLAIMS.items():
+        outcome, figures = test(runs) if needed <= runs.keys() else ("not run", "")
         sys.stdout.write(f"| {claims[name]['claim']} | {outcome} | {figures} |\n")
-
-
-def _needs(claim: str) -> tuple[str, ...]:
-    return (
-        ("gsm8k",)
-        if claim.startswith("arithmetic")
-        else ("hotpotqa", "gsm8k")
-        if claim == "judge_alone"
-        else ("hotpotqa",)
-    )
 
 
 def _table(run: Run) -> Iterator[str]:
@@ -187,14 +177,14 @@ def _shown(found: dict[str, Contrast]) -> str:
     )
 
 
-CLAIMS: dict[str, Callable[[dict[str, Run]], Verdict]] = {
-    "judge_alone": _judge_alone,
-    "locked_against_alone": _locked_against_alone,
-    "flips": _flips,
-    "certified": _certified,
-    "authority": _authority,
-    "bound": _bound,
-    "arithmetic": _arithmetic,
-    "arithmetic_lock": _arithmetic_lock,
+CLAIMS: dict[str, tuple[set[str], Callable[[dict[str, Run]], Verdict]]] = {
+    "judge_alone": ({"hotpotqa", "gsm8k"}, _judge_alone),
+    "locked_against_alone": ({"hotpotqa"}, _locked_against_alone),
+    "flips": ({"hotpotqa"}, _flips),
+    "certified": ({"hotpotqa"}, _certified),
+    "authority": ({"hotpotqa"}, _authority),
+    "bound": ({"hotpotqa"}, _bound),
+    "arithmetic": ({"gsm8k"}, _arithmetic),
+    "arithmetic_lock": ({"gsm8k"}, _arithmetic_lock),
 }
-"""How each claim of `outcomes.toml` is decided."""
+"""For each claim of `outcomes.toml` the runs that it needs, and how it is decided."""

@@ -22,7 +22,7 @@ OF_THE_FIRST = 2
 
 
 def sample(name: str, data: Path, n: int, lm: dspy.LM, out: Path) -> Path:
-    """Sample as the paper's confirmation split, temperature 0.7 and top-p 0.9, or go on with what is there."""
+    """Sample a pool with the settings of the paper's confirmation split; the same call resumes."""
     questions = out / f"{name}.questions.jsonl"
     write_questions(name, data, n, questions)
     return _sample(name, questions, lm, out / f"{name}.jsonl", SAMPLES)
