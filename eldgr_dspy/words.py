@@ -34,7 +34,6 @@ CONSULT: tuple[Consult, ...] = get_args(Consult)
 HOMOGENEOUS: tuple[Homogeneous, ...] = get_args(Homogeneous)
 PREFERENCE: tuple[Preference, ...] = get_args(Preference)
 REFUSAL: tuple[Refusal, ...] = get_args(Refusal)
-REPLIES: tuple[Replies, ...] = get_args(Replies)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 READINGS: tuple[Reading, ...] = get_args(Reading)
 
