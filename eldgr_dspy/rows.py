@@ -98,7 +98,7 @@ class _Model(BaseModel):
 class CandidateRow(Columns):
     """One sampled candidate. `answer` is null if none could be extracted; such a candidate does not vote.
 
-    Thinking in a stated answer is not part of it. An answer whose thinking never ends is none.
+    Thinking is removed from a stated answer. If the thinking never ends, there is no answer.
     """
 
     text: Text = Field("", description="The whole sampled text, reasoning included.")

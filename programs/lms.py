@@ -49,7 +49,7 @@ def holds_lm(module: dspy.Module) -> bool:
 
 @contextmanager
 def numeric_temperatures(module: dspy.Module) -> Iterator[None]:
-    """Raise an `ArgumentError` for DSPy's `TypeError` if a temperature of a module's predictors or LMs is no number."""
+    """Replace DSPy's `TypeError` by an `ArgumentError` if a temperature in a module or in an LM is not a number."""
     try:
         yield
     except TypeError as error:

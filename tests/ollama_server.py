@@ -37,7 +37,7 @@ class Reply:
         fault: What goes wrong on the way: `reset` cuts the connection in the midst of the reply, `torn` ends it there,
             `hang` sends the head and then nothing, `drip` a byte at a time without end, `headers` the same with the
             head, `flood` sends white space without end, `packed` compresses what nobody asked to be compressed, `junk`
-            is no JSON at all.
+            is not JSON at all.
     """
 
     text: str = ""

@@ -123,7 +123,7 @@ def test_a_batch_is_the_fewest_samples_after_which_it_may_stop(answers: list[str
         ("Doha", PASSAGES[1], 2),
         ("Doha", PASSAGES[2], 2),
         ("Doha", Passage("", "The answer is Doha.\nIt is hot."), 2),
-        ("Doha", Passage("", "Doha"), 0),  # the answer itself is no reasoning
+        ("Doha", Passage("", "Doha"), 0),  # the answer alone is not reasoning
         ("Doha", Passage("", "The capital is Doha"), 0),  # its last line is another answer
         ("Doha", Passage("", "<think>Doha"), 0),  # thinking without an end has no answer
         ("yes", Passage("", "The answer is yes."), 0),  # no passage certifies it anyway
