@@ -12,7 +12,7 @@ from benchmarks.paper.comparability import Here, comparable, not_comparable
 from benchmarks.paper.published import AUDIT, AUTHORITY, LABELS, PUBLISHED, Lead, PublishedScore
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, questions, signed
-from eldgr_dspy.statistics import Contrast, contrast_from_counts
+from eldgr_dspy.statistics import Contrast, contrast_of_units
 from eldgr_dspy.tables.table import Table, difference, record
 
 Cells = tuple[str, str]
@@ -170,7 +170,8 @@ def cost_table(runs: Mapping[str, Here]) -> Table:
 
 def recomputed(lead: Lead, n: int) -> Contrast:
     """Return a published contrast by the package's statistics, from its counts."""
-    return contrast_from_counts(n, lead.wins, lead.losses, unit=100)
+    alike = n - lead.wins - lead.losses
+    return contrast_of_units({((100, 0),): lead.wins, ((0, 100),): lead.losses, ((0, 0),): alike})
 
 
 def agrees(value: float, printed: Decimal) -> bool:

@@ -1,4 +1,4 @@
-"""What a sample says of new questions: the largest plausible share of an event, and which options lose at most a share.
+"""What holds for new questions and for several tests: a bound on a share, options that lose little, Holm's method.
 
 An option is a name, such as that of a rule. It loses a question on which it may do harm. A chain lists options from
 narrow to wide, in an order that was fixed before the losses were seen.
@@ -6,11 +6,12 @@ narrow to wide, in an order that was fixed before the losses were seen.
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
-from scipy.special import betainc, betaincinv
+from scipy.special import betaincinv
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.statistics.inputs import inside, questions
+from eldgr_dspy.statistics.inputs import inside, is_score, whole
 from eldgr_dspy.statistics.resampling import LEVEL
 
 _SHARE = "Give 0.02 for 2% of the questions"
@@ -30,58 +31,34 @@ def proportion_upper_bound(n: int, count: int, *, level: float = LEVEL) -> float
     Raises:
         ArgumentError: impossible counts, or a level out of range.
     """
-    n, count = _counts(n, count)
-    level = inside("level", level, "Give 0.95 for 95%")
+    n, count, level = whole("n", n, 1), whole("count", count, 0), inside("level", level, "Give 0.95 for 95%")
+    if count > n:
+        raise ArgumentError(f"count must be at most n={n!r}, because it counts some of these; got {count!r}.")
     return 1.0 if count == n else float(betaincinv(count + 1, n - count, level))
 
 
-def binomial_tail(n: int, count: int, share: float) -> float:
-    """Return the probability of at most `count` events in `n` questions, each of which has it with this probability.
-
-    It is the p of the test whether an event is less probable than `share`.
-
-    Args:
-        n: All questions, at least 1. count: those with the event.
-        share: Strictly between 0 and 1.
-
-    Raises:
-        ArgumentError: impossible counts, or a share out of range.
-    """
-    n, count = _counts(n, count)
-    share = inside("share", share, _SHARE)
-    return 1.0 if count == n else float(betainc(n - count, count + 1, 1.0 - share))
-
-
-def _counts(n: int, count: int) -> tuple[int, int]:
-    n, count = questions("n", n, 1), questions("count", count, 0)
-    if count > n:
-        raise ArgumentError(f"count must be at most n={n!r}, because it counts some of these; got {count!r}.")
-    return n, count
-
-
-def passing(
-    chains: Sequence[Sequence[str]], losses: Mapping[str, int], n: int, share: float, *, level: float = LEVEL
-) -> list[list[str]]:
+def passing(chains: Sequence[Sequence[str]], losses: Mapping[str, int], n: int, share: float) -> list[list[str]]:
     """Return for each chain the options that pass: each is tested in turn, up to the first that fails.
 
-    With probability `level` or more, every option that passes loses at most `share` of new questions. The probability
-    of an error is divided evenly among the chains. Source: fixed-sequence testing, as in "Learn then Test"
+    With 95 % confidence, every option that passes loses at most `share` of new questions, as its upper bound says. The
+    probability of an error is divided evenly among the chains. Source: fixed-sequence testing, as in "Learn then Test"
     (Angelopoulos et al. 2021).
 
     Args:
         chains: Options in the order in which they are tested.
         losses: For each option, on how many of the `n` questions it loses.
         n: All questions; if it is 0, nothing passes.
-        share: Strictly between 0 and 1. level: the same.
+        share: Strictly between 0 and 1.
 
     Raises:
         ArgumentError: impossible counts, or a number out of range.
     """
-    alpha = (1.0 - inside("level", level, "Give 0.95 for 95%")) / max(len(chains), 1)
-    share = inside("share", share, _SHARE)
-    return [
-        _up_to_first(chain, [n > 0 and binomial_tail(n, losses[o], share) <= alpha for o in chain]) for chain in chains
-    ]
+    share, level = inside("share", share, _SHARE), 1.0 - (1.0 - LEVEL) / max(len(chains), 1)
+
+    def passes(option: str) -> bool:
+        return n > 0 and proportion_upper_bound(n, losses[option], level=level) <= share
+
+    return [[*takewhile(passes, chain)] for chain in chains]
 
 
 def passing_on_average(chain: Sequence[str], losses: Mapping[str, int], n: int, share: float) -> list[str]:
@@ -96,18 +73,38 @@ def passing_on_average(chain: Sequence[str], losses: Mapping[str, int], n: int, 
         ArgumentError: a share out of range.
     """
     share = inside("share", share, _SHARE)
-    return _up_to_first(chain, [losses[option] + 1 <= share * (n + 1) for option in chain])
+    return [*takewhile(lambda option: losses[option] + 1 <= share * (n + 1), chain)]
 
 
-def questions_without_loss(share: float, *, chains: int = 1, level: float = LEVEL) -> int:
+def questions_without_loss(share: float, *, chains: int = 1) -> int:
     """Return the fewest questions with which an option that loses none passes the test of `passing`.
 
     Raises:
-        ArgumentError: a number out of range.
+        ArgumentError: a share out of range.
     """
-    alpha = (1.0 - inside("level", level, "Give 0.95 for 95%")) / max(chains, 1)
-    return math.ceil(math.log(alpha) / math.log1p(-inside("share", share, _SHARE)))
+    return math.ceil(math.log((1.0 - LEVEL) / max(chains, 1)) / math.log1p(-inside("share", share, _SHARE)))
 
 
-def _up_to_first(chain: Sequence[str], passes: Sequence[bool]) -> list[str]:
-    return list(chain[: passes.index(False) if False in passes else len(chain)])
+def holm(probabilities: Sequence[float]) -> tuple[float, ...]:
+    """Return Holm's adjusted probabilities, in the order given.
+
+    An adjusted probability of at most alpha rejects; the chance of any false rejection in the family is then at most
+    alpha, however the tests depend on each other. Source: Holm (1979), "A simple sequentially rejective multiple
+    test procedure".
+
+    Args:
+        probabilities: one p a contrast, each from 0 to 1; an empty family is returned as it is.
+
+    Raises:
+        ArgumentError: a value is not a probability; the message names its position.
+    """
+    for position, p in enumerate(probabilities):
+        if not (is_score(p) and 0.0 <= p <= 1.0):
+            raise ArgumentError(
+                f"probabilities[{position}] must be from 0 to 1; got {p!r}. Leave out a contrast without a p."
+            )
+    adjusted, least = [0.0] * len(probabilities), 0.0
+    for rank, index in enumerate(sorted(range(len(probabilities)), key=probabilities.__getitem__)):
+        least = max(least, min(1.0, (len(probabilities) - rank) * float(probabilities[index])))
+        adjusted[index] = least
+    return tuple(adjusted)

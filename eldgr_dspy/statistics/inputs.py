@@ -19,23 +19,17 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
-def whole(name: str, value: int, least: int) -> int:
-    """Return an integer of at least `least`, by the name of its argument."""
+def whole(name: str, value: int, least: int, most: int = MOST) -> int:
+    """Return an integer from `least` to `most`, by the name of its argument."""
     try:
         number = operator.index(value)
-    except TypeError as error:
-        raise ArgumentError(f"{name} must be a whole number, {least} or more; got {value!r}.") from error
+    except TypeError:
+        number = least - 1
     if number < least:
         raise ArgumentError(f"{name} must be a whole number, {least} or more; got {value!r}.")
+    if number > most:
+        raise ArgumentError(f"{name} must be at most {most:,}; got {value!r:.80}.")
     return number
-
-
-def questions(name: str, value: int, least: int, most: int = MOST) -> int:
-    """Return a count of questions from `least` to `most`, by the name of its argument."""
-    n = whole(name, value, least)
-    if n > most:
-        raise ArgumentError(f"{name} must be at most {most:,} questions; got {value!r:.80}.")
-    return n
 
 
 def inside(name: str, value: float, remedy: str) -> float:

@@ -5,13 +5,12 @@ the number of discordant questions. This number is binomial, and their split is 
 without approximation. All shares are of the questions, from 0 to 1.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from bisect import bisect_left
 
 import numpy as np
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.statistics.inputs import Counts, inside, questions
+from eldgr_dspy.statistics.inputs import Counts, inside, whole
 
 ALPHA = 0.05
 POWER = 0.8
@@ -20,17 +19,10 @@ _MOST = 10**7  # questions; the sums grow with their root
 _ROUNDING = 1e-12  # by which the probability of a tail may exceed alpha and still equal it
 _DEVIATIONS = 10  # on either side of the mean, and the few below; the rest is less than the last bit of a sum
 _FEW = 50
-_FINE = 1e-10  # to which a gain is found: a thousandth of a question in ten million
+_STEPS = 10**10  # in which a gain is found: a thousandth of a question in ten million
 
 
-class Split(NamedTuple):
-    """Discordant questions, those won and those lost."""
-
-    wins: int
-    losses: int
-
-
-def least_significant(discordant: int, *, alpha: float = ALPHA) -> Split | None:
+def least_significant(discordant: int, *, alpha: float = ALPHA) -> tuple[int, int] | None:
     """Return the narrowest lead among so many discordant questions whose exact p is at most alpha.
 
     Args:
@@ -38,15 +30,15 @@ def least_significant(discordant: int, *, alpha: float = ALPHA) -> Split | None:
         alpha: strictly between 0 and 1.
 
     Returns:
-        None if even all wins are not significant, as with five questions at .05.
+        Wins and losses; None if even all wins are not significant, as with five questions at .05.
 
     Raises:
         ArgumentError: a count that is negative, not an integer or above ten million; alpha out of range.
     """
     alpha = _alpha(alpha)
-    discordant = questions("discordant", discordant, 0, _MOST)
+    discordant = whole("discordant", discordant, 0, _MOST)
     losses = int(_most_losses(np.array([discordant]), alpha)[0])
-    return None if losses < 0 else Split(discordant - losses, losses)
+    return None if losses < 0 else (discordant - losses, losses)
 
 
 def mcnemar_power(n: int, gain: float, discordant: float, *, alpha: float = ALPHA) -> float:
@@ -61,7 +53,7 @@ def mcnemar_power(n: int, gain: float, discordant: float, *, alpha: float = ALPH
     Raises:
         ArgumentError: a value out of its range.
     """
-    return _power(questions("n", n, 1, _MOST), *_rates(gain, discordant), _alpha(alpha))
+    return _power(whole("n", n, 1, _MOST), *_rates(gain, discordant), _alpha(alpha))
 
 
 def questions_needed(gain: float, discordant: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
@@ -81,19 +73,13 @@ def questions_needed(gain: float, discordant: float, *, power: float = POWER, al
     gain, discordant = _rates(gain, discordant)
     if gain == 0.0:
         raise ArgumentError(f"gain must be above 0; got {gain!r}.")
-    short, enough = 0, 1
-    while _power(enough, gain, discordant, alpha) < power:
-        short, enough = enough, min(2 * enough, _MOST)
-        if short == _MOST:
-            raise ArgumentError(
-                f"A gain of {100.0 * gain:g} % with {100.0 * discordant:g} % discordant needs more than {_MOST:,} "
-                "questions; give a larger gain or less power."
-            )
-    while enough - short > 1:
-        middle = (short + enough) // 2
-        seen = _power(middle, gain, discordant, alpha) >= power
-        short, enough = (short, middle) if seen else (middle, enough)
-    return enough
+    n = 1 + bisect_left(range(1, _MOST + 1), power, key=lambda n: _power(n, gain, discordant, alpha))
+    if n > _MOST:
+        raise ArgumentError(
+            f"A gain of {100.0 * gain:g} % with {100.0 * discordant:g} % discordant needs more than {_MOST:,} "
+            "questions; give a larger gain or less power."
+        )
+    return n
 
 
 def detectable_gain(n: int, discordant: float, *, power: float = POWER, alpha: float = ALPHA) -> float | None:
@@ -113,25 +99,13 @@ def detectable_gain(n: int, discordant: float, *, power: float = POWER, alpha: f
     Raises:
         ArgumentError: a value out of its range.
     """
-    n, alpha = questions("n", n, 1, _MOST), _alpha(alpha)
+    n, alpha = whole("n", n, 1, _MOST), _alpha(alpha)
     power = inside("power", power, "Give 0.8 for four chances in five")
     if discordant == 0:
         return None
     largest = _rates(0.0, discordant)[1]
-
-    def seen(gain: float) -> bool:
-        return _power(n, gain, largest, alpha) >= power
-
-    return _least(seen, largest) if seen(largest) else None
-
-
-def _least(seen: Callable[[float], bool], largest: float) -> float:
-    """The smallest gain that is detected."""
-    blind = 0.0
-    while largest - blind > _FINE:
-        middle = (blind + largest) / 2.0
-        blind, largest = (blind, middle) if seen(middle) else (middle, largest)
-    return largest
+    step = bisect_left(range(_STEPS + 1), power, key=lambda step: _power(n, largest * step / _STEPS, largest, alpha))
+    return largest * step / _STEPS if step <= _STEPS else None
 
 
 def _alpha(alpha: float) -> float:

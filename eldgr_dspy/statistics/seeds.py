@@ -1,6 +1,6 @@
 """Split the spread of runs of several seeds on the same questions into that of seeds and that of questions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.statistics.inputs import Floats, inside
+from eldgr_dspy.statistics.inputs import Floats
 from eldgr_dspy.statistics.inputs import scores as scores_of
 from eldgr_dspy.statistics.resampling import LEVEL, Interval
 
@@ -23,7 +23,7 @@ class SeedVariance:
         seeds: the variance between seeds, in squared units. questions: between questions. rest: the remaining
             noise of one score. The first two are unbiased and may be negative, which means that none was measured.
         standard_error: of the mean, for another draw of both seeds and questions.
-        interval: the mean's t interval with that error, by Satterthwaite's degrees of freedom.
+        interval: the mean's 95 % t interval with that error, by Satterthwaite's degrees of freedom.
     """
 
     n_seeds: int
@@ -36,7 +36,7 @@ class SeedVariance:
     interval: Interval
 
 
-def seed_variance(scores: ArrayLike, *, level: float = LEVEL) -> SeedVariance:
+def seed_variance(scores: ArrayLike) -> SeedVariance:
     """Split the variance of scores into seeds, questions and the rest: two-way analysis of variance, random effects.
 
     For a contrast give the table of differences of the two rules. With few seeds the interval is wide, as it
@@ -44,12 +44,10 @@ def seed_variance(scores: ArrayLike, *, level: float = LEVEL) -> SeedVariance:
 
     Args:
         scores: one finite number for each seed and question, shape (seeds, questions), at least (2, 2).
-        level: coverage of the interval, strictly between 0 and 1.
 
     Raises:
         ArgumentError: another shape, fewer than two seeds or questions, or a value that is not a finite number.
     """
-    level = inside("level", level, "Give 0.95 for a 95% interval")
     table = _table(scores)
     n_seeds, n_questions = table.shape
     mean = float(table.mean())
@@ -59,7 +57,7 @@ def seed_variance(scores: ArrayLike, *, level: float = LEVEL) -> SeedVariance:
     sums = (n_questions * (by_seed**2).sum(), n_seeds * (by_question**2).sum(), (rest**2).sum())
     squares = [float(total) / freedom for total, freedom in zip(sums, degrees, strict=True)]
     error, freedom = _error(squares, degrees, table.size)
-    half = error * float(stdtrit(freedom, (1.0 + level) / 2.0))
+    half = error * float(stdtrit(freedom, (1.0 + LEVEL) / 2.0))
     return SeedVariance(
         n_seeds=n_seeds,
         n_questions=n_questions,
@@ -74,22 +72,14 @@ def seed_variance(scores: ArrayLike, *, level: float = LEVEL) -> SeedVariance:
 
 def _error(squares: list[float], degrees: tuple[int, int, int], size: int) -> tuple[float, float]:
     """The standard error of the mean and its degrees of freedom; a component below 0 counts as 0."""
-    terms = list(_terms(squares, degrees))
+    rest, of_rest = squares[2], degrees[2]
+    above = [(square, freedom) for square, freedom in zip(squares, degrees, strict=True) if square > rest]
+    terms = [*above, ((1 - len(above)) * rest, of_rest)]  # each square that counts has the rest in it once
     total = sum(square for square, _ in terms)
     if total == 0.0:
         return 0.0, 1.0
     # Shares of the total, because the square of a tiny variance is 0.
     return (total / size) ** 0.5, 1.0 / sum((square / total) ** 2 / freedom for square, freedom in terms)
-
-
-def _terms(squares: list[float], degrees: tuple[int, int, int]) -> Iterator[tuple[float, int]]:
-    seeds, questions = squares[0] > squares[2], squares[1] > squares[2]
-    if seeds:
-        yield squares[0], degrees[0]
-    if questions:
-        yield squares[1], degrees[1]
-    if seeds == questions:
-        yield (-squares[2] if seeds else squares[2]), degrees[2]
 
 
 def _table(rows: ArrayLike) -> Floats:

@@ -17,9 +17,10 @@ from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
-from eldgr_dspy.statistics import contrast_from_counts, holm
+from eldgr_dspy.statistics import holm
 from eldgr_dspy.tables.table import difference
 from tests.capitals import NO_SPAN, row, write_pool
+from tests.contrasts import from_counts
 from tests.finished_runs import finished_run, numbered, unsealed
 
 
@@ -72,7 +73,7 @@ def policies(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_wins_and_losses_are_by_question(runs: tuple[Path, Path]) -> None:
     keeps, finds = runs[1], runs[0]
     (pool,) = compared(keeps, finds)["pools"].values()
-    one, expected = against(keeps, finds), contrast_from_counts(9, 6, 3, unit=100)
+    one, expected = against(keeps, finds), from_counts(9, 6, 3, unit=100)
     assert (pool["n"], pool["n_scored"], pool["differ"]) == (9, 9, {str(keeps): {str(finds): 9}})
     assert (one["wins"], one["losses"], one["p"], one["p_holm"]) == (6, 3, expected.p, expected.p)
     assert one["delta"] == one["f1"]["delta"] == pytest.approx(expected.delta)

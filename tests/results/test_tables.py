@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, signed
 from eldgr_dspy.programs.commands.console import undecorated
-from eldgr_dspy.statistics import contrast_from_counts
 from eldgr_dspy.tables.bounds import ANY_DERIVER
 from eldgr_dspy.tables.formats import as_latex, as_markdown
 from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, effects_table, headline, paper_table
 from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.tables.table import Table, difference, per_question, record
+from tests.contrasts import from_counts
 from tests.figures import AUDITED, contrast_figures, pool_figures, rule_figures, summary_figures
 
 WITHHELD = "—: withheld, or not computable for this rule or without gold answers."
@@ -24,7 +24,7 @@ EARLIER = "The bounds are over all judges alone: a deriver may move each rule th
 
 
 def contrast(against: str, wins: int, losses: int, n: int) -> Any:
-    found = contrast_from_counts(n, wins, losses, unit=100)
+    found = from_counts(n, wins, losses, unit=100)
     figures = {"delta": found.delta, "ci": list(found.interval), "p": found.p, "wins": wins, "losses": losses}
     return contrast_figures("eldgr", against, **figures)
 
