@@ -1,9 +1,9 @@
 """The calls about one question, within its deadline; one that does not come through is raised, or counts as silence."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from threading import TIMEOUT_MAX
 from time import monotonic
 from typing import Any, Literal, TypeVar
@@ -17,6 +17,7 @@ from dspy.utils.usage_tracker import UsageTracker
 from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.errors import ArgumentError, describe_failure
 from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask
+from eldgr_dspy.programs.engines.usage import is_count
 from eldgr_dspy.programs.lms import holds_lm, view
 from eldgr_dspy.programs.retrying import Limit, limited
 from eldgr_dspy.programs.rollouts import keep_trace, own_trace
@@ -64,6 +65,7 @@ class Calls:
 
     Attributes:
         failures: Why a call did not come through, by who was called.
+        seconds: How long calls took, by who was called.
         comparisons: Those of the question's answers, which end with its time; None without a timeout.
         unasked: Those of them that were not called, because no time was left.
     """
@@ -84,12 +86,12 @@ class Calls:
             scorers: How many scorers are called after all others.
         """
         self.failures: dict[str, str] = {}
+        self.seconds = dict[str, float]()
         self.unasked = set[str]()
         self._on_failure, self._timeout, self._timeouts = on_failure, timeout, role_timeouts or {}
         self._scorers = scorers
         self._ends = None if timeout is None else monotonic() + timeout
         self.comparisons = None if timeout is None else Comparisons(ends=self._ends)
-        self._seconds = dict[str, float]()  # that calls took, by who was called
 
     def ask(self, who: str, module: dspy.Module, inputs: Mapping[str, object], later: Sequence[str]) -> Said | None:
         """Ask a role; None if its call failed.
@@ -129,16 +131,18 @@ class Calls:
         """
         limit = self._limit(who, later)
         if limit is None:
-            return call(module)
-        records, began = _Records(module, limit), monotonic()
+            with self._timed(who):
+                return call(module)
+        records = _Records(module, limit)
 
         def recorded() -> T:
             with records.kept():
                 return call(records.module)
 
-        future = _made_within(recorded, limit.ends - began)
-        self._seconds[who] = monotonic() - began
+        with self._timed(who) as began:
+            future = _made_within(recorded, limit.ends - began)
         if not future.done():
+            records.usage.is_late = True
             raise limit.error or self._late(who, limit)
         records.hand_over()
         return future.result()
@@ -147,24 +151,34 @@ class Calls:
         """Do the same, awaiting it; a call that is late is cancelled, and not waited for."""
         limit = self._limit(who, later)
         if limit is None:
-            return await call(module)
-        records, began = _Records(module, limit), monotonic()
+            with self._timed(who):
+                return await call(module)
+        records = _Records(module, limit)
 
         async def recorded() -> T:
             with records.kept():
                 return await call(records.module)
 
         task = asyncio.ensure_future(recorded())
-        try:
-            done, _ = await asyncio.wait([task], timeout=limit.ends - began)
-        finally:
-            task.cancel()  # without effect on one that is done
-            self._seconds[who] = monotonic() - began
+        with self._timed(who) as began:
+            try:
+                done, _ = await asyncio.wait([task], timeout=limit.ends - began)
+            finally:
+                task.cancel()  # without effect on one that is done
         if not done:
+            records.usage.is_late = True
             task.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody else looks at it
             raise limit.error or self._late(who, limit)
         records.hand_over()
         return task.result()
+
+    @contextmanager
+    def _timed(self, who: str) -> Iterator[float]:
+        began = monotonic()
+        try:
+            yield began
+        finally:
+            self.seconds[who] = self.seconds.get(who, 0.0) + monotonic() - began
 
     def _limit(self, who: str, later: Sequence[str]) -> Limit | None:
         """Return until when a call may take; None if it has no limit.
@@ -182,7 +196,7 @@ class Calls:
         left = self._ends - now
         if left <= 0:
             self.unasked.add(who)
-            slowest = max(self._seconds, key=self._seconds.__getitem__, default=None)
+            slowest = max(self.seconds, key=self.seconds.__getitem__, default=None)
             raise TimeoutError(
                 f"the {who} was not asked, because {f'the {slowest}' if slowest else 'the rule'} used up the question's"
                 f" timeout of {self._timeout:g} s"
@@ -207,21 +221,45 @@ class Calls:
         self.failures[who] = describe_failure(error)
 
 
+class Usage(UsageTracker):
+    """Tokens as servers report them, which the caller's tracker is given too, unless they come late.
+
+    Attributes:
+        is_late: Whether the caller has gone on without the call.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.caller, self.is_late = dspy.settings.usage_tracker, False
+
+    def add_usage(self, lm: str, usage_entry: dict[str, Any]) -> None:
+        """Add what an LM reported, and give it to the caller's tracker at once: a run's counts requests by it."""
+        super().add_usage(lm, usage_entry)
+        if self.caller is not None and not self.is_late:
+            self.caller.add_usage(lm, usage_entry)
+
+    def total(self, name: str) -> int | None:
+        """Return the sum of the tokens of a name; None if a report lacks it, or if there is no report."""
+        counts = [report.get(name) for reports in self.usage_data.values() for report in reports]
+        return sum(counts) if counts and all(map(is_count, counts)) else None
+
+
 class _Records:
     """A module whose LMs keep to a limit, and the trace and the usage of one call of it.
 
-    The caller may read theirs while the call is late. In a stream the module and the LMs are as they are: a listener
+    The caller may read its trace while the call is late. In a stream the module and the LMs are as they are: a listener
     knows its predictor, and what was streamed is not sent again.
 
     Attributes:
         module: The module, or a view of it if it has LMs of its own.
+        usage: Its tokens.
     """
 
     def __init__(self, module: Any, limit: Limit) -> None:
-        self._own_trace, self._usage, self._own_usage = own_trace(), dspy.settings.usage_tracker, UsageTracker()
+        self._own_trace, self.usage = own_trace(), Usage()
         self._settings: dict[str, Any] = {"trace": self._own_trace}
-        if self._usage is not None:
-            self._settings["usage_tracker"] = self._own_usage
+        if self.usage.caller is not None:
+            self._settings["usage_tracker"] = self.usage
         self.module, self._originals = module, dict[int, Any]()
         if dspy.settings.send_stream is None:
             self._settings["lm"] = limited(dspy.settings.lm, limit)
@@ -234,10 +272,8 @@ class _Records:
         return settings
 
     def hand_over(self) -> None:
-        """Add the records to those of the caller."""
+        """Add the trace to that of the caller."""
         keep_trace([(self._originals.get(id(one), one), *said) for one, *said in self._own_trace or ()])
-        for lm, entries in self._own_usage.usage_data.items():
-            self._usage.usage_data[lm].extend(entries)
 
 
 def _made_within(call: Callable[[], T], seconds: float) -> "Future[T]":

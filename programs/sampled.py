@@ -32,14 +32,13 @@ from eldgr_dspy.programs.samples import (
 )
 from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, SavesChoices
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.service_log import LOG
 from eldgr_dspy.programs.threads import at_once, in_thread
 from eldgr_dspy.programs.typed_answers import outputs
 from eldgr_dspy.questions import Question
 from eldgr_dspy.refusals import OwnRefusals
 from eldgr_dspy.rows import MAX_CANDIDATES
 from eldgr_dspy.stopping import SETTLED_BY, Posterior, Settled, next_batch
-
-_log = logging.getLogger(__name__)
 
 _Batches: TypeAlias = "Generator[range, list[Sample], list[Sample]]"
 
@@ -223,7 +222,8 @@ class Sampled(SavesChoices):
 
     def _noted(self, error: Exception, number: int) -> Exception:
         error.add_note(f"Raised by completions[{number}], one of {self.n} samples of {type(self.program).__name__}.")
-        _log.warning("completions[%d] of %d failed: %s", number, self.n, describe_failure(error))
+        said = f"completions[{number}] of {self.n} failed: {describe_failure(error)}"
+        LOG.log(logging.WARNING, ("sample", type(error).__name__), said)
         return error
 
     def _require_usable(self, samples: Sequence[Sample]) -> None:

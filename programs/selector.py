@@ -13,6 +13,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certificates_in, certifying, inputs_of, is_withheld, replies_in
 from eldgr_dspy.consultations import Abstention, Heard, Reply
 from eldgr_dspy.decision import Decision, Rule, adrive, drive
+from eldgr_dspy.errors import describe_failure
 from eldgr_dspy.named_objects import source_of
 from eldgr_dspy.programs.calls import SCORER, Calls, OnFailure, require_timeout, role_timeouts_of
 from eldgr_dspy.programs.certifier import Certifier
@@ -22,7 +23,6 @@ from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
 from eldgr_dspy.programs.repeated_deriver import RepeatedDeriver
-from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, SavesChoices, asked_after, is_asked
 from eldgr_dspy.programs.scoring.candidates import (
@@ -32,6 +32,8 @@ from eldgr_dspy.programs.scoring.candidates import (
     reasonings_of,
     score_candidates,
 )
+from eldgr_dspy.programs.service_log import log_silence
+from eldgr_dspy.programs.telemetry import watched
 from eldgr_dspy.programs.threads import at_once, in_thread
 from eldgr_dspy.questions import Settings, require_one_of
 from eldgr_dspy.refusals import REFUSALS, OwnRefusals
@@ -207,20 +209,21 @@ class Selector(SavesChoices):
             Exception: what a scorer raises, if `on_error` is `raise`.
         """
         calls = Calls(self.on_failure, self.timeout, self.role_timeouts, len(self.scorers))
-        case = self._case(calls, self._kind(answer), question, candidates, evidence, options)
-        heard: dict[Consulted, Heard] = {}
+        with watched(self, calls) as report:
+            case = self._case(calls, self._kind(answer), question, candidates, evidence, options)
+            heard: dict[Consulted, Heard] = {}
 
-        def consult(name: Consulted) -> Heard:
-            with self.reading():
-                said = calls.ask(name, *self.asking(case, name, heard))
-            heard[name] = self.heard(name, said, case, calls)
-            return heard[name]
+            def consult(name: Consulted) -> Heard:
+                with self.reading():
+                    said = calls.ask(name, *self.asking(case, name, heard))
+                heard[name] = self.heard(name, said, case, calls)
+                return heard[name]
 
-        choice = drive(certifying(self.rule_on(case))(case), consult)
-        replies = replies_in(heard)
-        decision, texts = case.record(choice, replies), self._texts(case, evidence)
-        scores = [self._score(scorer, texts, calls) for scorer in self.scorers]
-        return self._prediction(case, decision, replies, scores, calls)
+            choice = drive(certifying(self.rule_on(case))(case), consult)
+            replies = replies_in(heard)
+            decision, texts = case.record(choice, replies), self._texts(case, evidence)
+            scores = [self._score(scorer, texts, calls) for scorer in self.scorers]
+            return report(self._prediction(case, decision, replies, scores, calls))
 
     async def aforward(
         self,
@@ -233,20 +236,21 @@ class Selector(SavesChoices):
         """Do the same as `forward`, awaiting the roles."""
         calls, kind = Calls(self.on_failure, self.timeout, self.role_timeouts, len(self.scorers)), self._kind(answer)
         taking = in_thread if kind.pooled else at_once  # comparing answers may take long
-        case = await taking(partial(self._case, calls, kind, question, candidates, evidence, options))
-        heard: dict[Consulted, Heard] = {}
+        with watched(self, calls) as report:
+            case = await taking(partial(self._case, calls, kind, question, candidates, evidence, options))
+            heard: dict[Consulted, Heard] = {}
 
-        async def consult(name: Consulted) -> Heard:
-            with self.reading():
-                said = await calls.aask(name, *self.asking(case, name, heard))
-            heard[name] = self.heard(name, said, case, calls)
-            return heard[name]
+            async def consult(name: Consulted) -> Heard:
+                with self.reading():
+                    said = await calls.aask(name, *self.asking(case, name, heard))
+                heard[name] = self.heard(name, said, case, calls)
+                return heard[name]
 
-        choice = await adrive(certifying(self.rule_on(case))(case), consult, taking)
-        replies = replies_in(heard)
-        decision, texts = await taking(partial(case.record, choice, replies)), self._texts(case, evidence)
-        scores = [await self._ascore(scorer, texts, calls) for scorer in self.scorers]
-        return self._prediction(case, decision, replies, scores, calls)
+            choice = await adrive(certifying(self.rule_on(case))(case), consult, taking)
+            replies = replies_in(heard)
+            decision, texts = await taking(partial(case.record, choice, replies)), self._texts(case, evidence)
+            scores = [await self._ascore(scorer, texts, calls) for scorer in self.scorers]
+            return report(self._prediction(case, decision, replies, scores, calls))
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the choices that `save` keeps, and the parameters of the roles that can be asked."""
@@ -322,6 +326,7 @@ class Selector(SavesChoices):
     def _unscored(self, error: Exception, n: int) -> CandidateScores:
         if self.on_error == "raise" and not (self.on_failure == "abstain" and isinstance(error, FAILURES)):
             raise error
+        log_silence(SCORER, Abstention.failure(describe_failure(error)))
         return CandidateScores.undefined(error, n)
 
     def _prediction(

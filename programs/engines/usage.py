@@ -17,14 +17,13 @@ import dspy
 from dspy.lm15 import Response, StreamEndEvent, Usage
 
 from eldgr_dspy.journal_lines import is_plausible
+from eldgr_dspy.programs.service_log import LOG
 
 _SETTING = "eldgr_lenient_usage"
 ANY_USAGE: Mapping[str, Any] = {_SETTING: True}
 """The setting of DSPy's within which a count may be unknown: `dspy.Parallel` passes only settings to its threads."""
 
 _OLLAMA = ("prompt_eval_count", "eval_count")
-_LOGGER = logging.getLogger("eldgr_dspy")
-_logged = set[str]()
 
 
 def is_count(value: object) -> bool:
@@ -61,10 +60,8 @@ def _drop_counts(usage: Any) -> None:
 
 
 def _log(name: str, value: object) -> None:
-    if name not in _logged:
-        _logged.add(name)
-        said = "A server reported %s of %.40r, which cannot be true and counts as unknown; this is logged once."
-        _LOGGER.warning(said, name, value)
+    said = f"A server reported {name} of {value!r:.40}, which cannot be true and counts as unknown"
+    LOG.log(logging.WARNING, ("usage", name), said)
 
 
 def _spell_out_nan(response: Any) -> None:

@@ -14,10 +14,10 @@ from eldgr_dspy.errors import RunStoppedError, describe_failure
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.named_judges import Asked, judge_in, role_of
 from eldgr_dspy.programs.consulting import FAILURES, Said
-from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.run.limits import FailureBudget, Spending
 from eldgr_dspy.programs.run.metering import Meter, metering
 from eldgr_dspy.programs.run.role_calls import RoleCall
+from eldgr_dspy.programs.service_log import log_silence
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.replies import heard_from
 

@@ -36,7 +36,7 @@ FACE = {"Decision", "Selector", "certificates", "channels", "decide", "ollama", 
 FACE |= {"ChannelScorer", "NLIScorer", "Sampled", "frozen_selector", "load_nli", "local"}
 
 LEARNING = {"torch", "transformers", "sentence_transformers", "trl", "peft", "datasets", "accelerate"}
-LATER = {"hypothesis", "pytest", "pyarrow", "mlflow", "ray"}
+LATER = {"hypothesis", "pytest", "pyarrow", "mlflow", "opentelemetry", "ray"}
 ABOVE = {"dspy", "litellm", "click", "rich", "jinja2", *LEARNING, *LATER}
 
 

@@ -23,10 +23,11 @@ EXTRAS = {
     "train": {"trl", "peft", "datasets", "accelerate"},
     "parquet": {"pyarrow"},
     "mlflow": {"mlflow"},
+    "telemetry": {"opentelemetry-api"},
     "ray": {"ray"},
     "math": {"math-verify[antlr4_13_2]"},
     "testing": {"hypothesis"},
-    "all": {"eldgr_dspy[local,nli,train,parquet,mlflow,ray,math,testing]"},
+    "all": {"eldgr_dspy[local,nli,train,parquet,mlflow,telemetry,ray,math,testing]"},
     "test": {
         "pytest",
         "hypothesis",
@@ -46,6 +47,7 @@ EXTRAS = {
         "datasets",
         "accelerate",
         "ray",
+        "opentelemetry-sdk",
     },
     "dev": {
         "ruff",

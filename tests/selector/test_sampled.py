@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from eldgr_dspy import Sampled, Selector
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.service_log import LOG
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm
 from eldgr_dspy.stopping import Posterior
 from tests.caching import cached_by_dspy
@@ -331,6 +332,7 @@ def test_one_failing_sample_of_five_is_reported_and_the_others_decide(
 ) -> None:
     doha = answers(*["Doha"] * 4)
     program = Sampled(Answers(doha[0], bad, *doha[1:]), num_threads=1)
+    LOG.kinds.clear()
     with caplog.at_level(logging.WARNING, "eldgr_dspy"):
         pred: Any = called(program, None, way)
     assert (pred.answer, pred.votes) == ("Doha", {"Doha": 4})

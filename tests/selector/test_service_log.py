@@ -1,4 +1,4 @@
-"""A role that abstains or fails is logged once for each kind of reason, from any thread, without credentials."""
+"""What goes wrong is logged once a minute and kind, with the count since, from any thread, without credentials."""
 
 import logging
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ import pytest
 
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.role_log import MOST_KINDS, forget_logged, log_silence
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.service_log import EVERY, LOG, MOST_KINDS, RareLog, log_silence
 from eldgr_dspy.programs.testing import role_of
 from eldgr_dspy.redaction import remember
 from tests.capitals import NO_SPAN, row, selector_with, write_pool
@@ -23,9 +23,9 @@ from tests.selecting import CONTESTED, select_acall, select_sync, selector_of
 
 @pytest.fixture(autouse=True)
 def logged_anew() -> Iterator[None]:
-    forget_logged()
+    LOG.kinds.clear()
     yield
-    forget_logged()
+    LOG.kinds.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -38,40 +38,71 @@ def lines(heard: pytest.LogCaptureFixture) -> list[tuple[str, int, str]]:
     return [one for one in heard.record_tuples if one[0] == "eldgr_dspy"]
 
 
-def test_each_kind_of_reason_is_logged_once_a_role(heard: pytest.LogCaptureFixture) -> None:
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+FIRST = "Further ones are logged at most once a minute."
+
+
+def test_each_kind_of_reason_is_logged_once_a_role_and_minute(heard: pytest.LogCaptureFixture) -> None:
+    log = RareLog(Clock())
     for _ in range(3):
-        log_silence("judge", Abstention("unparsable: The reply is not JSON."))
-        log_silence("judge", Abstention("unparsable: it is another text"))
-        log_silence("repairer", Abstention("unparsable: x"))
-        log_silence("judge", Abstention("failed: LMTimeoutError: late"))
-        log_silence("judge", Abstention("failed: LMTimeoutError: later"))
-        log_silence("judge", Abstention("failed: ConnectionError: gone"))
-        log_silence("repairer", Abstention("no span"))
-    more = "Further ones of this kind are not logged."
+        log_silence("judge", Abstention("unparsable: The reply is not JSON."), log)
+        log_silence("judge", Abstention("unparsable: it is another text"), log)
+        log_silence("repairer", Abstention("unparsable: x"), log)
+        log_silence("judge", Abstention("failed: LMTimeoutError: late"), log)
+        log_silence("judge", Abstention("failed: LMTimeoutError: later"), log)
+        log_silence("judge", Abstention("failed: ConnectionError: gone"), log)
+        log_silence("repairer", Abstention("no span"), log)
     assert lines(heard) == [
         ("eldgr_dspy", logging.WARNING, message)
         for message in (
-            f"The judge gave no usable reply (unreadable): unparsable: The reply is not JSON. {more}",
-            f"The repairer gave no usable reply (unreadable): unparsable: x. {more}",
-            f"A call of the judge failed: LMTimeoutError: late. {more}",
-            f"A call of the judge failed: ConnectionError: gone. {more}",
+            f"The judge gave no usable reply (unreadable): unparsable: The reply is not JSON. {FIRST}",
+            f"The repairer gave no usable reply (unreadable): unparsable: x. {FIRST}",
+            f"A call of the judge failed: LMTimeoutError: late. {FIRST}",
+            f"A call of the judge failed: ConnectionError: gone. {FIRST}",
         )
-    ] + [("eldgr_dspy", logging.INFO, f"The repairer abstained: no span. {more}")]
-    forget_logged()
-    log_silence("judge", Abstention("unparsable: again"))
-    assert len(lines(heard)) == 6
+    ] + [("eldgr_dspy", logging.INFO, f"The repairer abstained: no span. {FIRST}")]
 
 
-def test_many_threads_log_a_kind_once(heard: pytest.LogCaptureFixture) -> None:
+def test_an_outage_that_lasts_is_a_line_a_minute_with_the_count_since(heard: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    log = RareLog(clock)
+    for _ in range(3 * EVERY + 1):
+        log_silence("judge", Abstention("failed: ConnectionError: gone"), log)
+        clock.now += 1
+    more = f"{EVERY - 1} more since the last line."
+    assert [said for _, _, said in lines(heard)] == [
+        f"A call of the judge failed: ConnectionError: gone. {note}" for note in (FIRST, more, more, more)
+    ]
+    clock.now += 10 * EVERY
+    log_silence("judge", Abstention("failed: ConnectionError: gone"), log)
+    assert lines(heard)[-1][2].endswith("gone. 0 more since the last line.")
+
+
+def test_many_threads_log_a_kind_once_and_count_the_others(heard: pytest.LogCaptureFixture) -> None:
+    log = RareLog(Clock())
     with ThreadPoolExecutor(16) as threads:
-        list(threads.map(lambda number: log_silence("judge", Abstention(f"unparsable: {number}")), range(400)))
+        list(threads.map(lambda number: log_silence("judge", Abstention(f"unparsable: {number}"), log), range(400)))
     assert len(lines(heard)) == 1
+    assert [since for _, since in log.kinds.values()] == [399]
 
 
-def test_errors_of_any_name_do_not_fill_the_memory(heard: pytest.LogCaptureFixture) -> None:
+def test_errors_of_any_name_fill_neither_the_memory_nor_the_log(heard: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    log = RareLog(clock)
     for number in range(3 * MOST_KINDS):
-        log_silence("judge", Abstention(f"failed: Error{number}: x"))
-    assert len(lines(heard)) == MOST_KINDS
+        log_silence("judge", Abstention(f"failed: Error{number}: x"), log)
+    assert len(log.kinds) == len(lines(heard)) == MOST_KINDS + 1
+    clock.now += EVERY
+    log_silence("judge", Abstention("failed: AnotherError: x"), log)
+    assert lines(heard)[-1][2].endswith(f"{2 * MOST_KINDS - 1} more since the last line.")
 
 
 def test_a_reason_is_one_short_line_without_credentials_or_control_characters(heard: pytest.LogCaptureFixture) -> None:
@@ -101,8 +132,7 @@ def test_a_run_logs_what_its_roles_could_not_say(heard: pytest.LogCaptureFixture
     selector, _ = selector_with(lambda request: dspy.LMServerError("away"))
     evaluate(selector, Plan([pool], tmp_path / "failing", max_failures="100%"))
     assert [said for _, _, said in lines(heard)[2:]] == [
-        f"A call of the {role} failed: LMServerError: away. Further ones of this kind are not logged."
-        for role in ("judge", "repairer")
+        f"A call of the {role} failed: LMServerError: away. {FIRST}" for role in ("judge", "repairer")
     ]
 
 
@@ -112,8 +142,8 @@ def test_a_selector_logs_what_its_roles_could_not_say(heard: pytest.LogCaptureFi
     for _ in range(3):
         call(select, CONTESTED)
     assert [said for _, _, said in lines(heard)] == [
-        "A call of the judge failed: ConnectionError: gone. Further ones of this kind are not logged.",
-        "The repairer abstained: no span. Further ones of this kind are not logged.",
+        f"A call of the judge failed: ConnectionError: gone. {FIRST}",
+        f"The repairer abstained: no span. {FIRST}",
     ]
 
 
@@ -123,7 +153,7 @@ async def unreachable(answer: str, evidence: Any) -> bool:
 
 def test_a_selector_logs_that_a_certificate_could_not_be_had(heard: pytest.LogCaptureFixture) -> None:
     Selector(certificate=unreachable, on_failure="abstain")(**CONTESTED)
-    said = "A call of the certificate failed: ConnectionError: gone. Further ones of this kind are not logged."
+    said = f"A call of the certificate failed: ConnectionError: gone. {FIRST}"
     assert [said for _, _, said in lines(heard)] == [said]
 
 
@@ -138,7 +168,7 @@ def test_by_default_a_warning_is_on_standard_error_and_the_command_leaves_it_to_
         asked = ["--judge", "openai/m", "--api-base", server.address, "--rules", "judge"]
         assert main(["evaluate", str(pool), *asked, "--out", str(tmp_path / "command"), "--quiet"]) == 0
     assert capsys.readouterr().err == ""
-    forget_logged()
+    LOG.kinds.clear()
     selector, _ = selector_with(lambda request: "the third")
     evaluate(selector, Plan([pool], tmp_path / "program", ["judge"]))
     assert capsys.readouterr().err.startswith("The judge gave no usable reply (unreadable): unparsable: ")
