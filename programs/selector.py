@@ -165,7 +165,7 @@ class Selector(SavesChoices):
 
     @classmethod
     def from_frozen(cls, path: "str | Path", **given: Any) -> "Selector":
-        """Return the selector of a lock; see `eldgr_dspy.programs.run.frozen.frozen_selector`."""
+        """Return the selector of a freeze; see `eldgr_dspy.programs.run.frozen.frozen_selector`."""
         from eldgr_dspy.programs.run.frozen import frozen_selector
 
         return frozen_selector(path, **given)

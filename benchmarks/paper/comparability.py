@@ -50,7 +50,7 @@ def comparable(here: Here, published: Selection) -> Iterator[str]:
     if published.task == "arithmetic" and here["settings"]["derivation"] == "stated":
         yield "Comparable: a derivation counts if it parses and has a check."
     if published.audit is not None and here["confirmation"]:
-        yield "Comparable: the run was under a lock."
+        yield "Comparable: the run was under a freeze."
 
 
 def not_comparable(here: Here, published: Selection) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _settings(settings: Mapping[str, Any], task: Task) -> Iterator[str]:
 
 def _freezing(confirmation: Mapping[str, Any] | None) -> Iterator[str]:
     if confirmation is None:
-        yield "Not comparable: the run had no lock, so nothing shows that its rule was fixed beforehand."
+        yield "Not comparable: the run had no freeze, so nothing shows that its rule was fixed beforehand."
 
 
 def _gaps(here: Here) -> Iterator[str]:

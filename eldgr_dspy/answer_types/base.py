@@ -25,7 +25,7 @@ NAMES_IN_FILES: Mapping[Task, Task] = {
     "short": "retrieval",
     "number": "arithmetic",
 }
-"""The types that pools, journals, runs and locks state under another name."""
+"""The types that pools, journals, runs and freezes state under another name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,4 +97,4 @@ def _sums(record: Record) -> Iterator[tuple[str, str]]:
     tokens = f"{count_of(cost['prompt_tokens'])} tokens read, {count_of(cost['completion_tokens'])} written"
     yield "cost", f"{count_of(cost['calls'])} LM calls, {tokens}, ${figure(cost['cost'], 4)}"
     if record["confirmation"]:
-        yield "lock", record["confirmation"]["lock"]
+        yield "freeze", record["confirmation"]["lock"]

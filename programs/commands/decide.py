@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from eldgr_dspy.words import Consulted
 
 _NO_COMMAND = "no command can ask for it: a program or another version started the run."
-_LOCKED = (
-    "the run is under a lock, which admits only its own rules; for one of these, repeat the command that started the "
-    "run, with its --lock."
+_FROZEN = (
+    "the run is under a freeze, which admits only its own rules; for one of these, repeat the command that started the "
+    "run, with its --freeze."
 )
 
 
@@ -40,7 +40,7 @@ def decide(run: Path, pools: tuple[Path, ...], rules: str, given: dict[str, Any]
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.figures.finished_run import read_run
-    from eldgr_dspy.programs.commands.resume_command import is_locked
+    from eldgr_dspy.programs.commands.resume_command import is_frozen
     from eldgr_dspy.programs.run.redecisions import decide_again
     from eldgr_dspy.tables.run import pool_tables
 
@@ -49,7 +49,7 @@ def decide(run: Path, pools: tuple[Path, ...], rules: str, given: dict[str, Any]
     decided = decide_again(read, [*names_in(rules)] or [""], pools)
     asks = _asks(read, decided)
     remedy = (
-        f"to ask for it{_of_whom(read, decided, asks)}: {asks}" if asks else _LOCKED if is_locked(read) else _NO_COMMAND
+        f"to ask for it{_of_whom(read, decided, asks)}: {asks}" if asks else _FROZEN if is_frozen(read) else _NO_COMMAND
     )
     tables = (table for name, pool in decided.figures.items() for table in pool_tables(name, pool, remedy=remedy))
     write({"pools": decided.figures, "asks": asks}, tables, form, out, "The decisions")

@@ -81,7 +81,7 @@ class Grouped(click.Command):
                 "replay",
                 "recorded_for",
                 "fresh",
-                "lock",
+                "freeze",
                 "decisions",
                 "pages",
                 "engine",
@@ -145,7 +145,7 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 @recorded_for_option
 @click.option("--fresh", is_flag=True, help="Start again; the old journal is kept.")
 @click.option(
-    "--lock", type=click.Path(path_type=Path), metavar="FILE", help="Lock file of eldgr freeze; refuse anything else."
+    "--freeze", type=click.Path(path_type=Path), metavar="FILE", help="File of eldgr freeze; refuse anything else."
 )
 @decisions_option
 @pages_option
@@ -173,7 +173,7 @@ def evaluate(
     replay: dict[str, Path],
     recorded_for: str | None,
     fresh: bool,
-    lock: Path | None,
+    freeze: Path | None,
     engine: str | None,
     dry_run: bool,
     all_tables: bool,
@@ -203,8 +203,8 @@ def evaluate(
         session.resume = without_fresh(context)
     if quiet:
         warnings.simplefilter("ignore")  # until `main` returns
-    if lock is not None:
-        rules, settings = _as_frozen(context, lock, rules, settings)
+    if freeze is not None:
+        rules, settings = _as_frozen(context, freeze, rules, settings)
     if not models.judges:  # with --judges, a recording of another judge may have its name wrong
         models = replace(models, judges=dict.fromkeys(filter(None, replay)))
     given = {
@@ -215,7 +215,7 @@ def evaluate(
         "workers": workers,
         "recorded_for": recorded_for,
         "fresh": fresh,
-        "lock": lock,
+        "freeze": freeze,
         **passed,
     }
     prepare = partial(prepared, models, settings, replay, given)
@@ -231,7 +231,7 @@ def evaluate(
                 return _forecast(selector, planned, form)
             with bar as watcher:
                 summary = run_over(selector, planned, watcher)
-    plan = Plan(pools, out, lock=lock, pages=options["pages"])
+    plan = Plan(pools, out, freeze=freeze, pages=options["pages"])
     if form == "json" or not quiet:
         _print(context, summary, out_of(plan), form, all_tables=all_tables)
     if not (form == "json" or quiet):
@@ -292,11 +292,13 @@ def _say_where(summary: "Summary", out: Path, plan: "Plan", *, all_tables: bool)
         say(f"To print all tables: {shlex.join(['eldgr', 'report', str(out)])}")
 
 
-def _as_frozen(context: click.Context, lock: Path, rules: str, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the given rules and settings, with those of the lock for the rest; the run checks the given ones."""
-    from eldgr_dspy.programs.run.locks import read_lock
+def _as_frozen(
+    context: click.Context, freeze: Path, rules: str, settings: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return the given rules and settings, with those of the freeze for the rest; the run checks the given ones."""
+    from eldgr_dspy.programs.run.freezes import read_freeze
 
-    frozen = read_lock(lock)
+    frozen = read_freeze(freeze)
     given = {name for name in ("rules", *settings) if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
     kept = {name: value for name, value in settings.items() if name in given}
     if "rules" not in given:

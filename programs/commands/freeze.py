@@ -1,4 +1,4 @@
-"""`eldgr freeze`: write rules, settings and roles to a lock, which a later evaluation must follow."""
+"""`eldgr freeze`: write rules, settings and roles to a freeze, the file that a later evaluation must follow."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,20 +27,19 @@ class _GroupedAlike(Grouped):
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
-    default=Path("rule.lock.json"),
+    default=Path("rule.freeze.json"),
     help="File to write.",
 )
 def freeze(out: Path, models: Models, rules: str, heuristic: bool, **settings: Any) -> None:
-    """Freeze rules, settings and roles in a lock file.
+    """Write rules, settings and roles to a freeze.
 
-    eldgr evaluate --lock takes rules and settings from the lock, refuses anything else, and counts how often each pool
-    was used. Give the models there again. No LM is asked here. Heuristic roles only compare words, so they are frozen
-    only if --heuristic says so.
+    eldgr evaluate --freeze takes rules and settings from it and refuses anything else. Give the models there again. No
+    LM is asked here. Heuristic roles only compare words, so they are frozen only if --heuristic says so.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.programs.commands.console import write_out
-    from eldgr_dspy.programs.run import locks
+    from eldgr_dspy.programs.run import freezes
 
     selector = models.selector(settings)
     if not heuristic and (roles := _without_model(models, names_in(rules), selector.type)):
@@ -49,13 +48,15 @@ def freeze(out: Path, models: Models, rules: str, heuristic: bool, **settings: A
             "--heuristic to freeze heuristic roles, which only compare words."
         )
     with models.asking(selector):
-        lock = locks.freeze(selector, names_in(rules), out, named_judges(models, settings))
+        freeze = freezes.write_freeze(selector, names_in(rules), out, named_judges(models, settings))
     try:
-        write_out(shown(f"{out}: {', '.join(lock.rules)} frozen as {lock.sha256[:16]}.\n"))
+        write_out(shown(f"{out}: {', '.join(freeze.rules)} frozen as {freeze.sha256[:16]}.\n"))
     except BrokenPipeError:
         return
     except OSError as error:
-        raise click.ClickException(f"The lock is in {out}, but this could not be printed: {refusal(error)}") from error
+        raise click.ClickException(
+            f"The freeze is in {out}, but this could not be printed: {refusal(error)}"
+        ) from error
 
 
 def _without_model(models: Models, rules: Sequence[str], kind: AnswerType) -> list[str]:

@@ -29,9 +29,9 @@ def command_that_asks(run: "RunRead", decided: "Redecided", roles: Collection[Co
 
     The models of the roles that were asked are read from the journal. It is tried whether the command makes these
     roles again as they were; a run that a program began, or another version, has none: None then. Nor has one under a
-    lock, which admits no further rule, and of which the journal knows the hash and not the file.
+    freeze, which admits no further rule, and of which the journal knows the hash and not the file.
     """
-    if is_locked(run) or any(map(judge_in, decided.rules)):
+    if is_frozen(run) or any(map(judge_in, decided.rules)):
         return None
     heads = run.stated("role")
     stated: dict[Consulted, Mapping[str, Any]] = {role: heads[role]["details"] for role in CONSULTED if role in heads}
@@ -46,8 +46,8 @@ def command_that_asks(run: "RunRead", decided: "Redecided", roles: Collection[Co
     return shlex.join(words)
 
 
-def is_locked(run: "RunRead") -> bool:
-    """Whether a run was begun under a lock."""
+def is_frozen(run: "RunRead") -> bool:
+    """Whether a run was begun under a freeze."""
     return "lock" in run.stated("settings")
 
 

@@ -26,8 +26,8 @@ from eldgr_dspy.pools import SUFFIXES, Pool, pool_name, write_pool
 from eldgr_dspy.programs.lms import holds_lm
 from eldgr_dspy.programs.pools.devsets import Asked, program_named, read_devset
 from eldgr_dspy.programs.run.evaluation import Watcher
+from eldgr_dspy.programs.run.freezes import source_of_module
 from eldgr_dspy.programs.run.limits import FailureBudget, Spending, allowed_questions
-from eldgr_dspy.programs.run.locks import source_of_module
 from eldgr_dspy.programs.run.plan import require_amount, require_count
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.programs.run.role_queries import Books

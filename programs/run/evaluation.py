@@ -22,8 +22,8 @@ from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.lms import sub_modules
+from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen
 from eldgr_dspy.programs.run.limits import FailureBudget, Spending, allowed_questions
-from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings, recordings_in
 from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
@@ -107,7 +107,7 @@ def _opened(
     )
     if plan.decisions == "parquet":
         pyarrow_for(out / DECISIONS["parquet"])  # refused before anything is asked
-    lock = lock_of(plan, selector)
+    freeze = freeze_of(plan, selector)
     with (
         signals,
         RunDirectory(out, fresh=plan.fresh) as directory,
@@ -126,14 +126,14 @@ def _opened(
         if elsewhere is not None:
             roles = {**elsewhere(roles)}
         state = RoleStatements(directory, {label: details for label, (_, details) in asked.items()})
-        directory.claim_lock(None if lock is None else lock.sha256)
+        directory.claim_freeze(None if freeze is None else freeze.sha256)
         made_with = statements(selector, pools)
         require_same(out, journal.heads, [*made_with, *state.statements()])
         directory.claim(*made_with, paths={pool.name: str(pool.path) for pool in pools})
         spending = Spending(plan.max_calls, plan.max_cost, journal.consultations())
         ended.callback(spending.close)
         files = ended.enter_context(replacing_all(out, files_of(plan, total)))
-        results = Results(out, plan.rules, files, signals.look, None if lock is None else {"lock": lock.sha256})
+        results = Results(out, plan.rules, files, signals.look, None if freeze is None else {"lock": freeze.sha256})
         watcher.on_start(total)
         signals.look()
         settings = selector.settings
@@ -142,22 +142,22 @@ def _opened(
             ended.close()
 
 
-def lock_of(plan: Plan, selector: Selector) -> Lock | None:
-    """Return the lock of a plan, None without one; before anything is opened or written.
+def freeze_of(plan: Plan, selector: Selector) -> Freeze | None:
+    """Return the freeze of a plan, None without one; before anything is opened or written.
 
     Raises:
-        ArgumentError: the lock is not valid, or `replay` conflicts with it.
+        ArgumentError: the freeze is not valid, or `replay` conflicts with it.
         RunChangedError: selector or rules are not what was frozen.
     """
-    if plan.lock is None:
+    if plan.freeze is None:
         return None
     for path in recordings_in(plan.replay).values():
         raise ArgumentError(
-            f"replay={str(path)!r} would replace the roles that are frozen; give no --replay with --lock."
+            f"replay={str(path)!r} would replace the roles that are frozen; give no --replay with --freeze."
         )
-    lock = read_lock(Path(plan.lock))
-    require_frozen(lock, selector, plan.rules, plan.judges)
-    return lock
+    freeze = read_freeze(Path(plan.freeze))
+    require_frozen(freeze, selector, plan.rules, plan.judges)
+    return freeze
 
 
 def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> None:

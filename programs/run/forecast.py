@@ -24,7 +24,7 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.named_judges import Asked, asked_by, role_of, unlabelled
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.one_call import calls_of
-from eldgr_dspy.programs.run.evaluation import lock_of, statements
+from eldgr_dspy.programs.run.evaluation import freeze_of, statements
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings, modules_of
@@ -131,7 +131,7 @@ def forecast(selector: Selector, plan: Plan) -> Forecast:
     pools = open_pools(plan.pools, selector.settings.type)
     recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
     recordings.require_made_for(pools, selector.settings.type)
-    lock_of(plan, selector)
+    freeze_of(plan, selector)
     with metered_settings(), selector.reading():
         roles = calls_of_roles(selector, plan.judges)
     heads: list[dict[str, Any]] = []

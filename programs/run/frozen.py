@@ -1,9 +1,9 @@
-"""From a lock to the selector that was frozen in it, for a program in service.
+"""From a freeze to the selector that was frozen in it, for a program in service.
 
-A lock is data. It names no class that is imported, no function that is called and no address that is connected to:
+A freeze is data. It names no class that is imported, no function that is called and no address that is connected to:
 roles are those of this package, or what the caller gives; LMs are made by the models' names and their plain settings,
-at an address that the caller gives or at the provider's own. What was made is then compared with the lock as a run
-under a lock is. So a role that cannot be made is refused with the difference, and never replaced by another one.
+at an address that the caller gives or at the provider's own. What was made is then compared with the freeze as a run
+under a freeze is. So a role that cannot be made is refused with the difference, and never replaced by another one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 from eldgr_dspy.programs.models import is_of_a_file, is_of_ollama, lm_named
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.fingerprints import UNWRITTEN, describe, describe_lm, predictors
-from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen
+from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen
 from eldgr_dspy.programs.run.run_directory import without_address
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import OWN
@@ -41,7 +41,7 @@ _PLAIN = frozenset(
         *("presence_penalty", "frequency_penalty", "reasoning_effort", "rollout_id", "timeout"),
     }
 )
-"""The settings of an LM that a lock may give: what is sampled, and neither where nor with which key."""
+"""The settings of an LM that a freeze may give: what is sampled, and neither where nor with which key."""
 _MOST_ORDERS = 100
 
 
@@ -53,39 +53,39 @@ def frozen_selector(
     api_base: str | None = None,
     **given: Any,
 ) -> Selector:
-    """Return the selector that `eldgr freeze` wrote to a lock: its rule, settings, roles and models.
+    """Return the selector that `eldgr freeze` wrote to a freeze: its rule, settings, roles and models.
 
     Args:
-        path: The lock.
+        path: The freeze.
         rule: Which of its rules decides; by default the only one, else `eldgr`. Of several named judges, the one that
             it names becomes the selector's judge: `eldgr[NAME]`. A rule of your own must be given: the function, or its
             name.
-        lm: The LM of the roles that have one. By default it is that of DSPy's settings if the lock names that one; else
-            it is made by the name in the lock, with credentials from the environment.
-        api_base: The address of the server of LMs that are made. A lock never states where to send a key.
-        given: `certificate`, `refusals` or `answer` of your own, where the lock has one; a role of your own, such as
-            `judge`; and arguments of the selector that no lock holds: `answer_field`, `on_failure`, `timeout`
+        lm: The LM of the roles that have one. By default it is that of DSPy's settings if the freeze names that one;
+            else it is made by the name in the freeze, with credentials from the environment.
+        api_base: The address of the server of LMs that are made. A freeze never states where to send a key.
+        given: `certificate`, `refusals` or `answer` of your own, where the freeze has one; a role of your own, such as
+            `judge`; and arguments of the selector that no freeze holds: `answer_field`, `on_failure`, `timeout`
             and others. A role is a module, which is used as it is; or a class, which is made and gets its prompts from
-            the lock. Certificate, refusals, answer type and roles may be names, `MODULE:NAME`.
+            the freeze. Certificate, refusals, answer type and roles may be names, `MODULE:NAME`.
 
     Raises:
-        ArgumentError: The lock cannot be read or was edited, or holds an argument that is given, or a rule does not
+        ArgumentError: The freeze cannot be read or was edited, or holds an argument that is given, or a rule does not
             exist; or it was frozen with something of your own, or an address, that is not given.
-        RunChangedError: Code, versions, prompts or models differ from the lock; the message lists each difference.
+        RunChangedError: Code, versions, prompts or models differ from the freeze; the message lists each difference.
     """
-    lock = read_lock(Path(path))
-    stated = lock.content["settings"]
+    freeze = read_freeze(Path(path))
+    stated = freeze.content["settings"]
     if twice := sorted(name for name in stated.keys() & given.keys() if not isinstance(stated[name], Mapping)):
         raise ArgumentError(f"{path}: {', '.join(twice)} must be as frozen; leave it out.")
-    chosen, roles = _chosen(lock, rule_given(rule)[0] if callable(rule) else rule), lock.content["roles"]
+    chosen, roles = _chosen(freeze, rule_given(rule)[0] if callable(rule) else rule), freeze.content["roles"]
     if rule is None:
-        lock.require_given([chosen])
-    lms = _LMs(lock.path, lm, api_base)
+        freeze.require_given([chosen])
+    lms = _LMs(freeze.path, lm, api_base)
     lenient = any(str(role.get("adapter")).endswith(f".{type(LENIENT).__name__}") for role in roles.values())
     options = {name: value for name, value in given.items() if name not in (*ROLES, *OWN)}
     select = Selector(
         rule=rule if rule is not None and is_own(chosen) else unlabelled(chosen),
-        **lock.arguments({name: given[name] for name in OWN if name in given}),
+        **freeze.arguments({name: given[name] for name in OWN if name in given}),
         **{"replies": "lenient" if lenient else "strict", **options},
     )
     for role in ROLES:
@@ -95,32 +95,32 @@ def frozen_selector(
             except (LookupError, TypeError, AttributeError, ValueError) as error:
                 if isinstance(error, EldgrError):
                     raise
-                raise ArgumentError(f"{path}: not a lock (roles: {error!r:.200}); restore it from a copy.") from error
+                raise ArgumentError(f"{path}: not a freeze (roles: {error!r:.200}); restore it from a copy.") from error
     name = judge_in(chosen)
     try:
-        require_frozen(lock, select, [chosen], {} if name is None else {name: select.judge}, ships=chosen)
+        require_frozen(freeze, select, [chosen], {} if name is None else {name: select.judge}, ships=chosen)
     except RunChangedError as error:
         raise RunChangedError(
-            f"{error}\nA role that cannot be made from a lock can be given: frozen_selector(..., judge=...). So can "
-            "an LM with credentials, which no lock holds: frozen_selector(..., lm=...)."
+            f"{error}\nA role that cannot be made from a freeze can be given: frozen_selector(..., judge=...). So can "
+            "an LM with credentials, which no freeze holds: frozen_selector(..., lm=...)."
         ) from None
     return select
 
 
-def _chosen(lock: Lock, rule: str | None) -> str:
+def _chosen(freeze: Freeze, rule: str | None) -> str:
     """Return the rule that decides: the given one, else the only one, else eldgr; the judge's name may be left out."""
-    chosen = rule or (lock.rules[0] if len(lock.rules) == 1 else "eldgr")
-    alike = [name for name in lock.rules if chosen in (name, unlabelled(name))]
+    chosen = rule or (freeze.rules[0] if len(freeze.rules) == 1 else "eldgr")
+    alike = [name for name in freeze.rules if chosen in (name, unlabelled(name))]
     if len(alike) != 1:
         raise ArgumentError(
-            f"{lock.path}: rule must be one of {', '.join(lock.rules)}; got {chosen!r:.80}. Give one: "
+            f"{freeze.path}: rule must be one of {', '.join(freeze.rules)}; got {chosen!r:.80}. Give one: "
             "frozen_selector(..., rule=...)."
         )
     return alike[0]
 
 
 def _made(role: Role, details: Mapping[str, Any], given: Any, lms: "_LMs") -> dspy.Module | None:
-    """Return a role as it is given, or as a lock describes it; None if it is neither given nor one of ours."""
+    """Return a role as it is given, or as a freeze describes it; None if it is neither given nor one of ours."""
     if isinstance(given, dspy.Module):
         return given
     if given is not None:
@@ -144,7 +144,7 @@ def _given(role: Role, given: Any) -> dspy.Module:
 
 
 def _ours(role: Role, details: Mapping[str, Any]) -> Iterator[dspy.Module]:
-    """Yield the modules of this package that may be the described one; a lock is compared with them, and names none."""
+    """Yield the modules of this package that may be the described one; a freeze is compared with them."""
     yield from (getattr(select, role) for select in (Selector(), heuristic_selector()))
     parts = details["attributes"].values() if role == "judge" else ()
     for formula in [str(part.get("formula")) for part in parts]:
@@ -167,11 +167,11 @@ def _is_like(module: dspy.Module, details: Mapping[str, Any]) -> bool:
 
 
 def _written(role: Role, demo: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a demonstration, if a lock can hold it."""
+    """Return a demonstration, if a freeze can hold it."""
     for name, value in demo.items():
         if isinstance(value, Mapping) and UNWRITTEN in value:
             raise ArgumentError(
-                f"A demonstration of the {role} has {name}={value[UNWRITTEN]!r:.80}, which a lock cannot hold. Give "
+                f"A demonstration of the {role} has {name}={value[UNWRITTEN]!r:.80}, which a freeze cannot hold. Give "
                 f"the role: frozen_selector(..., {role}=...)."
             )
     return demo
@@ -180,8 +180,8 @@ def _written(role: Role, demo: Mapping[str, Any]) -> Mapping[str, Any]:
 class _LMs:
     """The LMs of a role: the given one, or that of the settings if it is as described, else made by its name."""
 
-    def __init__(self, lock: Path, given: dspy.BaseLM | None, api_base: str | None) -> None:
-        self._lock, self._given, self._api_base = lock, given, api_base
+    def __init__(self, path: Path, given: dspy.BaseLM | None, api_base: str | None) -> None:
+        self._path, self._given, self._api_base = path, given, api_base
 
     def of(self, stated: Mapping[str, Any] | None, name: str) -> Any:
         """Return the LM of a predictor; `stated` describes one for all, or one for each by name."""
@@ -201,7 +201,7 @@ class _LMs:
         """
         if other := sorted(name for name in options if name not in _PLAIN):
             raise ArgumentError(
-                f"{self._lock}: an LM was frozen with {', '.join(other)}, and a lock says only how it samples. Give "
+                f"{self._path}: an LM was frozen with {', '.join(other)}, and a freeze says only how it samples. Give "
                 "the LM: frozen_selector(..., lm=...); or the role, if its calls have options of their own."
             )
         return dict(options)
@@ -214,13 +214,13 @@ class _LMs:
         own = {name: value for name, value in own.items() if name in OF_OLLAMA and name != "host"}
         if is_of_a_file(model):
             raise ArgumentError(
-                f"{self._lock}: names in a file load nothing, and an LM is stated as {model!r:.80}. Give the LM: "
+                f"{self._path}: names in a file load nothing, and an LM is stated as {model!r:.80}. Give the LM: "
                 "frozen_selector(..., lm=...)."
             )
         if "://" in model or (placed and self._api_base is None):
             raise ArgumentError(
-                f"{self._lock}: a lock does not say where to send a key. {model!r:.80} was frozen at an address of its "
-                "own; give it: frozen_selector(..., api_base=...), or lm=."
+                f"{self._path}: a freeze does not say where to send a key. {model!r:.80} was frozen at an address of "
+                "its own; give it: frozen_selector(..., api_base=...), or lm=."
             )
         options = {name: value for name, value in settings.items() if value != MASK}
         structured = details.get("structured", "auto")

@@ -42,7 +42,7 @@ class Plan:
         fresh: Start anew in a directory that holds a run.
         pages: Write the page of questions even for more questions than `MOST_QUESTIONS`. decisions: the format of the
             file of decisions, "jsonl" or "parquet".
-        lock: A rule frozen by `eldgr freeze`, which the run is checked against.
+        freeze: A rule frozen by `eldgr freeze`, which the run is checked against.
     """
 
     pools: Sequence[str | Path]
@@ -61,7 +61,7 @@ class Plan:
     fresh: bool = False
     pages: bool = False
     decisions: Literal["jsonl", "parquet"] = "jsonl"
-    lock: str | Path | None = None
+    freeze: str | Path | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.rules, str):

@@ -85,7 +85,7 @@ class Results:
 
         Args:
             directory: Of the run. rules: their names. files: by name, as `replacing_all` opens them.
-            look: Called before something is written. confirmation: the run's lock; None without one.
+            look: Called before something is written. confirmation: the run's freeze; None without one.
         """
         self._confirmation = confirmation
         self._rules = rules

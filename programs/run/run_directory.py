@@ -81,18 +81,19 @@ class RunDirectory:
         stated = (head["details"] for head in self.journal.heads if (head["kind"], head["name"]) == (kind, name))
         return any(details is None or not differences(known, details) for known in stated)
 
-    def claim_lock(self, sha256: str | None) -> None:
-        """State the run's lock, None without one, before anything else is stated.
+    def claim_freeze(self, sha256: str | None) -> None:
+        """State the run's freeze, None without one, before anything else is stated.
 
         Raises:
-            RunChangedError: the run was started under a lock and is resumed without, or the reverse, or under another.
+            RunChangedError: the run was started under a freeze and is resumed without or under another, or the
+                reverse.
         """
         heads = self.journal.heads
         stated = [head for head in heads if (head["kind"], head["name"]) == ("settings", "lock")]
         if sha256 is None and stated:
-            raise RunChangedError(f"{self.path}: this run was started under a lock; give it with --lock.")
+            raise RunChangedError(f"{self.path}: this run was started under a freeze; give it with --freeze.")
         if sha256 is not None and heads and not stated:
-            raise RunChangedError(f"{self.path}: this run was started without a lock; give another --out.")
+            raise RunChangedError(f"{self.path}: this run was started without a freeze; give another --out.")
         if sha256 is not None:
             self.claim(("settings", "lock", {"sha256": sha256}))
 

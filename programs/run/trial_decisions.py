@@ -1,4 +1,4 @@
-"""What a user's rule or certificate decides on small questions, as a hash that a lock holds.
+"""What a user's rule or certificate decides on small questions, as a hash that a freeze holds.
 
 It notices what a hash of its source does not: a change in a module that it imports.
 """

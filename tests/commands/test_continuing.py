@@ -20,7 +20,7 @@ from eldgr_dspy.questions import Settings
 from eldgr_dspy.refusals import REFUSALS, OwnRefusals
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, REFUSAL, ROLES, STRICTNESS, Role
 
-FREE = ("lock", "fresh", "replay", "workers", "max_calls", "max_cost", "dry_run", "as_json", "quiet")
+FREE = ("freeze", "fresh", "replay", "workers", "max_calls", "max_cost", "dry_run", "as_json", "quiet")
 """Options that do not say how a run was made; left as they are."""
 
 NAMES = ("pool.jsonl", "my pool.jsonl", "-p.jsonl", "--lm", "a'b\"c.jsonl", "$(ls);*.jsonl", "~/p", "é\n.jsonl", "-")

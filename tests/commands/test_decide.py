@@ -258,17 +258,17 @@ def test_an_lm_that_no_option_makes_has_no_command(tmp_path: Path, lm: Any) -> N
     assert command_that_asks(read, decide_again(read, ["judge"]), {"judge"}) is None
 
 
-def test_a_run_under_a_lock_takes_no_further_rule_and_says_what_resumes_it(
+def test_a_run_under_a_freeze_takes_no_further_rule_and_says_what_resumes_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pool = write_pool(tmp_path / "capitals.jsonl", numbered(6))
     said(capsys, "freeze", "--rules", "majority")
-    begun = ("evaluate", pool, "--lock", "rule.lock.json", "--out", "run")
+    begun = ("evaluate", pool, "--freeze", "rule.freeze.json", "--out", "run")
     said(capsys, *begun)
     out, _ = said(capsys, "decide", "run", "--rules", "judge")
     assert (
-        "where this rule needs it; the run is under a lock, which admits only its own rules; for one of these, repeat "
-        "the command that started the run, with its --lock." in out
+        "where this rule needs it; the run is under a freeze, which admits only its own rules; for one of these, "
+        "repeat the command that started the run, with its --freeze." in out
     )
     assert json.loads(said(capsys, "decide", "run", "--rules", "judge", "--json")[0])["asks"] is None
     said(capsys, *begun)

@@ -46,4 +46,4 @@ def test_a_role_without_a_model_that_a_rule_may_ask_is_refused(
 )
 def test_what_is_said_to_be_heuristic_is_frozen_and_so_is_what_asks_nobody(words: tuple[str, ...]) -> None:
     assert main(["freeze", *words]) == 0
-    assert Path("rule.lock.json").is_file()
+    assert Path("rule.freeze.json").is_file()

@@ -95,10 +95,10 @@ def test_options_that_do_not_fit_are_refused_with_the_remedy(
     assert not Path("run").exists()
 
 
-def test_a_lock_of_named_judges_is_run_by_giving_them_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_freeze_of_named_judges_is_run_by_giving_them_again(capsys: pytest.CaptureFixture[str]) -> None:
     given: list[Any] = ["--judges", "x=heuristic"]
-    assert main(["freeze", "--heuristic", *given, "--rules", "majority,eldgr", "--out", "rule.lock.json"]) == 0
-    locked = ["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--quiet"]
-    assert main([*locked, "--judges", "y=heuristic", "--out", "other"]) == 1
+    assert main(["freeze", "--heuristic", *given, "--rules", "majority,eldgr", "--out", "rule.freeze.json"]) == 0
+    confirming = ["evaluate", "capitals.jsonl", "--freeze", "rule.freeze.json", "--quiet"]
+    assert main([*confirming, "--judges", "y=heuristic", "--out", "other"]) == 1
     assert "'eldgr[x]' names a judge that this run does not have ('y')" in capsys.readouterr().err
-    assert main([*locked, *given, "--out", "run"]) == 0
+    assert main([*confirming, *given, "--out", "run"]) == 0

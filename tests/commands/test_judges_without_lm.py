@@ -188,44 +188,44 @@ def test_a_model_for_judges_that_ask_none_is_refused(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(("name", "kind"), [("cisc", WeightedVote), ("own", OwnSelector)])
-def test_a_lock_ships_the_judge_that_was_frozen(name: str, kind: type, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_freeze_ships_the_judge_that_was_frozen(name: str, kind: type, capsys: pytest.CaptureFixture[str]) -> None:
     printed(
-        capsys, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.lock.json"
+        capsys, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.freeze.json"
     )
-    locked = ["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--quiet", "--out", "run", "--json"]
-    found = json.loads(printed(capsys, *locked, *given("cisc", "own")))["pools"]["capitals"]
+    confirming = ["evaluate", "capitals.jsonl", "--freeze", "rule.freeze.json", "--quiet", "--out", "run", "--json"]
+    found = json.loads(printed(capsys, *confirming, *given("cisc", "own")))["pools"]["capitals"]
     assert found["rules"][f"eldgr[{name}]"]["em"] == 100.0
     own: dict[str, Any] = {} if name == "cisc" else {"judge": "command_judges:last"}
-    select = frozen_selector("rule.lock.json", rule=f"eldgr[{name}]", **own)
+    select = frozen_selector("rule.freeze.json", rule=f"eldgr[{name}]", **own)
     assert type(select.judge) is kind
     one = stated(row(1))
     pred = select(**{part: one[part] for part in ("question", "candidates", "evidence")})
     assert (pred.answer, pred.branch, pred.preference) == ("Paris", "judge", 2)
 
 
-def test_a_lock_finds_a_class_in_the_working_directory_as_the_command_did(
+def test_a_freeze_finds_a_class_in_the_working_directory_as_the_command_did(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    printed(capsys, "freeze", "--heuristic", *given("fixed"), "--rules", "eldgr", "--out", "rule.lock.json")
+    printed(capsys, "freeze", "--heuristic", *given("fixed"), "--rules", "eldgr", "--out", "rule.freeze.json")
     monkeypatch.delitem(sys.modules, "command_judges")  # as in a new process
     object_named.cache_clear()
-    assert type(frozen_selector("rule.lock.json", judge="command_judges:Fixed").judge).__name__ == "Fixed"
+    assert type(frozen_selector("rule.freeze.json", judge="command_judges:Fixed").judge).__name__ == "Fixed"
 
 
-def test_a_lock_with_another_formula_or_a_changed_function_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_freeze_with_another_formula_or_a_changed_function_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     printed(
-        capsys, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.lock.json"
+        capsys, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.freeze.json"
     )
-    locked = ["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--quiet", "--out", "run"]
+    confirming = ["evaluate", "capitals.jsonl", "--freeze", "rule.freeze.json", "--quiet", "--out", "run"]
     other = ["--judges", "cisc=cisc:0.6,own=command_judges:last"]
-    assert "roles.judge[cisc]" in printed(capsys, *locked, *other, rc=1)
-    roles = json.loads(Path("rule.lock.json").read_text())["roles"]
+    assert "roles.judge[cisc]" in printed(capsys, *confirming, *other, rc=1)
+    roles = json.loads(Path("rule.freeze.json").read_text())["roles"]
     assert roles["judge[own]"]["attributes"]["self"]["source"]["name"] == "command_judges:last"
-    rewrite(Path("rule.lock.json"), lambda lock: source_in(lock).update(source="0" * 16))
-    assert "roles.judge[own]" in printed(capsys, *locked, *given("cisc", "own"), rc=1)
+    rewrite(Path("rule.freeze.json"), lambda freeze: source_in(freeze).update(source="0" * 16))
+    assert "roles.judge[own]" in printed(capsys, *confirming, *given("cisc", "own"), rc=1)
     with pytest.raises(RunChangedError, match=r"roles\.judge\[own\]"):
-        frozen_selector("rule.lock.json", rule="eldgr[own]", judge="command_judges:last")
+        frozen_selector("rule.freeze.json", rule="eldgr[own]", judge="command_judges:last")
 
 
-def source_in(lock: Any) -> Any:
-    return lock["roles"]["judge[own]"]["attributes"]["self"]["source"]
+def source_in(freeze: Any) -> Any:
+    return freeze["roles"]["judge[own]"]["attributes"]["self"]["source"]

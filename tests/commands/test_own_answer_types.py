@@ -175,15 +175,15 @@ def test_a_run_whose_type_has_changed_is_refused(
 
 
 @pytest.mark.parametrize("changed", ["{4}", "year and AnswerClass(year)"])
-def test_a_lock_holds_the_type_and_what_it_uses(
+def test_a_freeze_holds_the_type_and_what_it_uses(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
-    printed(capsys, "freeze", "--heuristic", "--answer", NAME, "--out", "rule.lock.json")
-    locked = ("evaluate", "years.jsonl", "--lock", "rule.lock.json", "--answer", NAME)
-    printed(capsys, *locked, "--out", "first")
-    assert frozen_selector("rule.lock.json", answer=NAME).type.name == NAME
+    printed(capsys, "freeze", "--heuristic", "--answer", NAME, "--out", "rule.freeze.json")
+    confirming = ("evaluate", "years.jsonl", "--freeze", "rule.freeze.json", "--answer", NAME)
+    printed(capsys, *confirming, "--out", "first")
+    assert frozen_selector("rule.freeze.json", answer=NAME).type.name == NAME
     change(monkeypatch, changed, changed + " ")
-    assert "own_types" in printed(capsys, *locked, "--out", "second", rc=1)
+    assert "own_types" in printed(capsys, *confirming, "--out", "second", rc=1)
 
 
 def test_a_name_that_is_no_type_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,9 +63,9 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str, rc: int = 0) ->
 @pytest.mark.parametrize("name", ["quoted", "asked"])
 def test_a_run_is_evaluated_frozen_decided_shown_and_reported(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     named = f"command_certificates:{name}"
-    printed(capsys, "freeze", "--heuristic", "--certificate", named, "--out", "rule.lock.json")
+    printed(capsys, "freeze", "--heuristic", "--certificate", named, "--out", "rule.freeze.json")
     own = ("--certificate", named)
-    printed(capsys, "evaluate", POOL, "--lock", "rule.lock.json", *own, "--out", "run", "--quiet")
+    printed(capsys, "evaluate", POOL, "--freeze", "rule.freeze.json", *own, "--out", "run", "--quiet")
     record = json.loads(Path("run/record.json").read_text())
     assert record["certificate"]["retrieval"]["name"] == named
     of_run = json.loads(Path("run/summary.json").read_text())["pools"]["demo-retrieval"]

@@ -66,7 +66,7 @@ def test_a_run_whose_file_may_not_grow_names_it_whichever_it_is() -> None:  # ha
         (["export", "run", "--out", "d.csv"], "d.csv"),
         (["report", "run", "--format", "html", "--out", "r.html"], "r-questions.html"),
         (["report", "run", "--format", "json", "--out", "r.json"], "r.json"),
-        (["freeze", "--heuristic", "--out", "rule.lock.json"], "rule.lock.json"),
+        (["freeze", "--heuristic", "--out", "rule.freeze.json"], "rule.freeze.json"),
         (["pool", "build", "p.jsonl", "--answer", "short", "--out", "q.jsonl"], "q.jsonl"),
         (["pool", "split", "p.jsonl", "--out-dev", "dev.jsonl", "--out-confirm", "con.jsonl"], "(dev|con).jsonl"),
     ],
@@ -101,7 +101,7 @@ def test_a_flush_that_fails_names_the_file(
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that exists and cannot be read")
-@pytest.mark.parametrize("option", ["--replay", "--lock"])
+@pytest.mark.parametrize("option", ["--replay", "--freeze"])
 def test_a_file_that_breaks_while_it_is_read_is_named(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     pool = write_pool(Path("p.jsonl"), [row(0)])
     assert main(["evaluate", str(pool), option, "/proc/self/mem"]) in (1, 3)

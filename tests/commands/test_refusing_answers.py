@@ -1,4 +1,4 @@
-"""`--refusals` and `--refusal`: of a run, of its directory from before these options, of a lock and of bounds."""
+"""`--refusals` and `--refusal`: of a run, of its directory from before these options, of a freeze and of bounds."""
 
 import json
 from pathlib import Path
@@ -65,17 +65,17 @@ def test_a_run_from_before_refusals_is_read_and_resumed_without_them(capsys: pyt
     assert main(["evaluate", "pool.jsonl", "--out", "run", "--quiet", "--refusals", ""]) == 0
 
 
-def test_a_lock_keeps_a_function_and_refuses_other_refusals(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_freeze_keeps_a_function_and_refuses_other_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     Path("mine.py").write_text("def refuses(answer):\n    return 'know' in answer\n", encoding="utf-8")
-    assert main(["freeze", "--heuristic", "--refusals", "mine:refuses", "--out", "rule.lock.json"]) == 0
-    stated = json.loads(Path("rule.lock.json").read_text(encoding="utf-8"))["settings"]["refusals"]
+    assert main(["freeze", "--heuristic", "--refusals", "mine:refuses", "--out", "rule.freeze.json"]) == 0
+    stated = json.loads(Path("rule.freeze.json").read_text(encoding="utf-8"))["settings"]["refusals"]
     assert stated["name"] == "mine:refuses"
-    assert evaluated("--lock", "rule.lock.json", "--refusals", "mine:refuses")["reason"] == "consensus_inapplicable"
+    assert evaluated("--freeze", "rule.freeze.json", "--refusals", "mine:refuses")["reason"] == "consensus_inapplicable"
     capsys.readouterr()
-    locked = ["evaluate", "pool.jsonl", "--out", "other", "--quiet", "--lock", "rule.lock.json"]
-    assert main(locked) == 1
+    confirming = ["evaluate", "pool.jsonl", "--out", "other", "--quiet", "--freeze", "rule.freeze.json"]
+    assert main(confirming) == 1
     assert "it was frozen with refusals='mine:refuses'. Give it: --refusals MODULE:NAME" in capsys.readouterr().err
-    assert main([*locked, "--refusals", "None"]) == 1
+    assert main([*confirming, "--refusals", "None"]) == 1
     assert "  settings.refusals: " in capsys.readouterr().err
 
 

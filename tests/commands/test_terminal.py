@@ -108,7 +108,7 @@ def test_the_name_of_the_model_that_answered_and_of_a_pool_are_shown_and_not_obe
         received += on_terminal(command, "run", *more)
     received += on_terminal("pool", "check", str(pool)) + on_terminal("bound", str(pool), "--rules", "eldgr")
     received += on_terminal("report", "run", "--format", "markdown") + on_terminal(
-        "freeze", "--heuristic", "--out", f"{EVIL}.lock"
+        "freeze", "--heuristic", "--out", f"{EVIL}.freeze"
     )
     assert obeyed(received) == ""
     assert received.count("[U+202E]evil") > 5

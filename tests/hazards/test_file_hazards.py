@@ -25,7 +25,7 @@ from eldgr_dspy.pools import Row, open_pool, write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.locks import read_lock
+from eldgr_dspy.programs.run.freezes import read_freeze
 from eldgr_dspy.programs.run.recordings import Recordings
 from tests.hazards.bad_pools import record, write_lines
 
@@ -192,15 +192,15 @@ def test_files_that_are_in_memory_whole_hold_fewer_values_than_a_limit(  # hazar
     [('{"x": [' + "[]," * 5_000 + "[]]}", "holds more than 5,000 values"), (DEEP, "nested too deeply")],
     ids=["wide", "deep"],
 )
-def test_a_lock_and_the_files_of_a_run_are_measured_too(  # hazards 63, 95
+def test_a_freeze_and_the_files_of_a_run_are_measured_too(  # hazards 63, 95
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
 ) -> None:
     evaluate(heuristic_selector(), Plan([write_lines(tmp_path / "p.jsonl", [record(0)])], tmp_path / "run"))
     run = read_run(tmp_path / "run")
     summary = run.summary()
     monkeypatch.setenv(VARIABLE, "0.01")
-    (tmp_path / "a.lock").write_text(text)
-    assert said in refused(lambda: read_lock(tmp_path / "a.lock"), ArgumentError)
+    (tmp_path / "a.freeze").write_text(text)
+    assert said in refused(lambda: read_freeze(tmp_path / "a.freeze"), ArgumentError)
     (tmp_path / "run" / "decisions.jsonl").write_text(text)
     refused(lambda: list(run.decisions(summary)), ArgumentError)
     (tmp_path / "run" / "summary.json").write_text(text)

@@ -1,4 +1,4 @@
-"""A file is data: no name that a run, a lock, a recording or a recipe states is imported or called."""
+"""A file is data: no name that a run, a freeze, a recording or a recipe states is imported or called."""
 
 import importlib
 import json
@@ -18,8 +18,8 @@ from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import ADDRESS, ollama
 from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.run.freezes import write_freeze
 from eldgr_dspy.programs.run.frozen import frozen_selector
-from eldgr_dspy.programs.run.locks import freeze
 from tests.capitals import row, write_pool
 from tests.run.frozen import rewrite
 
@@ -69,18 +69,18 @@ SPEAKS = "__import__('pathlib').Path('called').touch()"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pool with a candidate that is code, a run on it, and a lock."""
+    """A pool with a candidate that is code, a run on it, and a freeze."""
     folder = tmp_path_factory.mktemp("made")
     pool = write_pool(folder / "capitals.jsonl", [row(0, answers=(SPEAKS, "Nice", "Nice", "Paris")), row(1)])
     rules = ["--rules", "majority,judge,eldgr"]
     assert main(["evaluate", str(pool), *rules, "--out", str(folder / "run"), "--quiet"]) == 0
-    freeze(heuristic_selector(), ("majority", "eldgr"), folder / "rule.lock.json")
+    write_freeze(heuristic_selector(), ("majority", "eldgr"), folder / "rule.freeze.json")
     return folder
 
 
 @pytest.fixture(autouse=True)
 def desk(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A folder with the run, the lock, and a module that says when it is imported or called; nothing of it is."""
+    """A folder with the run, the freeze, and a module that says when it is imported or called; nothing of it is."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     (tmp_path / "canary.py").write_text(CANARY)
     monkeypatch.chdir(tmp_path)
@@ -104,8 +104,8 @@ def settings(change: dict[str, Any]) -> None:
 
 
 def frozen(change: Callable[[dict[str, Any]], object]) -> None:
-    """Make the lock a stranger's: whole, with the right hash, and with this in it."""
-    rewrite(Path("rule.lock.json"), change)
+    """Make the freeze a stranger's: whole, with the right hash, and with this in it."""
+    rewrite(Path("rule.freeze.json"), change)
 
 
 # hazard 113
@@ -148,24 +148,24 @@ def test_a_saved_program_without_a_hash_is_refused() -> None:
 
 # hazard 113
 @pytest.mark.parametrize("stated", STATED, ids=str)
-def test_a_lock_runs_no_code_that_its_settings_state(stated: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    frozen(lambda lock: lock["settings"].update(stated))
-    assert main(["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--out", "other"]) == 1
+def test_a_freeze_runs_no_code_that_its_settings_state(stated: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    frozen(lambda freeze: freeze["settings"].update(stated))
+    assert main(["evaluate", "capitals.jsonl", "--freeze", "rule.freeze.json", "--out", "other"]) == 1
     with pytest.raises(EldgrError):
-        frozen_selector("rule.lock.json")
+        frozen_selector("rule.freeze.json")
 
 
 # hazard 113
 @pytest.mark.parametrize("name", ["canary:rule", "builtins:eval", "canary:sing"])
-def test_a_lock_runs_no_rule_that_it_names(name: str) -> None:
-    frozen(lambda lock: lock.update(rules={name: {"decisions": "0" * 16}}))
-    assert main(["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--out", "other"]) == 1
+def test_a_freeze_runs_no_rule_that_it_names(name: str) -> None:
+    frozen(lambda freeze: freeze.update(rules={name: {"decisions": "0" * 16}}))
+    assert main(["evaluate", "capitals.jsonl", "--freeze", "rule.freeze.json", "--out", "other"]) == 1
     with pytest.raises(EldgrError):
-        frozen_selector("rule.lock.json")
+        frozen_selector("rule.freeze.json")
 
 
 def judge(**changed: Any) -> Callable[[dict[str, Any]], object]:
-    return lambda lock: lock["roles"]["judge"].update(changed)
+    return lambda freeze: freeze["roles"]["judge"].update(changed)
 
 
 # hazard 114
@@ -178,33 +178,33 @@ def judge(**changed: Any) -> Callable[[dict[str, Any]], object]:
         judge(module="eldgr_dspy.programs.commands.main"),
         judge(attributes={"self": {"formula": "canary:sing"}}),
         judge(attributes={"self": {"source": {"name": "canary:sing", "source": None}}}),
-        judge(attributes={"self": {"formula": "autodspy:rule.lock.json"}}),
+        judge(attributes={"self": {"formula": "autodspy:rule.freeze.json"}}),
     ],
 )
-def test_a_lock_calls_nothing_that_its_roles_name(change: Callable[[dict[str, Any]], object]) -> None:
+def test_a_freeze_calls_nothing_that_its_roles_name(change: Callable[[dict[str, Any]], object]) -> None:
     frozen(change)
     with pytest.raises(EldgrError):
-        frozen_selector("rule.lock.json")
+        frozen_selector("rule.freeze.json")
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------
 
 
 def modelled(**settings: Any) -> None:
-    """Make the lock one whose roles have this LM."""
+    """Make the freeze one whose roles have this LM."""
     select = Selector()
     select.set_lm(dspy.LM("openai/m", **settings))
-    Path("rule.lock.json").unlink()
-    freeze(select, ("judge",), Path("rule.lock.json"))
+    Path("rule.freeze.json").unlink()
+    write_freeze(select, ("judge",), Path("rule.freeze.json"))
 
 
 def called(**options: Any) -> Callable[[dict[str, Any]], object]:
     """Give the judge's call these options."""
-    return lambda lock: lock["roles"]["judge"]["prompts"]["predict"]["config"].update(options)
+    return lambda freeze: freeze["roles"]["judge"]["prompts"]["predict"]["config"].update(options)
 
 
 def lm(**settings: Any) -> Callable[[dict[str, Any]], object]:
-    return lambda lock: lock["roles"]["judge"]["lm"]["settings"].update(settings)
+    return lambda freeze: freeze["roles"]["judge"]["lm"]["settings"].update(settings)
 
 
 # hazard 114
@@ -212,45 +212,45 @@ def lm(**settings: Any) -> Callable[[dict[str, Any]], object]:
     "place", ["api_base", "base_url", "headers", "extra_headers", "api_version", "custom_llm_provider"]
 )
 @pytest.mark.parametrize("where", [lm, called], ids=["lm", "call"])
-def test_a_lock_sends_no_key_anywhere(where: Callable[..., Any], place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_freeze_sends_no_key_anywhere(where: Callable[..., Any], place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     modelled()
     frozen(where(**{place: "http://127.0.0.1:9/v1"}))
     with pytest.raises(EldgrError) as refused:
-        frozen_selector("rule.lock.json")
+        frozen_selector("rule.freeze.json")
     assert "127.0.0.1" not in str(refused.value) and "lm=" in str(refused.value)
 
 
 # hazard 114
 def test_a_name_of_a_model_that_is_an_address_is_refused() -> None:
     modelled()
-    frozen(lambda lock: [role["lm"].update(model="openai/http://127.0.0.1:9") for role in lock["roles"].values()])
+    frozen(lambda freeze: [role["lm"].update(model="openai/http://127.0.0.1:9") for role in freeze["roles"].values()])
     with pytest.raises(ArgumentError, match="does not say where to send a key"):
-        frozen_selector("rule.lock.json")
+        frozen_selector("rule.freeze.json")
 
 
 # hazard 114
-def test_a_lock_opens_no_file_of_a_model() -> None:
+def test_a_freeze_opens_no_file_of_a_model() -> None:
     modelled()
     Path("secret.txt").write_text("GGUX, said to nobody")
-    frozen(lambda lock: [role["lm"].update(model="local:secret.txt") for role in lock["roles"].values()])
+    frozen(lambda freeze: [role["lm"].update(model="local:secret.txt") for role in freeze["roles"].values()])
     with pytest.raises(ArgumentError, match=r"names in a file load nothing.*Give the LM: frozen_selector\(\.\.\., lm="):
-        frozen_selector("rule.lock.json")
+        frozen_selector("rule.freeze.json")
 
 
 # hazard 114
 def test_the_address_is_the_callers_and_is_not_compared() -> None:
     modelled(api_base="http://127.0.0.1:9/v1", max_tokens=9)
     with pytest.raises(ArgumentError, match="was frozen at an address of its own; give it"):
-        frozen_selector("rule.lock.json")
+        frozen_selector("rule.freeze.json")
     for address in ("http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"):
-        made: Any = frozen_selector("rule.lock.json", api_base=address).judge.get_lm()
+        made: Any = frozen_selector("rule.freeze.json", api_base=address).judge.get_lm()
         assert (made.model, made.kwargs["api_base"], made.kwargs["max_tokens"]) == ("openai/m", address, 9)
     for other in (dspy.LM("openai/n", max_tokens=9), dspy.LM("openai/m", max_tokens=8)):
         with pytest.raises(RunChangedError, match=r"roles\.judge\.lm\."):
-            frozen_selector("rule.lock.json", lm=other)
+            frozen_selector("rule.freeze.json", lm=other)
     given = dspy.LM("openai/m", max_tokens=9, api_base="http://127.0.0.1:10/v1")
-    assert frozen_selector("rule.lock.json", lm=given).judge.get_lm() is given
+    assert frozen_selector("rule.freeze.json", lm=given).judge.get_lm() is given
 
 
 # hazard 114
@@ -258,8 +258,8 @@ def test_the_address_of_ollama_is_the_callers(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("OLLAMA_HOST", raising=False)
     select = Selector()
     select.set_lm(ollama("m", host="http://elsewhere:1", num_ctx=99))
-    Path("rule.lock.json").unlink()
-    freeze(select, ("judge",), Path("rule.lock.json"))
+    Path("rule.freeze.json").unlink()
+    write_freeze(select, ("judge",), Path("rule.freeze.json"))
     for given, host in ((None, ADDRESS), ("http://mine:2", "http://mine:2")):
-        made: Any = frozen_selector("rule.lock.json", api_base=given).judge.get_lm()
+        made: Any = frozen_selector("rule.freeze.json", api_base=given).judge.get_lm()
         assert (made.kwargs["metadata"]["host"], made.kwargs["metadata"]["num_ctx"]) == (host, 99)

@@ -13,7 +13,7 @@ from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.journal_lines import sealed
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.locks import read_lock
+from eldgr_dspy.programs.run.freezes import read_freeze
 from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.scoring.labels import stated_columns
 from eldgr_dspy.programs.selector import Selector
@@ -71,7 +71,7 @@ def test_a_point_of_a_curve_and_the_labels_of_a_model_that_expand_are_refused(tm
 @pytest.mark.parametrize(
     ("name", "read"),
     [
-        ("rule.lock.json", read_lock),
+        ("rule.freeze.json", read_freeze),
         ("curve.jsonl", read_curve),
         ("config.json", lambda file: stated_columns(file.parent, "model")),
         ("adapter_config.json", lambda file: Checkpoint.of("mine", file.parent)),

@@ -307,11 +307,11 @@ def test_the_stages_to_an_override_are_those_that_the_reference_lists(task: str)
     assert [re.findall(r"`(.+?)`", row)[0] for row in rows] == [one["stage"] for one in stages]
 
 
-def test_the_fields_of_a_lock_are_those_that_the_page_lists() -> None:
+def test_the_fields_of_a_freeze_are_those_that_the_page_lists() -> None:
     with tempfile.TemporaryDirectory() as folder, desk(Path(folder)) as reader:
         reader.run("eldgr freeze --rules majority")
-        lock = json.loads(Path("rule.lock.json").read_text("utf-8"))
-    assert listed("../how-to/freeze-and-confirm.md", "Freeze") == list(lock)
+        freeze = json.loads(Path("rule.freeze.json").read_text("utf-8"))
+    assert listed("../how-to/freeze-and-confirm.md", "Freeze") == list(freeze)
 
 
 def test_the_reference_lists_every_rule_policy_level_and_branch() -> None:

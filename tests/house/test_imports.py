@@ -64,7 +64,7 @@ def test_one_function_imports_a_text_that_is_not_of_the_source() -> None:
 
 
 def test_a_name_is_looked_up_only_where_a_caller_gives_it() -> None:
-    """Nothing that reads a run, a lock, a recording or a pool is among these modules."""
+    """Nothing that reads a run, a freeze, a recording or a pool is among these modules."""
     assert {module for module, name, _ in calls() if name == "object_named"} == {
         "eldgr_dspy.answer_types",
         "eldgr_dspy.own_certificates",

@@ -263,8 +263,8 @@ def test_each_setting_that_is_not_the_papers_is_named(
 @pytest.mark.parametrize(
     ("confirmation", "said"),
     [
-        (None, "Not comparable: the run had no lock"),
-        ({"lock": "ab"}, "Comparable: the run was under a lock."),
+        (None, "Not comparable: the run had no freeze"),
+        ({"lock": "ab"}, "Comparable: the run was under a freeze."),
     ],
 )
 def test_only_what_was_frozen_is_a_confirmation(made: Path, confirmation: Any, said: str) -> None:

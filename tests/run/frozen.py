@@ -1,4 +1,4 @@
-"""Runs under a lock."""
+"""Runs under a freeze."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -8,22 +8,22 @@ from typing import Any
 
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.locks import read_lock
+from eldgr_dspy.programs.run.freezes import read_freeze
 from eldgr_dspy.programs.selector import Selector
 
 TWO = ("majority", "eldgr")
 
 
-def run(pool: Path | Sequence[Path], lock: Path, out: str, selector: Selector | None = None, **more: Any) -> Any:
-    """What a run under a lock says of its confirmation."""
+def run(pool: Path | Sequence[Path], freeze: Path, out: str, selector: Selector | None = None, **more: Any) -> Any:
+    """What a run under a freeze says of its confirmation."""
     pools = [pool] if isinstance(pool, Path) else pool
-    plan = Plan(pools, Path(out), rules=TWO, lock=lock, **more)
+    plan = Plan(pools, Path(out), rules=TWO, freeze=freeze, **more)
     return evaluate(selector or heuristic_selector(), plan)["confirmation"]
 
 
 def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Make the lock that another version, or another machine, would have made."""
-    content = dict(read_lock(path).content)
+    """Make the freeze that another version, or another machine, would have made."""
+    content = dict(read_freeze(path).content)
     change(content)
     path.unlink()
     path.write_text(json.dumps({**content, "sha256": hashed(content)}))

@@ -33,8 +33,8 @@ from eldgr_dspy.programs.judges import (
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.forecast import forecast, roles_asked
+from eldgr_dspy.programs.run.freezes import write_freeze
 from eldgr_dspy.programs.run.limits import Spending
-from eldgr_dspy.programs.run.locks import freeze
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.questions import Settings
@@ -188,10 +188,10 @@ def test_a_run_resumes_at_a_server_on_another_port(pool: Path, tmp_path: Path) -
     assert record["remarks"][0].startswith("The judge was asked at 2 addresses; one of them is stated here")
 
 
-def test_a_lock_leaves_the_address_to_the_caller(pool: Path, tmp_path: Path) -> None:
+def test_a_freeze_leaves_the_address_to_the_caller(pool: Path, tmp_path: Path) -> None:
     with serving(lambda asked: Answer(SAID)) as first, serving(lambda asked: Answer(SAID)) as second:
-        lock = freeze(selector_at(first), ["judge"], tmp_path / "rule.lock.json").path
-        evaluate(selector_at(second), Plan([pool], tmp_path / "run", rules=["judge"], lock=lock))
+        freeze = write_freeze(selector_at(first), ["judge"], tmp_path / "rule.freeze.json").path
+        evaluate(selector_at(second), Plan([pool], tmp_path / "run", rules=["judge"], freeze=freeze))
         assert not first.log and second.log
 
 

@@ -20,7 +20,7 @@ from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.locks import freeze, read_lock
+from eldgr_dspy.programs.run.freezes import read_freeze, write_freeze
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.run.frozen import TWO, hashed, rewrite, run
@@ -33,34 +33,34 @@ def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def lock(pool: Path) -> Path:
-    """A lock of the heuristic roles under two rules."""
-    return freeze(heuristic_selector(), TWO, Path("rule.lock.json")).path
+def freeze(pool: Path) -> Path:
+    """A freeze of the heuristic roles under two rules."""
+    return write_freeze(heuristic_selector(), TWO, Path("rule.freeze.json")).path
 
 
-# --- what a lock holds ------------------------------------------------------------------------------------------------
+# --- what a freeze holds ----------------------------------------------------------------------------------------------
 
 
 def test_the_same_rule_makes_the_same_file(tmp_path: Path) -> None:
-    one, other = (freeze(heuristic_selector(), TWO, tmp_path / name) for name in ("a.json", "b.json"))
+    one, other = (write_freeze(heuristic_selector(), TWO, tmp_path / name) for name in ("a.json", "b.json"))
     assert one.path.read_bytes() == other.path.read_bytes()
-    assert read_lock(one.path) == one
+    assert read_freeze(one.path) == one
     stated = json.loads(one.path.read_text())
     assert stated.pop("sha256") == hashed(stated)
 
 
-def test_a_lock_holds_prompts_demonstrations_models_settings_and_versions(tmp_path: Path) -> None:
+def test_a_freeze_holds_prompts_demonstrations_models_settings_and_versions(tmp_path: Path) -> None:
     selector, _ = selector_with(obliging, certificate="token")
     for predictor in selector.judge.predictors():
         predictor.demos = [dspy.Example(question="Which, \ud83d?", preferred=1)]  # with half of a surrogate pair
-    lock = freeze(selector, tuple(RULES), tmp_path / "rule.lock.json")
-    content = read_lock(lock.path).content
+    freeze = write_freeze(selector, tuple(RULES), tmp_path / "rule.freeze.json")
+    content = read_freeze(freeze.path).content
     (judge,) = content["roles"]["judge"]["prompts"].values()
     assert judge["demos"] == [{"question": "Which, \ud83d?", "preferred": 1}]
     assert judge["signature"]["instructions"].startswith("Judge the candidate answers")
     assert [content["roles"][role]["lm"]["model"] for role in ("judge", "deriver", "repairer")] == ["scripted/lm"] * 3
     assert content["roles"]["judge"]["adapter"].endswith("StrictJSONAdapter")
-    assert (lock.rules, lock.arguments({})["certificate"]) == (tuple(RULES), "token")
+    assert (freeze.rules, freeze.arguments({})["certificate"]) == (tuple(RULES), "token")
     assert {name: version.count(".") for name, version in content["versions"].items()} == {
         "eldgr_dspy": 2,
         "dspy": 2,
@@ -68,19 +68,21 @@ def test_a_lock_holds_prompts_demonstrations_models_settings_and_versions(tmp_pa
     }
 
 
-def test_no_password_is_in_a_lock(tmp_path: Path) -> None:
+def test_no_password_is_in_a_freeze(tmp_path: Path) -> None:
     selector = heuristic_selector()
     selector.judge = Selector().judge
     selector.judge.set_lm(dspy.LM("openai/m", api_key="s3cret", api_base="https://me:s3cret@host/v1"))
-    assert "s3cret" not in freeze(selector, TWO, tmp_path / "rule.lock.json").path.read_text()
+    assert "s3cret" not in write_freeze(selector, TWO, tmp_path / "rule.freeze.json").path.read_text()
 
 
-def test_a_lock_is_never_overwritten(lock: Path) -> None:
-    before = lock.read_bytes()
-    freeze(heuristic_selector(), TWO, lock)
-    with pytest.raises(ArgumentError, match=r"out='rule\.lock\.json' holds another lock, which is never overwritten"):
-        freeze(heuristic_selector(), ("eldgr",), lock)
-    assert lock.read_bytes() == before
+def test_a_freeze_is_never_overwritten(freeze: Path) -> None:
+    before = freeze.read_bytes()
+    write_freeze(heuristic_selector(), TWO, freeze)
+    with pytest.raises(
+        ArgumentError, match=r"out='rule\.freeze\.json' holds another freeze, which is never overwritten"
+    ):
+        write_freeze(heuristic_selector(), ("eldgr",), freeze)
+    assert freeze.read_bytes() == before
 
 
 def test_what_cannot_be_frozen_is_refused(tmp_path: Path) -> None:
@@ -89,11 +91,11 @@ def test_what_cannot_be_frozen_is_refused(tmp_path: Path) -> None:
         (("best",), r"^rules='best' is not known; use one of"),
     ):
         with pytest.raises(ArgumentError, match=message):
-            freeze(heuristic_selector(), rules, tmp_path / "rule.lock.json")
+            write_freeze(heuristic_selector(), rules, tmp_path / "rule.freeze.json")
     with pytest.raises(
         ArgumentError, match=r": No such file or directory\. Check the name, and that its folder is there\.$"
     ):
-        freeze(heuristic_selector(), TWO, tmp_path / "nowhere" / "rule.lock.json")
+        write_freeze(heuristic_selector(), TWO, tmp_path / "nowhere" / "rule.freeze.json")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -124,9 +126,9 @@ def test_a_rule_that_does_not_decide_the_same_twice_is_refused(tmp_path: Path, m
     for name in ("draws", "counts"):
         rule = f"rules_of_chance:{name}"
         with pytest.raises(ArgumentError, match=rf"^rules='{rule}' must decide the same each time; it "):
-            freeze(heuristic_selector(), ("eldgr", rule), Path("rule.lock.json"))
-    assert not Path("rule.lock.json").exists()
-    freeze(heuristic_selector(), ("rules_of_chance:keeps_still",), Path("rule.lock.json"))
+            write_freeze(heuristic_selector(), ("eldgr", rule), Path("rule.freeze.json"))
+    assert not Path("rule.freeze.json").exists()
+    write_freeze(heuristic_selector(), ("rules_of_chance:keeps_still",), Path("rule.freeze.json"))
 
 
 # --- a rule of one's own ----------------------------------------------------------------------------------------------
@@ -140,7 +142,7 @@ def needs_four(case: Any) -> Steps:
 
 def test_a_rule_of_ones_own_is_frozen_with_its_source_and_may_fail_on_small_pools(tmp_path: Path) -> None:
     name = f"{__name__}:needs_four"
-    found = freeze(heuristic_selector(), (name,), tmp_path / "rule.lock.json").content
+    found = write_freeze(heuristic_selector(), (name,), tmp_path / "rule.freeze.json").content
     assert found["sources"].keys() == {"eldgr_dspy", __name__}
     hashes = [*found["sources"].values(), found["rules"][name]["decisions"]]
     assert all(re.fullmatch("[0-9a-f]{16}", one) for one in hashes)
@@ -162,13 +164,13 @@ def test_a_rule_of_ones_own_that_changed_is_refused(pool: Path, file: str, chang
     assert command("freeze", *rules, "--heuristic", "--out", "mine.json").returncode == 0
     before = Path(file).read_text()
     Path(file).write_text(before.replace("return case.consensus", "return case.first") + "\n# Another line.\n")
-    refused = command("evaluate", str(pool), *rules, "--lock", "mine.json")
+    refused = command("evaluate", str(pool), *rules, "--freeze", "mine.json")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith("Error: mine.json: this is not what was frozen:\n")
     assert f'\n  {changed}: "' in refused.stderr
     Path(file).write_text(before)
-    assert command("evaluate", str(pool), *rules, "--lock", "mine.json", "--quiet").returncode == 0
-    unnamed = command("evaluate", str(pool), "--lock", "mine.json")
+    assert command("evaluate", str(pool), *rules, "--freeze", "mine.json", "--quiet").returncode == 0
+    unnamed = command("evaluate", str(pool), "--freeze", "mine.json")
     assert "it was frozen with the rule 'my_rules:mine'. Give it: --rules" in unnamed.stderr
 
 
@@ -206,10 +208,10 @@ def test_a_role_of_ones_own_that_changed_is_refused(
         made.judge = importlib.import_module("my_roles").Cutting()
         return made
 
-    lock = freeze(selector(ROLE), TWO, Path("rule.lock.json")).path
-    run(pool, lock, "same", selector(ROLE))
+    freeze = write_freeze(selector(ROLE), TWO, Path("rule.freeze.json")).path
+    run(pool, freeze, "same", selector(ROLE))
     with pytest.raises(RunChangedError) as refused:
-        run(pool, lock, "other", selector(ROLE.replace(was, now)))
+        run(pool, freeze, "other", selector(ROLE.replace(was, now)))
     told = {line.split(": ")[0].strip() for line in str(refused.value).splitlines() if line.startswith("  ")}
     assert told == lines
 
@@ -225,12 +227,12 @@ def command(*arguments: str, path: Path | None = None) -> "subprocess.CompletedP
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
-def test_a_run_under_a_lock_is_the_run_that_was_frozen(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_under_a_freeze_is_the_run_that_was_frozen(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = ["--rules", "majority,eldgr", "--certificate", "token", "--preference", "stratum"]
     assert main(["freeze", *made, "--heuristic", "--out", "mine.json"]) == 0
     assert re.fullmatch(r"mine\.json: majority, eldgr frozen as [0-9a-f]{16}\.\n", capsys.readouterr().out)
     for out, options in (("first", []), ("second", made)):
-        assert main(["evaluate", str(pool), "--lock", "mine.json", "--out", out, "--quiet", *options]) == 0
+        assert main(["evaluate", str(pool), "--freeze", "mine.json", "--out", out, "--quiet", *options]) == 0
     assert main(["evaluate", str(pool), "--out", "free", "--quiet", *made]) == 0
     decided = [Path(out, "decisions.jsonl").read_bytes() for out in ("first", "second", "free")]
     assert len(set(decided)) == 1
@@ -239,17 +241,17 @@ def test_a_run_under_a_lock_is_the_run_that_was_frozen(pool: Path, capsys: pytes
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
-def test_a_lock_that_cannot_be_told_of_is_frozen_all_the_same(tmp_path: Path) -> None:
+def test_a_freeze_that_cannot_be_told_of_is_frozen_all_the_same(tmp_path: Path) -> None:
     code = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main(['freeze', *sys.argv[1:]]))"
 
     def frozen(out: Any) -> tuple[int, bytes]:
-        command = [sys.executable, "-c", code, "--heuristic", "--out", str(tmp_path / "lock")]
+        command = [sys.executable, "-c", code, "--heuristic", "--out", str(tmp_path / "freeze")]
         done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
         return done.returncode, done.stderr
 
     with Path("/dev/full").open("wb") as full:
         failed, said = frozen(full)
-    expected = f"Error: The lock is in {tmp_path / 'lock'}, but this could not be printed: "
+    expected = f"Error: The freeze is in {tmp_path / 'freeze'}, but this could not be printed: "
     assert (failed, said.startswith(expected.encode())) == (1, True)
     read, write = os.pipe()
     os.close(read)
@@ -257,10 +259,10 @@ def test_a_lock_that_cannot_be_told_of_is_frozen_all_the_same(tmp_path: Path) ->
         assert frozen(closed) == (0, b"")
 
 
-def test_a_pipe_is_not_a_lock_and_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_not_a_freeze_and_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ArgumentError, match="pipe: is a pipe or a device; give a file"):
-        read_lock(tmp_path / "pipe")
+        read_freeze(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize(
@@ -275,28 +277,28 @@ def test_a_pipe_is_not_a_lock_and_is_not_waited_for(tmp_path: Path) -> None:
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else "",
 )
-def test_an_option_that_contradicts_the_lock_is_refused_with_the_difference(
-    lock: Path, pool: Path, given: list[str], line: str, capsys: pytest.CaptureFixture[str]
+def test_an_option_that_contradicts_the_freeze_is_refused_with_the_difference(
+    freeze: Path, pool: Path, given: list[str], line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for asked in ([], ["--dry-run"]):
-        assert main(["evaluate", str(pool), "--lock", str(lock), *asked, *given]) == 1
+        assert main(["evaluate", str(pool), "--freeze", str(freeze), *asked, *given]) == 1
         err = capsys.readouterr().err
-        assert err.startswith("Error: rule.lock.json: this is not what was frozen:\n  ")
+        assert err.startswith("Error: rule.freeze.json: this is not what was frozen:\n  ")
         assert f"\n  {line}" in err
-        assert err.endswith("\nUndo the change, or freeze the current state as another lock.\n")
-    assert {path.name for path in Path().iterdir()} == {"capitals.jsonl", "rule.lock.json"}
+        assert err.endswith("\nUndo the change, or freeze the current state in another file.\n")
+    assert {path.name for path in Path().iterdir()} == {"capitals.jsonl", "rule.freeze.json"}
 
 
-def test_only_what_differs_is_told(lock: Path, pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", str(pool), "--lock", str(lock), "--certificate", "token"]) == 1
+def test_only_what_differs_is_told(freeze: Path, pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(pool), "--freeze", str(freeze), "--certificate", "token"]) == 1
     assert capsys.readouterr().err.count("\n  ") == 1
 
 
 def test_a_variable_of_the_environment_is_an_option_that_was_given(
-    lock: Path, pool: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    freeze: Path, pool: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ELDGR_EVALUATE_PREFERENCE", "stratum")
-    assert main(["evaluate", str(pool), "--lock", str(lock)]) == 1
+    assert main(["evaluate", str(pool), "--freeze", str(freeze)]) == 1
     assert '\n  settings.preference: "global" -> "stratum"\n' in capsys.readouterr().err
 
 
@@ -328,10 +330,10 @@ def test_another_prompt_demonstration_or_model_setting_is_refused(
     pool: Path, change: Callable[[Selector], None], difference: str
 ) -> None:
     selector, lm = selector_with(obliging)
-    lock = freeze(selector, TWO, Path("rule.lock.json")).path
+    freeze = write_freeze(selector, TWO, Path("rule.freeze.json")).path
     change(selector)
     with pytest.raises(RunChangedError, match=difference):
-        run(pool, lock, "out", selector)
+        run(pool, freeze, "out", selector)
     assert lm.requests == []
 
 
@@ -344,21 +346,21 @@ def test_another_prompt_demonstration_or_model_setting_is_refused(
     ],
     ids=lambda one: ".".join(one) if isinstance(one, tuple) else "",
 )
-def test_another_version_or_code_alone_is_refused(lock: Path, pool: Path, place: tuple[str, ...], value: str) -> None:
+def test_another_version_or_code_alone_is_refused(freeze: Path, pool: Path, place: tuple[str, ...], value: str) -> None:
     def change(content: dict[str, Any]) -> None:
         for name in place[:-1]:
             content = content[name]
         content[place[-1]] = json.loads(value)
 
-    rewrite(lock, change)
+    rewrite(freeze, change)
     with pytest.raises(RunChangedError, match=rf"frozen:\n  {'.'.join(place)}: {value} -> \"[0-9a-f.]+\"\nUndo"):
-        run(pool, lock, "out")
+        run(pool, freeze, "out")
 
 
-def test_one_changed_line_of_the_package_is_refused(lock: Path, pool: Path, tmp_path: Path) -> None:
+def test_one_changed_line_of_the_package_is_refused(freeze: Path, pool: Path, tmp_path: Path) -> None:
     """Its version may still be the same: that changes with releases."""
     package = Path(shutil.copytree(Path(lexical.__file__).parent, tmp_path / "copy" / "eldgr_dspy"))
-    evaluating = ("evaluate", str(pool), "--lock", str(lock), "--out", "out", "--quiet")
+    evaluating = ("evaluate", str(pool), "--freeze", str(freeze), "--out", "out", "--quiet")
     assert command(*evaluating, path=package.parent).returncode == 0
     scoring = package / "lexical.py"
     scoring.write_text(scoring.read_text().replace("SOURCES = 3", "SOURCES = 2"))
@@ -368,20 +370,20 @@ def test_one_changed_line_of_the_package_is_refused(lock: Path, pool: Path, tmp_
     assert lines[0].startswith('  sources.eldgr_dspy: "')
 
 
-def test_an_adapter_of_the_surroundings_is_a_change(lock: Path, pool: Path) -> None:
+def test_an_adapter_of_the_surroundings_is_a_change(freeze: Path, pool: Path) -> None:
     with (
         dspy.context(adapter=dspy.ChatAdapter()),
         pytest.raises(RunChangedError, match=r"roles\.judge\.adapter: .* -> \"dspy\..*ChatAdapter\""),
     ):
-        run(pool, lock, "out")
+        run(pool, freeze, "out")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", r"not a lock \(Expecting property name .*\); restore it from a copy\."),
-        ("[]", r"not a lock; give a file that eldgr freeze has written\."),
-        ('{"kind": "pool"}', r"not a lock; give a file that eldgr freeze has written\."),
+        ("{", r"not a freeze \(Expecting property name .*\); restore it from a copy\."),
+        ("[]", r"not a freeze; give a file that eldgr freeze has written\."),
+        ('{"kind": "pool"}', r"not a freeze; give a file that eldgr freeze has written\."),
         (
             '{"schema": 2, "sha256": ""}',
             r"schema must be 1, which this version reads; got 2\. Use the version that froze it\.",
@@ -394,62 +396,62 @@ def test_an_adapter_of_the_surroundings_is_a_change(lock: Path, pool: Path) -> N
     ],
     ids=["torn", "list", "object", "schema", "schema-of-a-version", "changed"],
 )
-def test_a_file_that_is_not_a_lock_is_refused_in_one_sentence(
+def test_a_file_that_is_not_a_freeze_is_refused_in_one_sentence(
     pool: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("rule.lock.json").write_text(text)
-    assert main(["evaluate", str(pool), "--lock", "rule.lock.json"]) == 1
-    assert re.fullmatch(rf"Error: rule\.lock\.json: {message}\n", capsys.readouterr().err)
+    Path("rule.freeze.json").write_text(text)
+    assert main(["evaluate", str(pool), "--freeze", "rule.freeze.json"]) == 1
+    assert re.fullmatch(rf"Error: rule\.freeze\.json: {message}\n", capsys.readouterr().err)
 
 
-def test_any_change_of_a_lock_is_seen(lock: Path) -> None:
-    lock.write_text(lock.read_text().replace('"folded"', '"substring"'))
-    with pytest.raises(ArgumentError, match=r"^rule\.lock\.json: changed since it was frozen"):
-        read_lock(lock)
+def test_any_change_of_a_freeze_is_seen(freeze: Path) -> None:
+    freeze.write_text(freeze.read_text().replace('"folded"', '"substring"'))
+    with pytest.raises(ArgumentError, match=r"^rule\.freeze\.json: changed since it was frozen"):
+        read_freeze(freeze)
 
 
-def test_a_lock_that_was_made_by_hand_is_refused(lock: Path) -> None:
-    whole = lock.read_bytes()
-    rewrite(lock, lambda content: content.pop("roles"))
-    with pytest.raises(ArgumentError, match=r"not a lock \(it lacks roles\); restore it from a copy"):
-        read_lock(lock)
+def test_a_freeze_that_was_made_by_hand_is_refused(freeze: Path) -> None:
+    whole = freeze.read_bytes()
+    rewrite(freeze, lambda content: content.pop("roles"))
+    with pytest.raises(ArgumentError, match=r"not a freeze \(it lacks roles\); restore it from a copy"):
+        read_freeze(freeze)
     for setting, message in (
         ("certificat", "settings: .*unexpected keyword"),
         ("certificate", "certificate='best' is"),
     ):
-        lock.write_bytes(whole)
+        freeze.write_bytes(whole)
 
         def change(content: dict[str, Any], setting: str = setting) -> None:
             content["settings"] = {setting: "best"}
 
-        rewrite(lock, change)
+        rewrite(freeze, change)
         with pytest.raises(ArgumentError, match=message):
-            read_lock(lock)
+            read_freeze(freeze)
 
 
-def test_a_lock_that_is_not_there_is_refused(pool: Path) -> None:
+def test_a_freeze_that_is_not_there_is_refused(pool: Path) -> None:
     with pytest.raises(
         ArgumentError, match=r"^none\.json: no such file; check the name, or make it with eldgr freeze\."
     ):
         run(pool, Path("none.json"), "out")
     with pytest.raises(ArgumentError, match=r"^\.: Is a directory\. Give the name of a file\."):
-        read_lock(Path())
+        read_freeze(Path())
 
 
-def test_what_does_not_go_with_a_lock_is_refused(lock: Path, pool: Path) -> None:
+def test_what_does_not_go_with_a_freeze_is_refused(freeze: Path, pool: Path) -> None:
     evaluate(heuristic_selector(), Plan([pool], Path("first")))
     with pytest.raises(ArgumentError, match=r"^replay='first/journal\.jsonl' would replace the roles that ar"):
-        run(pool, lock, "out", replay=Path("first/journal.jsonl"))
+        run(pool, freeze, "out", replay=Path("first/journal.jsonl"))
     assert not Path("out").exists()
 
 
-def test_a_run_stays_under_the_lock_that_it_began_under_and_states_it(lock: Path, pool: Path) -> None:
-    other = freeze(heuristic_selector(preference="stratum"), TWO, Path("other.lock.json")).path
-    assert run(pool, lock, "locked") == run(pool, lock, "locked") == {"lock": read_lock(lock).sha256}
+def test_a_run_stays_under_the_freeze_that_it_began_under_and_states_it(freeze: Path, pool: Path) -> None:
+    other = write_freeze(heuristic_selector(preference="stratum"), TWO, Path("other.freeze.json")).path
+    assert run(pool, freeze, "frozen") == run(pool, freeze, "frozen") == {"lock": read_freeze(freeze).sha256}
     assert evaluate(heuristic_selector(), Plan([pool], Path("free"), rules=TWO))["confirmation"] is None
-    with pytest.raises(RunChangedError, match=r"^free: this run was started without a lock; give another --out\."):
-        run(pool, lock, "free")
-    with pytest.raises(RunChangedError, match=r"^locked: this run was started under a lock; give it with --lock\."):
-        evaluate(heuristic_selector(), Plan([pool], Path("locked"), rules=TWO))
+    with pytest.raises(RunChangedError, match=r"^free: this run was started without a freeze; give another --out\."):
+        run(pool, freeze, "free")
+    with pytest.raises(RunChangedError, match=r"^frozen: this run was started under a freeze; give it with --freeze\."):
+        evaluate(heuristic_selector(), Plan([pool], Path("frozen"), rules=TWO))
     with pytest.raises(RunChangedError, match=r"started with another settings 'lock':\n  sha256: \"[0-9a-f]{64}\" -> "):
-        run(pool, other, "locked", heuristic_selector(preference="stratum"))
+        run(pool, other, "frozen", heuristic_selector(preference="stratum"))

@@ -1,4 +1,4 @@
-"""A selector comes out of its lock as it was frozen, or not at all."""
+"""A selector comes out of its freeze as it was frozen, or not at all."""
 
 import importlib
 import sys
@@ -15,8 +15,8 @@ from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.programs.commands.options import Models
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.fingerprints import describe
+from eldgr_dspy.programs.run.freezes import write_freeze
 from eldgr_dspy.programs.run.frozen import frozen_selector
-from eldgr_dspy.programs.run.locks import freeze
 from eldgr_dspy.programs.testing import role_of, text_of
 from eldgr_dspy.words import ROLES
 from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, obliging, selector_with
@@ -32,7 +32,7 @@ def _desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def frozen(select: Selector, *rules: str) -> str:
-    return str(freeze(select, rules or ("eldgr",), Path("rule.lock.json")).path)
+    return str(write_freeze(select, rules or ("eldgr",), Path("rule.freeze.json")).path)
 
 
 def modelled(**given: Any) -> Selector:
@@ -46,7 +46,7 @@ def modelled(**given: Any) -> Selector:
 # --- what comes back --------------------------------------------------------------------------------------------------
 
 
-def test_rule_settings_and_roles_come_from_the_lock() -> None:
+def test_rule_settings_and_roles_come_from_the_freeze() -> None:
     path = frozen(heuristic_selector(preference="stratum", certificate="token"), "majority", "eldgr")
     select = frozen_selector(path, answer="number", answer_field="response", on_failure="abstain", timeout=9)
     assert select.rule == "eldgr"
@@ -115,7 +115,7 @@ def test_a_compiled_role_asks_in_the_same_words() -> None:
     assert "augmented" not in first
 
 
-def test_the_lm_of_the_settings_is_used_where_the_lock_names_it() -> None:
+def test_the_lm_of_the_settings_is_used_where_the_freeze_names_it() -> None:
     path = frozen(modelled())
     lm = dspy.LM("openai/m", temperature=0.0, api_key="s3cret")
     bound = dspy.LM("openai/m", temperature=0.0)
@@ -130,7 +130,7 @@ def test_the_lm_of_the_settings_is_used_where_the_lock_names_it() -> None:
 def frozen_with(lm: Any) -> str:
     select = Selector()
     select.set_lm(lm)
-    return freeze(select, ("eldgr",), Path("secret.json")).path.read_text()
+    return write_freeze(select, ("eldgr",), Path("secret.json")).path.read_text()
 
 
 MINE = """
@@ -184,8 +184,8 @@ def test_a_role_that_cannot_be_made_is_given(mine: Any) -> None:
         frozen_selector(path)
     assert '\n  roles.judge.module: "my_frozen_parts.Cutting" -> "eldgr_dspy.programs.' in str(refused.value)
     assert str(refused.value).endswith(
-        "A role that cannot be made from a lock can be given: frozen_selector(..., judge=...). So can an LM with "
-        "credentials, which no lock holds: frozen_selector(..., lm=...)."
+        "A role that cannot be made from a freeze can be given: frozen_selector(..., judge=...). So can an LM with "
+        "credentials, which no freeze holds: frozen_selector(..., lm=...)."
     )
     assert frozen_selector(path, judge=mine.Cutting(3)).judge.most == 3
     with pytest.raises(RunChangedError, match=r"roles\.judge\.attributes\.self\.most: 3 -> 4"):
@@ -234,7 +234,7 @@ def test_another_version_code_or_model_is_refused_with_the_difference(
     rewrite(Path(path), change)
     with pytest.raises(RunChangedError) as refused:
         frozen_selector(path)
-    assert str(refused.value).startswith("rule.lock.json: this is not what was frozen:\n")
+    assert str(refused.value).startswith("rule.freeze.json: this is not what was frozen:\n")
     assert f"\n  {line}" in str(refused.value)
 
 
@@ -251,17 +251,17 @@ def test_edited_code_of_a_role_a_rule_or_a_certificate_is_refused(mine: Any, mon
     assert told == {"roles.judge.code.my_frozen_parts.Mine", "sources.my_frozen_parts"}
 
 
-def test_an_edited_lock_and_another_format_are_refused() -> None:
+def test_an_edited_freeze_and_another_format_are_refused() -> None:
     path = Path(frozen(heuristic_selector()))
     whole = path.read_text()
     for was, now, message in (
-        ('"preference": "global"', '"preference": "stratum"', r"^rule\.lock\.json: changed since it was frozen"),
+        ('"preference": "global"', '"preference": "stratum"', r"^rule\.freeze\.json: changed since it was frozen"),
         (
             '"schema": 1',
             '"schema": 2',
-            r"^rule\.lock\.json: schema must be 1, which this version reads; got 2\. Use the",
+            r"^rule\.freeze\.json: schema must be 1, which this version reads; got 2\. Use the",
         ),
-        (whole, "{}", r"^rule\.lock\.json: not a lock; give a file that eldgr freeze has written"),
+        (whole, "{}", r"^rule\.freeze\.json: not a freeze; give a file that eldgr freeze has written"),
     ):
         path.write_text(whole.replace(was, now))
         with pytest.raises(ArgumentError, match=message):
@@ -270,31 +270,31 @@ def test_an_edited_lock_and_another_format_are_refused() -> None:
         frozen_selector("nowhere.json")
 
 
-def test_what_the_lock_holds_cannot_be_given_and_a_rule_must_be_in_it() -> None:
+def test_what_the_freeze_holds_cannot_be_given_and_a_rule_must_be_in_it() -> None:
     path = frozen(heuristic_selector(), "majority", "judge")
     with pytest.raises(
-        ArgumentError, match=r"^rule\.lock\.json: certificate, consult must be as frozen; leave it out\.$"
+        ArgumentError, match=r"^rule\.freeze\.json: certificate, consult must be as frozen; leave it out\.$"
     ):
         frozen_selector(path, rule="judge", certificate="token", consult="lazy")
     with pytest.raises(
-        ArgumentError, match=r"^rule\.lock\.json: rule must be one of majority, judge; got 'eldgr'\. Give one: "
+        ArgumentError, match=r"^rule\.freeze\.json: rule must be one of majority, judge; got 'eldgr'\. Give one: "
     ):
         frozen_selector(path)
 
 
-def test_a_demonstration_that_no_lock_can_hold_is_refused() -> None:
+def test_a_demonstration_that_no_freeze_can_hold_is_refused() -> None:
     select, lm = selector_with(obliging)
     for predictor in select.judge.predictors():
         predictor.demos = [dspy.Example(question={1, 2}, preferred=0)]
     path = frozen(select)
     with pytest.raises(
-        ArgumentError, match=r"^A demonstration of the judge has question='\{1, 2\}', which a lock cannot"
+        ArgumentError, match=r"^A demonstration of the judge has question='\{1, 2\}', which a freeze cannot"
     ):
         frozen_selector(path, lm=lm)
     assert frozen_selector(path, lm=lm, judge=select.judge).judge is select.judge
 
 
-def test_a_selector_from_a_lock_can_be_saved_and_loaded() -> None:
+def test_a_selector_from_a_freeze_can_be_saved_and_loaded() -> None:
     select = frozen_selector(frozen(heuristic_selector()))
     select.save("select.json")
-    frozen_selector("rule.lock.json").load("select.json")
+    frozen_selector("rule.freeze.json").load("select.json")

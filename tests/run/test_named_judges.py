@@ -19,8 +19,8 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.forecast import forecast
+from eldgr_dspy.programs.run.freezes import read_freeze, write_freeze
 from eldgr_dspy.programs.run.frozen import frozen_selector
-from eldgr_dspy.programs.run.locks import freeze, read_lock
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
@@ -331,37 +331,39 @@ def test_failures_and_abstentions_are_those_of_the_judge_that_has_them(pool: Pat
 # -- frozen --
 
 
-def test_a_lock_fixes_the_judges_and_names_another_one(pool: Path, tmp_path: Path) -> None:
-    lock = freeze(heuristic_selector(), ("majority", "eldgr"), tmp_path / "rule.lock.json", {"a": LexicalJudge()})
-    assert set(read_lock(lock.path).content["roles"]) == {"judge[a]", "deriver", "repairer"}
-    plan: dict[str, Any] = {"pools": [pool], "lock": lock.path, "out": tmp_path / "run"}
+def test_a_freeze_fixes_the_judges_and_names_another_one(pool: Path, tmp_path: Path) -> None:
+    freeze = write_freeze(
+        heuristic_selector(), ("majority", "eldgr"), tmp_path / "rule.freeze.json", {"a": LexicalJudge()}
+    )
+    assert set(read_freeze(freeze.path).content["roles"]) == {"judge[a]", "deriver", "repairer"}
+    plan: dict[str, Any] = {"pools": [pool], "freeze": freeze.path, "out": tmp_path / "run"}
     with pytest.raises(RunChangedError, match=r"judge\[b\]"):
         evaluate(
-            heuristic_selector(), Plan(rules=lock.rules, judges={"a": LexicalJudge(), "b": LexicalJudge()}, **plan)
+            heuristic_selector(), Plan(rules=freeze.rules, judges={"a": LexicalJudge(), "b": LexicalJudge()}, **plan)
         )
     with pytest.raises(ArgumentError, match=r"'eldgr\[a\]' names a judge that this run does not have"):
-        Plan(rules=lock.rules, judges={"b": LexicalJudge()}, **plan)
-    found = evaluate(heuristic_selector(), Plan(rules=lock.rules, judges={"a": LexicalJudge()}, **plan))
+        Plan(rules=freeze.rules, judges={"b": LexicalJudge()}, **plan)
+    found = evaluate(heuristic_selector(), Plan(rules=freeze.rules, judges={"a": LexicalJudge()}, **plan))
     assert set(found["pools"]["capitals"]["rules"]) == {"majority", "eldgr[a]"}
-    assert isinstance(frozen_selector(lock.path).judge, LexicalJudge)
+    assert isinstance(frozen_selector(freeze.path).judge, LexicalJudge)
 
 
-def test_a_lock_of_several_judges_ships_the_one_that_its_rule_names(tmp_path: Path) -> None:
+def test_a_freeze_of_several_judges_ships_the_one_that_its_rule_names(tmp_path: Path) -> None:
     asked, lm = selector_with(lambda request: VERDICT if role_of(request) == "judge" else NO_SPAN)
     named = {"words": LexicalJudge(), **judges(VERDICT), "own": Judge()}
     named["own"].set_lm(lm)
-    lock = freeze(asked, ("majority", "eldgr"), tmp_path / "rule.lock.json", named).path
+    freeze = write_freeze(asked, ("majority", "eldgr"), tmp_path / "rule.freeze.json", named).path
     with pytest.raises(ArgumentError, match=r"rule must be one of majority, .*eldgr\[own\]; got 'eldgr'. Give one"):
-        frozen_selector(lock)
+        frozen_selector(freeze)
     for name, judge in named.items():
-        select = frozen_selector(lock, rule=f"eldgr[{name}]", lm=None if name == "a" else lm)
+        select = frozen_selector(freeze, rule=f"eldgr[{name}]", lm=None if name == "a" else lm)
         assert (select.rule, describe(select.judge)) == ("eldgr", describe(judge))
-    shipped = frozen_selector(lock, rule="eldgr[own]", lm=lm)(**ASKED)
+    shipped = frozen_selector(freeze, rule="eldgr[own]", lm=lm)(**ASKED)
     assert (shipped.answer, shipped.branch, shipped.preference) == ("Paris", "judge", 2)
-    assert frozen_selector(lock, rule="majority").rule == "majority"
+    assert frozen_selector(freeze, rule="majority").rule == "majority"
     with pytest.raises(RunChangedError, match=r"roles\.judge\[a\]"):
-        frozen_selector(lock, rule="eldgr[a]", judge=LexicalJudge())
-    one = freeze(asked, ("judge", "eldgr"), tmp_path / "one.lock.json", {"a": named["a"]}).path
+        frozen_selector(freeze, rule="eldgr[a]", judge=LexicalJudge())
+    one = write_freeze(asked, ("judge", "eldgr"), tmp_path / "one.freeze.json", {"a": named["a"]}).path
     assert describe(frozen_selector(one, rule="judge").judge) == describe(named["a"])
     assert frozen_selector(one).rule == "eldgr"
 

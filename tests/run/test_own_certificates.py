@@ -27,7 +27,7 @@ from eldgr_dspy.own_certificates import own_certificate, recorded_certificate
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.forecast import forecast
-from eldgr_dspy.programs.run.locks import freeze, read_lock
+from eldgr_dspy.programs.run.freezes import read_freeze, write_freeze
 from eldgr_dspy.programs.run.pages import question_of, write_pages
 from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
@@ -561,12 +561,12 @@ def test_a_case_says_whom_to_ask_when_nobody_asked_its_certificate() -> None:
         case.certified("Nice")
 
 
-# -- a lock ------------------------------------------------------------------------------------------------------------
+# -- a freeze ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_lock_states_a_certificate_with_its_source_and_what_it_decides(pool: Path, tmp_path: Path) -> None:
     selector, _ = selector_with(grounding(of_paris), certificate=stated)
-    lock = freeze(selector, ["majority", "eldgr"], tmp_path / "rule.lock.json")
+    lock = write_freeze(selector, ["majority", "eldgr"], tmp_path / "rule.freeze.json")
     assert lock.content["settings"]["certificate"] == own_certificate(stated).to_json()
     assert lock.content["certificate"].keys() == {"decisions"}
     assert ME in lock.content["sources"]
@@ -581,9 +581,9 @@ def test_a_lock_states_a_certificate_with_its_source_and_what_it_decides(pool: P
 def test_a_lock_states_a_consulted_certificate_like_a_role_and_asks_nobody(pool: Path, tmp_path: Path) -> None:
     selector, lm = asking(grounding(of_paris))
     rules = ["eldgr", "tests.run.test_own_certificates:cautious"]
-    lock = freeze(selector, rules, tmp_path / "rule.lock.json")
+    lock = write_freeze(selector, rules, tmp_path / "rule.freeze.json")
     assert lm.requests == []
-    assert read_lock(lock.path).content["roles"]["certificate"]["prompts"].keys() == {"certificate.predict"}
+    assert read_freeze(lock.path).content["roles"]["certificate"]["prompts"].keys() == {"certificate.predict"}
     certifier: Any = selector.certifier
     certifier.certificate.predict.demos = [dspy.Example(question="?", evidence=[], answer="a", certified=True)]
     with pytest.raises(RunChangedError, match=r"roles\.certificate\.prompts"):
@@ -605,5 +605,5 @@ def test_a_certificate_that_decides_in_turns_or_has_no_source_is_not_frozen(tmp_
         (namespace["unwritten"], "cannot be frozen, because Python finds no source of it"),
     ):
         with pytest.raises(ArgumentError, match=why):
-            freeze(Selector(certificate=certificate), ["eldgr"], tmp_path / "rule.lock.json")
-    assert not (tmp_path / "rule.lock.json").exists()
+            write_freeze(Selector(certificate=certificate), ["eldgr"], tmp_path / "rule.freeze.json")
+    assert not (tmp_path / "rule.freeze.json").exists()

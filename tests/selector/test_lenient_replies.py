@@ -16,7 +16,7 @@ from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT, StrictStreamListener
 from eldgr_dspy.programs.judges import PairwiseJudge, PointwiseJudge
 from eldgr_dspy.programs.run.evaluation import evaluate
-from eldgr_dspy.programs.run.locks import freeze, require_frozen
+from eldgr_dspy.programs.run.freezes import require_frozen, write_freeze
 from eldgr_dspy.programs.run.plan import Plan
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
@@ -256,8 +256,8 @@ def test_a_run_that_began_strictly_does_not_resume_leniently(tmp_path: Path) -> 
     run(tmp_path / "run", "strict")
 
 
-def test_a_lock_freezes_the_reading(tmp_path: Path) -> None:
-    lock = freeze(Selector(replies="lenient"), ["eldgr"], tmp_path / "rule.lock.json")
-    require_frozen(lock, Selector(replies="lenient"), ["eldgr"])
+def test_a_freeze_freezes_the_reading(tmp_path: Path) -> None:
+    freeze = write_freeze(Selector(replies="lenient"), ["eldgr"], tmp_path / "rule.freeze.json")
+    require_frozen(freeze, Selector(replies="lenient"), ["eldgr"])
     with pytest.raises(RunChangedError, match="LenientJSONAdapter"):
-        require_frozen(lock, Selector(), ["eldgr"])
+        require_frozen(freeze, Selector(), ["eldgr"])

@@ -304,10 +304,10 @@ class PoolFigures(Bounds):
 
 
 class Confirmed(TypedDict):
-    """The lock that a run was held to, by its hash."""
+    """The freeze that a run was held to, by its hash."""
 
     lock: str
-    """Hash of the lock."""
+    """Hash of the freeze."""
 
 
 def _adds_up(pool: PoolFigures) -> PoolFigures:
@@ -327,4 +327,4 @@ class Summary(TypedDict):
     remarks: list[str]
     """Sentences about the models."""
     confirmation: Confirmed | None
-    """The [lock](#confirmation) of the run; null without one."""
+    """The [freeze](#confirmation) of the run; null without one."""

@@ -1,4 +1,4 @@
-"""A lock: a rule frozen in a file, with everything that could change its decisions; any change is refused.
+"""A freeze: a rule frozen in a file, with everything that could change its decisions; any change is refused.
 
 It is plain JSON, and the same rule always makes the same file: rules, settings, roles with their prompts and models,
 versions, hashes of the code of this package and of the user's rules and roles.
@@ -44,8 +44,8 @@ _NOT_OWN = frozenset({"eldgr_dspy", "dspy", "__main__", *sys.stdlib_module_names
 
 
 @dataclass(frozen=True)
-class Lock:
-    """A lock as it was read: its file, the hash of its content, and the content without the hash."""
+class Freeze:
+    """A freeze as it was read: its file, the hash of its content, and the content without the hash."""
 
     path: Path
     sha256: str
@@ -76,7 +76,7 @@ class Lock:
         return Settings.from_json(plain).arguments() | dict(given)
 
     def require_given(self, rules: Iterable[str]) -> None:
-        """Refuse rules of the user's own that only the lock names.
+        """Refuse rules of the user's own that only the freeze names.
 
         Raises:
             ArgumentError: naming the first.
@@ -84,20 +84,20 @@ class Lock:
         for rule in filter(is_own, rules):
             raise ArgumentError(
                 f"{self.path}: names in a file import nothing, and it was frozen with the rule {rule!r:.80}. Give it: "
-                "--rules with all rules of the lock, or rule= in Python."
+                "--rules with all rules of the freeze, or rule= in Python."
             )
 
 
-def freeze(
+def write_freeze(
     selector: Selector, rules: Sequence[str], path: Path, judges: Mapping[str, dspy.Module] | None = None
-) -> Lock:
-    """Write a selector's roles and settings, and judges with names, under the rules of these names, to a lock.
+) -> Freeze:
+    """Write a selector's roles and settings, and judges with names, under the rules of these names, to a freeze.
 
     If `path` already holds the same, nothing is written.
 
     Raises:
         ArgumentError: there is no rule, one that is not known, or one that does not decide the same twice; `path` has
-            another lock, or cannot be written.
+            another freeze, or cannot be written.
     """
     if not rules:
         raise ArgumentError(f"rules must have at least one of {', '.join(RULES)}; got {rules!r}.")
@@ -107,31 +107,31 @@ def freeze(
     require_judges(judges)
     content = _frozen(selector, for_judges(rules, judges), selector.settings, judges)
     _require_hashed(content, "freeze")
-    lock = Lock(path, _hash(content), content)
+    freeze = Freeze(path, _hash(content), content)
     if path.exists():
-        if read_lock(path).sha256 != lock.sha256:
+        if read_freeze(path).sha256 != freeze.sha256:
             raise ArgumentError(
-                f"out={str(path)!r} holds another lock, which is never overwritten; give another --out."
+                f"out={str(path)!r} holds another freeze, which is never overwritten; give another --out."
             )
-        return lock
+        return freeze
     try:
         with replacing(path) as out:
-            text = json.dumps({**content, "sha256": lock.sha256}, indent=2, ensure_ascii=False) + "\n"
+            text = json.dumps({**content, "sha256": freeze.sha256}, indent=2, ensure_ascii=False) + "\n"
             out.write(text.encode("utf-8", "backslashreplace"))  # half a surrogate pair becomes the escape of JSON
     except OSError as error:
         raise ArgumentError(refusal(error, path)) from error
-    return lock
+    return freeze
 
 
-def read_lock(path: Path) -> Lock:
-    """Read a lock.
+def read_freeze(path: Path) -> Freeze:
+    """Read a freeze.
 
     Raises:
-        ArgumentError: it cannot be read, is not a lock, has another schema, or has been changed since it was frozen.
+        ArgumentError: it cannot be read, is not a freeze, has another schema, or has been changed since it was frozen.
     """
     content = _content(path)
     if "sha256" not in content or "schema" not in content:
-        raise ArgumentError(f"{path}: not a lock; give a file that eldgr freeze has written.")
+        raise ArgumentError(f"{path}: not a freeze; give a file that eldgr freeze has written.")
     if content["schema"] != SCHEMA:
         made_by = content.get("versions")
         by = f": eldgr_dspy {made_by.get('eldgr_dspy')}" if isinstance(made_by, Mapping) else ""
@@ -146,11 +146,11 @@ def read_lock(path: Path) -> Lock:
             "states); restore it from a copy."
         )
     _require_whole(path, content)
-    return Lock(path, stated, content)
+    return Freeze(path, stated, content)
 
 
 def require_frozen(
-    lock: Lock,
+    freeze: Freeze,
     selector: Selector,
     rules: Sequence[str],
     judges: Mapping[str, dspy.Module] | None = None,
@@ -159,27 +159,27 @@ def require_frozen(
 ) -> None:
     """Refuse a selector, judges and rules that are not what was frozen. The addresses of LMs are not compared.
 
-    Rules are tried under the settings of the lock, so that another setting counts as one difference and not several.
+    Rules are tried under the settings of the freeze, so that another setting counts as one difference and not several.
     With `ships`, the name of a rule, only what that rule needs is compared.
 
     Raises:
         RunChangedError: saying what differs.
     """
-    own = {name: getattr(selector.settings, name) for name in own_names(lock.content["settings"])}
-    now = _frozen(selector, rules, Settings(**lock.arguments(own)), judges or {})
-    frozen = lock.content if ships is None else _shipping(lock.content, now, ships)
-    if ships is not None and any(map(judge_in, lock.content["roles"])):
+    own = {name: getattr(selector.settings, name) for name in own_names(freeze.content["settings"])}
+    now = _frozen(selector, rules, Settings(**freeze.arguments(own)), judges or {})
+    frozen = freeze.content if ships is None else _shipping(freeze.content, now, ships)
+    if ships is not None and any(map(judge_in, freeze.content["roles"])):
         now["roles"].pop("judge", None)  # it stands for judges with names, and the rule asks none
     if changed := differences(_unplaced(frozen), _unplaced(now)):
         listed = "\n".join(f"  {line}" for line in changed)
         raise RunChangedError(
-            f"{lock.path}: this is not what was frozen:\n{listed}\n"
-            "Undo the change, or freeze the current state as another lock."
+            f"{freeze.path}: this is not what was frozen:\n{listed}\n"
+            "Undo the change, or freeze the current state in another file."
         )
 
 
 def _shipping(frozen: Mapping[str, Any], now: Mapping[str, Any], rule: str) -> dict[str, Any]:
-    """Return of a lock what one rule needs: neither other rules, nor other judges, nor their modules."""
+    """Return of a freeze what one rule needs: neither other rules, nor other judges, nor their modules."""
     labels = {"certificate", *(asked_by(rule, role) for role in ROLES)}
     roles = {label: details for label, details in frozen["roles"].items() if label in labels}
     modules = {*now["sources"], *(name.rpartition(".")[0] for role in roles.values() for name in role.get("code", ()))}
@@ -192,14 +192,14 @@ def _shipping(frozen: Mapping[str, Any], now: Mapping[str, Any], rule: str) -> d
 
 
 def _unplaced(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a lock without the addresses of LMs: those come from whoever uses it."""
+    """Return the content of a freeze without the addresses of LMs: those come from whoever uses it."""
     return {**content, "roles": {label: without_address(details) for label, details in content["roles"].items()}}
 
 
 def _frozen(
     selector: Selector, rules: Sequence[str], tried_under: Settings, judges: Mapping[str, dspy.Module]
 ) -> dict[str, Any]:
-    """Return the content of a lock, without its hash, as it reads back from JSON."""
+    """Return the content of a freeze, without its hash, as it reads back from JSON."""
     with metered_settings(), selector.reading():
         roles = {label: describe(module) for label, module in modules_of(selector, judges).items()}
         roles |= {} if selector.certifier is None else {"certificate": describe(selector.certifier)}
@@ -282,23 +282,23 @@ def _content(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ArgumentError(refusal(error, path)) from error
     except ValueError as error:
-        raise ArgumentError(f"{path}: not a lock ({error}); restore it from a copy.") from error
+        raise ArgumentError(f"{path}: not a freeze ({error}); restore it from a copy.") from error
     if not isinstance(content, dict):
-        raise ArgumentError(f"{path}: not a lock; give a file that eldgr freeze has written.")
+        raise ArgumentError(f"{path}: not a freeze; give a file that eldgr freeze has written.")
     return content
 
 
 def _require_whole(path: Path, content: Mapping[str, Any]) -> None:
-    """Refuse a lock that has the right hash but lacks a part: it was written by hand."""
+    """Refuse a freeze that has the right hash but lacks a part: it was written by hand."""
     lacking = [name for name in _PARTS if not isinstance(content.get(name), dict)]
     lacking = lacking or [name for name, details in content["roles"].items() if not isinstance(details, dict)]
     if lacking:
-        raise ArgumentError(f"{path}: not a lock (it lacks {', '.join(lacking)}); restore it from a copy.")
+        raise ArgumentError(f"{path}: not a freeze (it lacks {', '.join(lacking)}); restore it from a copy.")
     settings: Mapping[str, Any] = content["settings"]
     try:
         Settings.from_json({name: value for name, value in settings.items() if name not in own_names(settings)})
     except (TypeError, ArgumentError) as error:
-        raise ArgumentError(f"{path}: not a lock (settings: {error}); restore it from a copy.") from error
+        raise ArgumentError(f"{path}: not a freeze (settings: {error}); restore it from a copy.") from error
     _require_hashed(content, str(path))
 
 
