@@ -4,7 +4,6 @@ A signature's docstring is its prompt and a field's description is part of it: b
 `tests/golden`. Nothing is checked here; ranges and membership are the business of `eldgr_dspy.replies`.
 """
 
-from eldgr_dspy.signatures.answerer import AnswerQuestion
 from eldgr_dspy.signatures.channels import ScoreSteps, StepAspects
 from eldgr_dspy.signatures.checks import CheckCandidate, PlanChecks
 from eldgr_dspy.signatures.deriver import DerivationStep, DeriveAnswer
@@ -19,7 +18,6 @@ __all__ = [
     "ASPECTS",
     "Scores",
     "read_scores",
-    "AnswerQuestion",
     "AssessCandidate",
     "CheckCandidate",
     "CompareCandidates",

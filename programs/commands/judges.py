@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_args
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.commands.options import Models, Style, lms_of, selector_of
-from eldgr_dspy.words import Role
+from eldgr_dspy.programs.commands.options import Models, lms_of, selector_of
+from eldgr_dspy.words import JudgeStyle, Role
 
 
 def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collection[str] = ()) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
     from eldgr_dspy.programs.run.fingerprints import predictors
 
     judges = models.styles
-    asking = (given for given in models.judges.values() if given in get_args(Style) or is_own(given or ""))
+    asking = (given for given in models.judges.values() if given in get_args(JudgeStyle) or is_own(given or ""))
     if models.judge is not None and judges and not any(asking):
         raise ArgumentError(
             f"--judge={models.judge} is for judges that are given as NAME=STYLE, and --judges has none of these. Leave "
@@ -50,7 +50,7 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
             if name in lms and predictors(named):
                 named.set_lm(lms[name])
             made[name] = named
-        elif given in get_args(Style) and model is None:
+        elif given in get_args(JudgeStyle) and model is None:
             raise ArgumentError(f"--judges {name}={given} needs a model. Give {name}={given}:MODEL, or --judge MODEL.")
         else:
             lm: dict[Role, Any] = {"judge": lms[name]} if name in lms else {}
@@ -61,8 +61,8 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
 
 def _panel(name: str, members: Sequence[str], models: Models) -> Any:
     """Return a panel of models, by majority."""
+    from eldgr_dspy.programs.judges.named import judge_in_style
     from eldgr_dspy.programs.judges.panel import Panel
-    from eldgr_dspy.programs.judges.styles import judge_in_style
     from eldgr_dspy.programs.roles import Judge
 
     if len(members) < 2 or not all(members):

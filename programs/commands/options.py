@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from functools import reduce, wraps
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, TypeAlias, TypeVar, get_args
 
 import click
 
@@ -14,9 +14,19 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands.judge_options import judges_option
 from eldgr_dspy.redaction import remember_settings
 from eldgr_dspy.refusals import REFUSALS
-from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Refusal, Replies, Role, SchemaUse, Strictness
+from eldgr_dspy.words import (
+    Consult,
+    Homogeneous,
+    JudgeStyle,
+    Policy,
+    Preference,
+    Refusal,
+    Replies,
+    Role,
+    SchemaUse,
+    Strictness,
+)
 
-Style: TypeAlias = Literal["listwise", "pairwise", "pointwise", "derive", "universal", "slices", "checks"]
 Command: TypeAlias = Callable[..., Any]
 _Who = TypeVar("_Who", bound=str)
 
@@ -41,7 +51,7 @@ class Models:
     repairer: str | None
     api_base: str | None
     num_ctx: int | None
-    judge_style: Style
+    judge_style: JudgeStyle
     orders: int
     structured: SchemaUse
     replies: Replies
@@ -54,9 +64,9 @@ class Models:
         return {role: self.lm if model is None else model for role, model in given.items()}
 
     @property
-    def styles(self) -> dict[str, tuple[Style, str | None]]:
+    def styles(self) -> dict[str, tuple[JudgeStyle, str | None]]:
         """The style of each judge with a name, and its model; None for the heuristic one and for a recording."""
-        from eldgr_dspy.programs.judges.styles import styled
+        from eldgr_dspy.programs.judges.named import styled
 
         return {name: styled(given, self.judge_style, self.judge or self.lm) for name, given in self.judges.items()}
 
@@ -192,7 +202,7 @@ _MODELS = (
     ),
     click.option(
         "--judge-style",
-        type=choice(Style),
+        type=choice(JudgeStyle),
         default="listwise",
         help="How the judge is shown candidates: all, pairs, one a call, slices, for checks, or none.",
     ),
@@ -319,10 +329,10 @@ def require_address(api_base: str | None, names: Sequence[str]) -> None:
         )
 
 
-def selector_of(lms: dict[Role, Any], settings: Mapping[str, Any], style: tuple[Style, int]) -> Any:
+def selector_of(lms: dict[Role, Any], settings: Mapping[str, Any], style: tuple[JudgeStyle, int]) -> Any:
     """Return a selector with heuristic roles, except those that have an LM, and the judge in a style."""
     from eldgr_dspy.programs.heuristics import heuristic_selector
-    from eldgr_dspy.programs.judges.styles import judge_in_style
+    from eldgr_dspy.programs.judges.named import judge_in_style
     from eldgr_dspy.programs.selector import Selector
 
     selector, backed = heuristic_selector(**settings), Selector(**settings)

@@ -9,18 +9,13 @@ from typing import TYPE_CHECKING, Any
 from eldgr_dspy.errors import EldgrError
 from eldgr_dspy.named_judges import judge_in
 from eldgr_dspy.questions import Settings
-from eldgr_dspy.words import CONSULTED, ROLES, Consulted, Replies, Role, SchemaUse, is_role
+from eldgr_dspy.words import CONSULTED, ROLES, Consulted, JudgeStyle, Replies, Role, SchemaUse, is_role
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
-    from eldgr_dspy.programs.judges.styles import JudgeStyle
     from eldgr_dspy.programs.run.redecisions import Redecided
 
-_STYLES: "Mapping[str, JudgeStyle]" = {
-    "PairwiseJudge": "pairwise",
-    "PointwiseJudge": "pointwise",
-    "DerivedJudge": "derive",
-}
+_STYLES: Mapping[str, JudgeStyle] = {"PairwiseJudge": "pairwise", "PointwiseJudge": "pointwise"}
 """The styles by the class of judge that has them; any other is listwise."""
 
 

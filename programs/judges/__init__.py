@@ -8,7 +8,6 @@ and what it preferred. `eldgr_dspy.figures.effects` measures from that.
 
 from eldgr_dspy.programs.judges.autodspy import PipelineSelector
 from eldgr_dspy.programs.judges.best_of import BestOf, BestOfSteps
-from eldgr_dspy.programs.judges.derived import DerivedJudge
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.gar import SliceJudge, SliceReader, slices_of
 from eldgr_dspy.programs.judges.own import OwnSelector
@@ -26,7 +25,6 @@ __all__ = [
     "BestOf",
     "BestOfSteps",
     "Comparer",
-    "DerivedJudge",
     "DimensionalSelector",
     "Interactor",
     "Navigator",

@@ -5,7 +5,6 @@ searches modules and prompts with an LM and builds a program; here pipelines are
 pool, and the policy is linear in the question's words. It is supervised: its training questions may be in no figure.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -101,7 +100,7 @@ def _features(question: str) -> np.ndarray:
     digests = (sha256(word.encode("utf-8", "surrogatepass")) for word in WORD.findall(folded_question(question)))
     bins = [int.from_bytes(digest.digest()[:4]) % _BINS for digest in digests]
     counts = np.bincount(np.array(bins, dtype=int), minlength=_BINS + 1).astype(float)
-    counts /= math.sqrt(float(counts @ counts)) or 1.0
+    counts /= float(np.linalg.norm(counts)) or 1.0
     counts[_BINS] = 1.0
     return counts
 

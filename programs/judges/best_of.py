@@ -5,9 +5,9 @@ it makes new candidates.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import dspy
 import numpy as np
@@ -20,57 +20,35 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import before_answer
 from eldgr_dspy.named_objects import name_of, said, source_of
 from eldgr_dspy.programs.consulting import FAILURES
-from eldgr_dspy.programs.judges.counting import CallingJudge, abstained, assessments_of
+from eldgr_dspy.programs.judges.counting import CountingJudge, abstained, assessments_of
 from eldgr_dspy.programs.judges.weighted_votes import Fold, folded_steps
 from eldgr_dspy.questions import require_one_of
 
-Combine = Literal["best", "vote"]
 Reward = Callable[[dspy.Example, dspy.Prediction], Any]
 """A metric without the trace: (question and evidence, text and answer of a candidate) -> number or truth value."""
 
-_Rewarded = tuple[list[float | None], str]
-"""The reward of each candidate, None of one that does not vote; and why one is missing, else an empty text."""
 
+class _Rewarding(CountingJudge):
+    """What judges by rewards share: the highest reward wins, once every candidate that votes has one."""
 
-class _Rewarding(CallingJudge):
-    """What judges by rewards share: the vote, once every candidate that votes has a reward."""
+    asks_lm = True
 
-    def __init__(self, combine: Combine, threshold: float | None) -> None:
-        super().__init__()
-        require_one_of("combine", combine, get_args(Combine))
-        if threshold is not None and (isinstance(threshold, bool) or _finite(threshold) is None):
-            raise ArgumentError(f"threshold must be a finite number or None; got {threshold!r:.80}.")
-        if threshold is not None and combine == "vote":
-            raise ArgumentError(f"threshold must be None with combine='vote'; got {threshold!r:.80}. Leave it out.")
-        self.combine: Combine = combine
-        self.threshold = threshold
-
-    def _rewarded(self, ballot: Ballot) -> _Rewarded:
+    def _rewarded(self, ballot: Ballot) -> list[float | None] | str:
+        """The reward of each candidate, None of one that does not vote; or why one is missing."""
         raise NotImplementedError
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
         """Reward each candidate that votes; returns `preferred`, or `abstained` with the reason."""
-        rewards, lacking = self._rewarded(ballot)
-        if lacking:
-            return abstained(lacking)
-        weights = [reward or 0.0 for reward in rewards]
-        if self.combine == "vote" and min(weights, default=0.0) < 0:
-            reason = f"rewards that are added must be at least 0; candidate {weights.index(min(weights))} has less"
-            return abstained(reason)
-        preferred = ballot.elected(weights) if self.combine == "vote" else self._first(ballot, weights)
+        rewards = self._rewarded(ballot)
+        if isinstance(rewards, str):
+            return abstained(rewards)
+        preferred = ballot.first([reward or 0.0 for reward in rewards])
         if preferred is None:
             return abstained("there is no candidate to judge")
+        rationale = f"reward {rewards[preferred]:.4g}"
         return dspy.Prediction(
-            preferred=preferred,
-            judge_rationale=f"reward {weights[preferred]:.4g}",
-            assessments=assessments_of(rewards),
-            orders=[],
+            preferred=preferred, judge_rationale=rationale, assessments=assessments_of(rewards), orders=[]
         )
-
-    def _first(self, ballot: Ballot, weights: Sequence[float]) -> int | None:
-        """The first candidate that reaches the threshold, else the best."""
-        enough = (i for i in ballot.voters if self.threshold is not None and weights[i] >= self.threshold)
-        return next(enough, ballot.first(weights))
 
 
 class BestOf(_Rewarding):
@@ -84,23 +62,21 @@ class BestOf(_Rewarding):
     Attributes:
         reward: What is called as a DSPy metric, with an example (`question`, `evidence`) and a prediction (`text`,
             `answer`).
-        combine: `best`, the highest reward; `vote`, the class of answers with the highest sum of rewards.
-        threshold: As in `dspy.BestOfN`, the first candidate that reaches it wins; None for the highest reward.
     """
 
-    def __init__(self, reward: Reward, combine: Combine = "best", threshold: float | None = None) -> None:
+    def __init__(self, reward: Reward) -> None:
         """Wrap a reward.
 
         Raises:
             ArgumentError: naming the argument.
         """
-        super().__init__(combine, threshold)
+        super().__init__()
         if not callable(reward):
             raise ArgumentError(f"reward must be a function or a DSPy metric; got {type(reward).__name__}.")
         self.reward = reward
         self.source = {"name": name_of(reward), "source": source_of(reward)}  # so that a change is noticed
 
-    def _rewarded(self, ballot: Ballot) -> _Rewarded:
+    def _rewarded(self, ballot: Ballot) -> list[float | None] | str:
         evidence = [show_passage(passage.title, passage.text) for passage in ballot.passages]
         example = dspy.Example(question=ballot.question, evidence=evidence).with_inputs("question", "evidence")
         rewards: list[float | None] = [None] * len(ballot.classes)
@@ -111,11 +87,11 @@ class BestOf(_Rewarding):
             except Exception as error:
                 if isinstance(error, FAILURES):
                     raise
-                return rewards, f"the reward failed on candidate {index}: {said(error, self.reward)}"
+                return f"the reward failed on candidate {index}: {said(error, self.reward)}"
             rewards[index] = _finite(value)
             if rewards[index] is None:
-                return rewards, f"the reward of candidate {index} is {value!r:.40}, not a finite number"
-        return rewards, ""
+                return f"the reward of candidate {index} is {value!r:.40}, not a finite number"
+        return rewards
 
 
 class BestOfSteps(_Rewarding):
@@ -124,32 +100,31 @@ class BestOfSteps(_Rewarding):
     Attributes:
         scorer: Scores the steps, such as `NLIScorer` or `ChannelScorer`; see `eldgr_dspy.channels.protocols`.
         fold: How the rewards of the steps (Eq. 2) become one: `min`, `last` or `product`; undefined ones are left out.
-        combine: As of `BestOf`.
     """
 
-    def __init__(self, scorer: Scorer, fold: Fold = "min", combine: Combine = "best") -> None:
+    def __init__(self, scorer: Scorer, fold: Fold = "min") -> None:
         """Wrap a scorer.
 
         Raises:
             ArgumentError: naming the argument.
         """
-        super().__init__(combine, None)
+        super().__init__()
         require_one_of("fold", fold, get_args(Fold))
         if not callable(getattr(scorer, "score", None)):
             raise ArgumentError(f"scorer must have a method score; got {type(scorer).__name__}.")
         self.scorer = scorer
         self.fold: Fold = fold
 
-    def _rewarded(self, ballot: Ballot) -> _Rewarded:
+    def _rewarded(self, ballot: Ballot) -> list[float | None] | str:
         rewards: list[float | None] = [None] * len(ballot.classes)
         tables = self.scorer.score([*_reasonings(ballot)])
         for index, table in zip(ballot.voters, tables, strict=True):
             steps = [float(step.reward) for step in table.scores if not isinstance(step.reward, Undefined)]
             value = folded_steps(steps, self.fold) if steps else "no step has a reward"
             if isinstance(value, str):
-                return rewards, f"{value} (candidate {index})"
+                return f"{value} (candidate {index})"
             rewards[index] = value
-        return rewards, ""
+        return rewards
 
 
 def _finite(value: object) -> float | None:

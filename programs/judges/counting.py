@@ -1,7 +1,7 @@
 """What judges share that count a ballot instead of asking an LM."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import dspy
 
@@ -14,7 +14,7 @@ class CountingJudge(dspy.Module):
 
     Attributes:
         takes_ballot: Makes selector and run give a judge the candidates as a `Ballot`.
-        asks_lm: Whether it may ask an LM, or cost or wait for anything else.
+        asks_lm: Whether it may ask an LM, or take long: it then counts in a thread under asyncio.
     """
 
     takes_ballot = True
@@ -33,29 +33,15 @@ class CountingJudge(dspy.Module):
         return self.count(_required(self, ballot))
 
     async def aforward(self, *, ballot: Ballot | None = None, **_: object) -> dspy.Prediction:
-        """Do the same as `forward`; it waits for nothing."""
-        return self.count(_required(self, ballot))
-
-    def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """Return 0: it has no LM."""
-        return 0
-
-
-class CallingJudge(CountingJudge):
-    """A judge that counts a ballot by code of the user's, which may take long or ask an LM."""
-
-    asks_lm = True
-
-    async def aforward(self, *, ballot: Ballot | None = None, **_: object) -> dspy.Prediction:
-        """Do the same as `forward`, in a thread."""
-        count: Any = self.count  # DSPy's types admit modules alone
-        threaded: Any = dspy.asyncify(count)
-        counted: dspy.Prediction = await threaded(_required(self, ballot))
+        """Do the same as `forward`."""
+        given, count = _required(self, ballot), self.count
+        threaded: Any = dspy.asyncify(cast(Any, count))  # DSPy's types admit modules alone
+        counted: dspy.Prediction = await threaded(given) if self.asks_lm else count(given)
         return counted
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """Return None: it is not known whether the code asks an LM, and how often."""
-        return None
+        """Return 0 without an LM; None for code that may ask one, as often as it likes."""
+        return None if self.asks_lm else 0
 
 
 def _required(judge: CountingJudge, ballot: Ballot | None) -> Ballot:
@@ -76,4 +62,4 @@ def assessments_of(values: Sequence[float | None]) -> list[dict[str, float]] | N
 
 def abstained(reason: str, **more: Any) -> dspy.Prediction:
     """Return a judge's abstention."""
-    return dspy.Prediction(abstained=reason, orders=[], **more)
+    return dspy.Prediction(**{"abstained": reason, "orders": [], **more})

@@ -15,7 +15,7 @@ import dspy
 from eldgr_dspy.consultations import split_candidate
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.programs.fencing import fence
-from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, highest, require_read
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, preferring, require_read
 from eldgr_dspy.programs.one_call import OneCall, Request
 from eldgr_dspy.signatures import JudgeSlice
 
@@ -67,9 +67,14 @@ class SliceJudge(RepeatedCalls):
         ]
         require_read(said)
         replies = iter(said)
-        contents = {text: [next(replies).content for _ in parts] for text, parts in slices.items()}
-        own = [contents[_reasoning(candidate)] for candidate in candidates]
-        return dspy.Prediction(**_verdict(own, answers_of(candidates)), slices=[*map(len, own)], orders=[])
+        by_text = {text: [next(replies).content for _ in parts] for text, parts in slices.items()}
+        contents = [by_text[_reasoning(candidate)] for candidate in candidates]
+        return preferring(
+            [_share(content) for content in contents],
+            candidates,
+            lambda index: f"{sum(one['sound'] for one in contents[index])} of {len(contents[index])} slices are sound",
+            slices=[*map(len, contents)],
+        )
 
     def most_calls(self, candidates: Sequence[str]) -> int:
         """Return the number of slices of all distinct texts."""
@@ -84,19 +89,13 @@ def _reasoning(candidate: str) -> str:
     return text if text.strip() else answer
 
 
-def _verdict(contents: Sequence[Sequence[Mapping[str, Any]]], answers: Sequence[str]) -> dict[str, Any]:
-    if not answers:
-        return {"abstained": "there is no candidate to judge"}
-    each = ((index, number, content) for index, own in enumerate(contents) for number, content in enumerate(own))
-    for index, number, content in each:
+def _share(contents: Sequence[Mapping[str, Any]]) -> float | str:
+    """Return the share of sound slices, 0 without any, or why one of them cannot be used."""
+    for number, content in enumerate(contents):
         if "abstained" in content or type(content.get("sound")) is not bool:
             reason = content.get("abstained", f"sound={content.get('sound')!r:.80} is not true or false")
-            return {"abstained": f"{brief(reason)} (of candidate {index}, slice {number})"}
-    sound = [sum(content["sound"] for content in own) for own in contents]
-    shares = [n / len(own) if own else 0.0 for n, own in zip(sound, contents, strict=True)]
-    preferred = highest(shares, answers)
-    rationale = f"{sound[preferred]} of {len(contents[preferred])} slices are sound"
-    return {"preferred": preferred, "assessments": [{"scalar": one} for one in shares], "judge_rationale": rationale}
+            return f"{brief(reason)} in slice {number}"
+    return sum(content["sound"] for content in contents) / len(contents) if contents else 0.0
 
 
 def slices_of(text: str, size: int) -> list[str]:

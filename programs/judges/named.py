@@ -1,15 +1,79 @@
-"""Judges without an LM by the words of the command, and judges of your own by their names."""
+"""Judges by the words of the command: a style in which an LM is asked, a formula, or an object of yours."""
+
+from collections.abc import Callable
+from typing import get_args
 
 import dspy
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import is_dotted
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
+from eldgr_dspy.programs.judges.gar import SliceJudge
 from eldgr_dspy.programs.judges.own import own_judge
+from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge
+from eldgr_dspy.programs.judges.pointwise import PointwiseJudge
+from eldgr_dspy.programs.judges.swapped import SwapConsistent
+from eldgr_dspy.programs.judges.swirl import PlanThenCheck
+from eldgr_dspy.programs.judges.universal import UniversalConsistency
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.questions import require_one_of
+from eldgr_dspy.words import JudgeStyle
 
 PANEL = "panel:"
 """How the word of a panel begins; its models follow, joined by `+`."""
+
+_ALONE: dict[str, Callable[[], dspy.Module]] = {
+    "pointwise": PointwiseJudge,
+    "slices": SliceJudge,
+    "checks": PlanThenCheck,
+}
+"""The styles that show no two candidates together."""
+_TOGETHER: dict[str, Callable[[], dspy.Module]] = {"pairwise": Comparer, "universal": UniversalConsistency}
+
+
+def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: int = 1) -> dspy.Module:
+    """Return a judge that is asked in a style.
+
+    Args:
+        judge: The judge of a whole pool. The styles other than `listwise` replace the LM-backed `Judge` with the module
+            for the smaller question; any other judge is given two candidates at a time.
+        style: `listwise`, the whole pool a call; `pairwise`; `pointwise`; `universal`, the most consistent one;
+            `slices` of reasoning; `checks` that are planned first.
+        orders: In how many orders candidates that are shown together are shown.
+
+    Raises:
+        ArgumentError: the style is not known, or does not fit the judge or the orders.
+    """
+    require_one_of("judge_style", style, get_args(JudgeStyle))
+    asks_lm = isinstance(judge, Judge)
+    if style not in ("listwise", "pairwise") and not asks_lm:
+        raise ArgumentError(f"judge_style={style!r} needs a judge with an LM; give it a model.")
+    if style in _ALONE:
+        if orders != 1:
+            raise ArgumentError(f"orders must be 1 with judge_style={style!r} (one candidate a call); got {orders!r}.")
+        return _ALONE[style]()
+    shown = _TOGETHER[style]() if style in _TOGETHER and asks_lm else judge
+    swapped = shown if orders == 1 else SwapConsistent(shown, orders)
+    return PairwiseJudge(swapped) if style == "pairwise" else swapped
+
+
+def styled(given: str | None, style: JudgeStyle, model: str | None) -> tuple[JudgeStyle, str | None]:
+    """Return the style and the model of a judge that is given as a model, a style, STYLE:MODEL, or in another way.
+
+    Args:
+        given: What is given; None for a recording. style, model: for a judge that does not state one.
+    """
+    if given is None or is_without_lm(given):
+        return "listwise", None
+    for known in get_args(JudgeStyle):
+        if given == known:
+            return known, model
+        if given.startswith(f"{known}:"):
+            return known, given.removeprefix(f"{known}:")
+    if given.startswith(PANEL):
+        return "listwise", given.removeprefix(PANEL).partition("+")[0]
+    return ("listwise", model) if is_own(given) else (style, given)
 
 
 def judge_named(given: str) -> dspy.Module | None:

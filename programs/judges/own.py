@@ -10,12 +10,12 @@ from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import name_of, object_named, said, source_of
-from eldgr_dspy.programs.judges.counting import CallingJudge, abstained
+from eldgr_dspy.programs.judges.counting import CountingJudge, abstained
 
 _EXAMPLE = "my_selectors:longest"
 
 
-class OwnSelector(CallingJudge):
+class OwnSelector(CountingJudge):
     """Prefers the candidate that a function names; a judge without an LM.
 
         select.judge = OwnSelector(lambda ballot: len(ballot.answers) - 1)
@@ -26,6 +26,8 @@ class OwnSelector(CallingJudge):
     Attributes:
         choose: The function.
     """
+
+    asks_lm = True
 
     def __init__(self, choose: Callable[[Ballot], int | Abstention]) -> None:
         """Wrap a function.
@@ -60,30 +62,19 @@ def own_judge(given: object) -> dspy.Module:
     """
     found: Any = object_named(given, "judges", _EXAMPLE) if isinstance(given, str) else given
     name = given if isinstance(given, str) else name_of(given)
-    if isinstance(found, type):
-        found = _made(name, found)
+    got = f"the class {found.__name__}" if isinstance(found, type) else type(found).__name__
+    if isinstance(found, type) and issubclass(found, dspy.Module):
+        try:
+            return found()
+        except Exception as error:
+            raise ArgumentError(
+                f"judges: {name} must be a judge's class that needs no argument; it raised {said(error)}. Name an "
+                "object that is one."
+            ) from error
     if isinstance(found, dspy.Module):
         return found
-    if not callable(found):
-        raise _unfit(name, type(found).__name__)
-    choose: Any = found
-    return OwnSelector(choose)
-
-
-def _made(name: str, kind: type) -> dspy.Module:
-    """Return a judge of a user's class."""
-    if not issubclass(kind, dspy.Module):
-        raise _unfit(name, f"the class {kind.__name__}")
-    try:
-        return kind()
-    except Exception as error:
+    if isinstance(found, type) or not callable(found):
         raise ArgumentError(
-            f"judges: {name} must be a judge's class that needs no argument; it raised {said(error)}. Name an object "
-            "that is one."
-        ) from error
-
-
-def _unfit(name: str, got: str) -> ArgumentError:
-    return ArgumentError(
-        f"judges: {name} must be a dspy.Module or a function of a ballot; got {got}. Name a function or a judge."
-    )
+            f"judges: {name} must be a dspy.Module or a function of a ballot; got {got}. Name a function or a judge."
+        )
+    return OwnSelector(found)

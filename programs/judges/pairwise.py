@@ -5,18 +5,15 @@ square. Who meets whom is drawn from the texts, so the pool's order does not mat
 """
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import dspy
 
 from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.effects import Showing, showings
-from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.judges.counting import abstained
 from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, classes_of
 from eldgr_dspy.programs.one_call import Request, calls_of
@@ -67,10 +64,25 @@ class PairwiseJudge(RepeatedCalls):
 
         Its keys are `order`, the pool indices of the two, `preferred`, and `rationale` or `abstained`.
         """
-        knockout = _Knockout(question, evidence, candidates)
-        while inputs := knockout.inputs():
-            knockout.record((yield [Request(self.judge, fields, "judge") for fields in inputs]))
-        return knockout.outcome()
+        answers, about = answers_of(candidates), {"question": question, "evidence": evidence}
+        classes = classes_of(answers)
+        standing, played = _drawn(question, candidates, classes), list[_Match]()
+        while pairs := [*zip(standing[::2], standing[1::2], strict=False)]:
+            said = yield [
+                Request(self.judge, {**about, "candidates": [candidates[index] for index in pair]}, "judge")
+                for pair in pairs
+            ]
+            matches = [
+                _match(pair, reply.content, answers, len(evidence)) for pair, reply in zip(pairs, said, strict=True)
+            ]
+            played += matches
+            standing = [_through(match, classes) for match in matches] + standing[2 * len(pairs) :]
+        if played:
+            return _outcome(played)
+        if not standing:
+            return abstained("there is no candidate to judge")
+        rationale = "there is one answer; nothing was asked"
+        return dspy.Prediction(preferred=standing[0], judge_rationale=rationale, orders=[])
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
         """Return one less than the number of answers, in comparisons; None if the judge does not say what one takes.
@@ -88,58 +100,31 @@ class PairwiseJudge(RepeatedCalls):
         return (len({*classed.values()}) - 1) * max(known, default=0) if len(known) == len(each) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
-    """Two candidates, what the judge was shown, and its verdict; without one, `winner` is None and has a reason."""
+class _Match(NamedTuple):
+    """Two candidates; who won, None with the `reason` if nobody did; and the showings as a journal has them."""
 
     pair: Pair
     winner: int | None
-    shown: tuple[Showing, ...]
-    reason: str = ""
-
-    def recorded(self) -> Iterator[dict[str, Any]]:
-        """Return the showings as a journal has them, by pool index."""
-        for showing in self.shown:
-            verdict = {"abstained": self.reason} if showing.preferred is None else {"rationale": showing.rationale}
-            preferred = None if showing.preferred is None else self.pair[showing.preferred]
-            yield {"order": [self.pair[place] for place in showing.order], "preferred": preferred, **verdict}
+    reason: str
+    shown: list[dict[str, Any]]
 
 
-class _Knockout:
-    """One candidate for each answer, and those that remain after each round."""
+def _match(pair: Pair, content: Mapping[str, Any], answers: Sequence[str], n_passages: int) -> _Match:
+    both = [answers[index] for index in pair]
+    reply = read_reply("judge", content, both, n_passages)
+    reason = getattr(reply, "reason", "")
+    shown = list[dict[str, Any]]()
+    for showing in showings(content, both, n_passages) or (Showing((0, 1), None),):
+        verdict = {"abstained": reason} if showing.preferred is None else {"rationale": showing.rationale}
+        preferred = None if showing.preferred is None else pair[showing.preferred]
+        shown.append({"order": [pair[place] for place in showing.order], "preferred": preferred, **verdict})
+    return _Match(pair, pair[reply.preferred] if isinstance(reply, Verdict) else None, reason, shown)
 
-    def __init__(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> None:
-        self._question, self._evidence, self._candidates = question, evidence, candidates
-        self._answers = answers_of(candidates)
-        self._classes = classes_of(self._answers)
-        self._votes = Counter(self._classes)
-        self._standing = _drawn(question, candidates, self._classes)
-        self._played: list[_Match] = []
 
-    def inputs(self) -> list[dict[str, object]]:
-        """Return the next round's questions, one a comparison; empty once only one answer is left."""
-        about = {"question": self._question, "evidence": self._evidence}
-        return [{**about, "candidates": [self._candidates[index] for index in pair]} for pair in self._pairs()]
-
-    def record(self, said: Sequence[Said]) -> None:
-        """Record the replies to each comparison of the round."""
-        pairs, n = self._pairs(), len(self._evidence)
-        played = [_match(pair, reply, self._answers, n) for pair, reply in zip(pairs, said, strict=True)]
-        self._played += played
-        self._standing = [self._through(match) for match in played] + self._standing[2 * len(pairs) :]
-
-    def outcome(self) -> dspy.Prediction:
-        """Return the preference of the last comparison, or why there is none."""
-        return _outcome(self._played) if self._played else _unasked(self._standing)
-
-    def _pairs(self) -> list[Pair]:
-        return list(zip(self._standing[::2], self._standing[1::2], strict=False))
-
-    def _through(self, match: _Match) -> int:
-        """Return who advances: without a verdict the answer with more votes; with equal votes the one shown first."""
-        first, second = match.pair
-        more = self._votes[self._classes[second]] > self._votes[self._classes[first]]
-        return match.pair[more] if match.winner is None else match.winner
+def _through(match: _Match, classes: Sequence[int | None]) -> int:
+    """Return who advances: without a verdict the answer with more votes; with equal votes the one shown first."""
+    first, second = (classes.count(classes[index]) for index in match.pair)
+    return match.pair[second > first] if match.winner is None else match.winner
 
 
 def _drawn(question: str, candidates: Sequence[str], classes: Sequence[int | None]) -> list[int]:
@@ -154,26 +139,12 @@ def _drawn(question: str, candidates: Sequence[str], classes: Sequence[int | Non
     return list(standing.values())
 
 
-def _match(pair: Pair, said: Said, answers: Sequence[str], n_passages: int) -> _Match:
-    both = [answers[index] for index in pair]
-    shown = showings(said.content, both, n_passages) or (Showing((0, 1), None),)
-    reply = read_reply("judge", said.content, both, n_passages)
-    if isinstance(reply, Verdict):
-        return _Match(pair, pair[reply.preferred], shown)
-    return _Match(pair, None, shown, getattr(reply, "reason", ""))
-
-
-def _unasked(standing: Sequence[int]) -> dspy.Prediction:
-    if not standing:
-        return abstained("there is no candidate to judge")
-    return dspy.Prediction(preferred=standing[0], judge_rationale="there is one answer; nothing was asked", orders=[])
-
-
 def _outcome(played: Sequence[_Match]) -> dspy.Prediction:
+    """The preference of the last comparison, or why there is none."""
     final = played[-1]
-    orders = [showing for match in played for showing in match.recorded()]
+    orders = [showing for match in played for showing in match.shown]
     if final.winner is None:
-        return dspy.Prediction(abstained=f"the final is undecided: {final.reason}", orders=orders)
+        return abstained(f"the final is undecided: {final.reason}", orders=orders)
     loser = next(index for index in final.pair if index != final.winner)
     rationale = f"candidate {final.winner} won the last of {len(played)} comparisons, against candidate {loser}"
     return dspy.Prediction(preferred=final.winner, judge_rationale=rationale, orders=orders)

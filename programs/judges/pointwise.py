@@ -9,10 +9,15 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.consultations import Verdict
-from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.fencing import fence
-from eldgr_dspy.programs.judges.counting import abstained
-from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, highest, require_read
+from eldgr_dspy.programs.judges.repeated_calls import (
+    RepeatedCalls,
+    Rounds,
+    answers_of,
+    preferring,
+    require_read,
+    sum_of_calls,
+)
 from eldgr_dspy.programs.one_call import OneCall, Request, calls_of
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import AssessCandidate, Scores, read_scores
@@ -58,32 +63,19 @@ class PointwiseJudge(RepeatedCalls):
         distinct = list(dict.fromkeys(candidates))
         about = {"question": question, "evidence": evidence}
         said = yield [Request(self.assessor, {**about, "candidate": candidate}) for candidate in distinct]
-        return _verdict(dict(zip(distinct, said, strict=True)), candidates)
+        require_read(said)
+        by_text = {text: reply.content for text, reply in zip(distinct, said, strict=True)}
+        contents = [by_text[candidate] for candidate in candidates]
+        return preferring(
+            [_scalar(content, answer) for content, answer in zip(contents, answers_of(candidates), strict=True)],
+            candidates,
+            lambda index: contents[index].get("candidate_rationale"),
+            assessments=[content.get("assessment") for content in contents],
+        )
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
         """Return one assessment for each distinct text; None if the assessor does not say what one takes."""
-        each = [calls_of(self.assessor, [candidate]) for candidate in dict.fromkeys(candidates)]
-        known = [calls for calls in each if calls is not None]
-        return sum(known) if len(known) == len(each) else None
-
-
-def _verdict(said: Mapping[str, Said], candidates: Sequence[str]) -> dspy.Prediction:
-    require_read(list(said.values()))
-    answers, scores = answers_of(candidates), list[float]()
-    for index, candidate in enumerate(candidates):
-        score = _scalar(said[candidate].content, answers[index])
-        if isinstance(score, str):
-            return abstained(f"{score} (of candidate {index})")
-        scores.append(score)
-    if not scores:
-        return abstained("there is no candidate to judge")
-    preferred = highest(scores, answers)
-    return dspy.Prediction(
-        preferred=preferred,
-        assessments=[dict(said[candidate].content["assessment"]) for candidate in candidates],
-        judge_rationale=str(said[candidates[preferred]].content.get("candidate_rationale") or ""),
-        orders=[],
-    )
+        return sum_of_calls(calls_of(self.assessor, [candidate]) for candidate in dict.fromkeys(candidates))
 
 
 def _scalar(content: Mapping[str, Any], answer: str) -> float | str:

@@ -1,7 +1,7 @@
 """The base of judges that ask other modules several times, and what they make of candidates as they are shown."""
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import dspy
@@ -10,6 +10,7 @@ from eldgr_dspy.answers import answer_class
 from eldgr_dspy.consultations import split_candidate
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.programs.consulting import Said, UnwritableReplyError
+from eldgr_dspy.programs.judges.counting import abstained
 from eldgr_dspy.programs.one_call import Request, aask_each, ask_each
 from eldgr_dspy.voting import majority
 from eldgr_dspy.words import TASKS, Task
@@ -85,11 +86,33 @@ def classes_of(answers: Sequence[str]) -> list[int | None]:
     return [first[own[0]] if own else None for own in keys]
 
 
-def highest(scores: Sequence[float], answers: Sequence[str]) -> int:
-    """Return the index of the highest score; of several, the answer with more votes, then the earliest answer.
+def preferring(
+    scores: Sequence[float | str], candidates: Sequence[str], rationale: Callable[[int], object], **more: Any
+) -> dspy.Prediction:
+    """Return the verdict of a judge that scores each candidate: the highest score wins.
 
-    Of the spellings of one answer with one score, it is the one with most votes in both tasks, then the earliest. There
-    must be at least one score. Source: ours.
+    Args:
+        scores: One a candidate; a text instead says why there is none. The whole is an abstention then, because that
+            candidate may have been the best.
+        candidates: As they are shown.
+        rationale: Why a candidate is preferred, by its index. more: further fields of the verdict.
+    """
+    for index, score in enumerate(scores):
+        if isinstance(score, str):
+            return abstained(f"{score} (of candidate {index})")
+    if not scores:
+        return abstained("there is no candidate to judge")
+    numbers = [float(score) for score in scores]
+    preferred = _highest(numbers, answers_of(candidates))
+    fields = {"assessments": [{"scalar": score} for score in numbers], "orders": [], **more}
+    return dspy.Prediction(preferred=preferred, judge_rationale=str(rationale(preferred) or ""), **fields)
+
+
+def _highest(scores: Sequence[float], answers: Sequence[str]) -> int:
+    """The index of the highest score; of several, the answer with more votes, then the earliest answer.
+
+    Of the spellings of one answer with one score, it is the one with most votes in both tasks, then the earliest.
+    Source: ours.
     """
     classes = classes_of(answers)
     votes = Counter(key for key in classes if key is not None)
@@ -102,6 +125,12 @@ def highest(scores: Sequence[float], answers: Sequence[str]) -> int:
         return scores[index], 0 if classes[index] is None else votes[key], -key, alike, -index
 
     return max(range(len(scores)), key=standing)
+
+
+def sum_of_calls(each: Iterable[int | None]) -> int | None:
+    """Return how many calls several modules take; None if one does not say."""
+    calls = [*each]
+    return None if None in calls else sum(filter(None, calls))
 
 
 def listed(values: Sequence[Any]) -> str:

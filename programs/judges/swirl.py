@@ -13,7 +13,7 @@ import dspy
 from eldgr_dspy.errors import brief
 from eldgr_dspy.programs.fencing import fence, restore
 from eldgr_dspy.programs.judges.counting import abstained
-from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, highest, require_read
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, preferring, require_read
 from eldgr_dspy.programs.one_call import OneCall, Request
 from eldgr_dspy.signatures import CheckCandidate, PlanChecks
 
@@ -78,19 +78,11 @@ class PlanThenCheck(RepeatedCalls):
         said = yield [Request(self.interactor, {**about, "candidate": one}) for one in dict.fromkeys(candidates)]
         require_read(said)
         contents = {text: reply.content for text, reply in zip(dict.fromkeys(candidates), said, strict=True)}
-        scores: list[float] = []
-        for index, candidate in enumerate(candidates):
-            score = _share(contents[candidate], len(checks))
-            if isinstance(score, str):
-                return abstained(f"{score} (of candidate {index})")
-            scores.append(score)
-        preferred = highest(scores, answers_of(candidates))
-        return dspy.Prediction(
-            preferred=preferred,
-            assessments=[{"scalar": score} for score in scores],
-            judge_rationale=str(contents[candidates[preferred]].get("check_rationale") or ""),
+        return preferring(
+            [_share(contents[candidate], len(checks)) for candidate in candidates],
+            candidates,
+            lambda index: contents[candidates[index]].get("check_rationale"),
             checks=checks,
-            orders=[],
         )
 
     def most_calls(self, candidates: Sequence[str]) -> int:

@@ -18,7 +18,7 @@ from eldgr_dspy.programs.certifier import Certifier
 from eldgr_dspy.programs.credentials import remember_credentials
 from eldgr_dspy.programs.engines.local import LocalLM
 from eldgr_dspy.programs.engines.strict import STRICT
-from eldgr_dspy.programs.judges.counting import CallingJudge
+from eldgr_dspy.programs.judges.counting import CountingJudge
 from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.redaction import MASK, SECRET_NAME, redacted_message, redacted_value
 
@@ -59,7 +59,7 @@ def predictors(module: dspy.Module) -> list[tuple[str, Any]]:
 def asks_by_code(module: dspy.Module) -> bool:
     """Return whether a module calls a user's function, which may ask the LM of DSPy's settings."""
     certifies = isinstance(module, Certifier) and not isinstance(module.certificate, dspy.Module)
-    return certifies or any(isinstance(part, CallingJudge) for _, part in sub_modules(module, dspy.Module))
+    return certifies or any(part.asks_lm for _, part in sub_modules(module, CountingJudge))
 
 
 def fingerprint(details: Mapping[str, Any]) -> str:

@@ -20,9 +20,8 @@ from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.ollama import OWN as OF_OLLAMA
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
-from eldgr_dspy.programs.judges.named import judge_named
+from eldgr_dspy.programs.judges.named import judge_in_style, judge_named
 from eldgr_dspy.programs.judges.own import own_judge
-from eldgr_dspy.programs.judges.styles import JudgeStyle, judge_in_style
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 from eldgr_dspy.programs.models import is_of_a_file, is_of_ollama, lm_named
 from eldgr_dspy.programs.roles import Judge
@@ -33,7 +32,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import OWN
 from eldgr_dspy.redaction import MASK
 from eldgr_dspy.rules import is_own, rule_given
-from eldgr_dspy.words import ROLES, Role
+from eldgr_dspy.words import ROLES, JudgeStyle, Role
 
 _PLAIN = frozenset(
     {

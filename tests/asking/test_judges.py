@@ -109,23 +109,6 @@ def test_preferences_are_compared_by_answer(candidates: list[str], consistent: b
         assert (found.get("preferred"), "abstained" in found) == ((0, False) if consistent else (None, True))
 
 
-def test_an_average_decides_where_it_is_asked_for() -> None:
-    scores = {"Dubai": 0.2, "Manama": 0.9, "Doha": 0.4}
-    found = judged(SwapConsistent(scored(**scores), on_inconsistent="average"))
-    assert found["preferred"] == 1
-    assert [one["scalar"] for one in found["assessments"]] == [0.2, 0.9, 0.4]
-    assert [one["scores"] for one in found["orders"]] == [[0.2, 0.9, 0.4]] * 2
-
-
-def test_without_scores_there_is_nothing_to_average() -> None:
-    assert judged(SwapConsistent(first_shown(), on_inconsistent="average"))["abstained"].startswith("inconsistent")
-
-
-def test_equal_means_go_to_the_earliest_and_are_no_abstention() -> None:  # hazard 68
-    found = judged(SwapConsistent(scored(Dubai=0.5, Manama=0.5, Doha=0.5), on_inconsistent="average"))
-    assert found["preferred"] == 0
-
-
 def test_scores_are_means_over_the_orders_aspect_by_aspect() -> None:
     replies = iter(
         [
@@ -168,11 +151,6 @@ def test_what_did_not_come_through_is_not_a_verdict(call: Any, error: Exception)
 def test_fewer_than_two_orders_are_refused(orders: Any) -> None:
     with pytest.raises(ArgumentError, match="orders must be a whole number of at least 2; got"):
         SwapConsistent(LexicalJudge(), orders)
-
-
-def test_an_unknown_way_with_inconsistency_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="on_inconsistent='vote' is not known; use one of 'abstain', 'average'"):
-        SwapConsistent(LexicalJudge(), on_inconsistent="vote")  # type: ignore[arg-type]
 
 
 def test_six_orders_of_three_are_all_there_are() -> None:

@@ -25,7 +25,7 @@ from eldgr_dspy.programs.judges import (
     SwapConsistent,
     UniversalConsistency,
 )
-from eldgr_dspy.programs.judges.styles import judge_in_style
+from eldgr_dspy.programs.judges.named import judge_in_style
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm, text_of
@@ -41,7 +41,7 @@ each_call = pytest.mark.parametrize(
 
 FAIR: dict[str, Callable[[], Any]] = {
     "swapped": lambda: SwapConsistent(Judge()),
-    "three orders": lambda: SwapConsistent(Judge(), 3, "average"),
+    "three orders": lambda: SwapConsistent(Judge(), 3),
     "pairwise": PairwiseJudge,
     "pairwise, both orders": lambda: PairwiseJudge(SwapConsistent(Comparer())),
     "swapped pairwise": lambda: SwapConsistent(PairwiseJudge()),
@@ -51,7 +51,6 @@ FAIR: dict[str, Callable[[], Any]] = {
     "slices": lambda: SliceJudge(2),
     "checks": PlanThenCheck,
     "panel": lambda: Panel([Judge(), PointwiseJudge(), PairwiseJudge()]),
-    "panel by the mean": lambda: Panel([Judge(), SliceJudge(1)], "mean"),
     "pairs of slices": lambda: PairwiseJudge(SliceJudge(2)),
     "chain of swaps": lambda: SwapConsistent(SwapConsistent(LexicalJudge())),
 }

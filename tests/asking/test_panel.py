@@ -1,4 +1,4 @@
-"""A panel of judges: an absent judge stays in the denominator, and what the others say is combined by vote or mean."""
+"""A panel of judges: an absent judge stays in the denominator, and the others vote."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
-from eldgr_dspy.programs.judges import DerivedJudge, Panel, PointwiseJudge
+from eldgr_dspy.programs.judges import Panel, PointwiseJudge, UniversalConsistency
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
@@ -46,17 +46,14 @@ def judged(judge: Any, candidates: list[str] = POOL) -> dict[str, Any]:
 
 
 @each_call
-def test_vote_and_mean_differ_from_each_other_from_consensus_and_from_each_judge_of_the_other(call: Any) -> None:
-    """Two of three prefer Doha by little, and one is sure of Manama; consensus is Dubai."""
+def test_the_vote_differs_from_consensus_and_from_one_of_the_judges(call: Any) -> None:
     judges = [member(2, 0.1, 0.1, 0.6, 0.5), member(2, 0.2, 0.2, 0.6, 0.5), member(3, 0.0, 0.0, 0.1, 0.9)]
-    vote, mean = judged(call(Panel(judges))), judged(call(Panel(judges, "mean")))
+    vote = judged(call(Panel(judges)))
     assert majority(POOL, "retrieval").winner == "dubai"
     assert (vote["preferred"], vote["judge_rationale"]) == (2, "2 of 3 judges prefer this answer")
-    assert mean["preferred"] == 3
-    assert [one["scalar"] for one in mean["assessments"]] == pytest.approx([0.1, 0.1, 1.3 / 3, 1.9 / 3])
-    assert vote["members"] == mean["members"] == [{"preferred": 2}, {"preferred": 2}, {"preferred": 3}]
+    assert vote["members"] == [{"preferred": 2}, {"preferred": 2}, {"preferred": 3}]
     assert "assessments" not in vote
-    assert vote["orders"] == mean["orders"] == []
+    assert vote["orders"] == []
 
 
 @pytest.mark.parametrize("absent", [ABSENT, BROKEN, member(7), member(True), member(4, 0.1)])
@@ -71,20 +68,12 @@ def test_an_absent_judge_stays_in_the_denominator(call: Any, absent: Any) -> Non
     assert all(one["abstained"] for one in found["members"][2:])
 
 
-def test_the_mean_is_over_all_judges_and_a_verdict_without_scores_counts_as_zero() -> None:
-    found = judged(Panel([member(2, 0, 0, 0.8, 0.4), ABSENT, member(0), member(3, 0, 0, 0.2, 1)], "mean"))
-    assert [one["scalar"] for one in found["assessments"]] == [0, 0, 0.25, 0.35]
-    assert found["preferred"] == 3
-    assert found["judge_rationale"] == "mean score 0.350 over 4 judges, 2 of them without scores"
-
-
-def test_what_has_no_majority_or_no_scores_is_an_abstention_with_the_counts() -> None:
+def test_what_has_no_majority_is_an_abstention_with_the_counts() -> None:
     split = judged(Panel([member(0), member(2), member(3)]))
     assert split["abstained"] == (
         "no majority of 3 judges: 1 for candidate 0, 1 for candidate 2, 1 for candidate 3, 0 absent"
     )
     assert judged(Panel([ABSENT, BROKEN]))["abstained"] == "no majority of 2 judges: 2 absent"
-    assert judged(Panel([member(0), ABSENT], "mean"))["abstained"] == "no scores from any of 2 judges"
     assert judged(Panel([member(0)]), [])["abstained"] == "there is no candidate to judge"
 
 
@@ -93,11 +82,6 @@ def test_preferences_are_counted_by_answer_and_the_candidate_that_most_of_them_p
     assert judged(Panel([member(0), member(2), member(1)]), pool)["preferred"] == 0  # one each: the earliest
     assert judged(Panel([member(0), member(2), member(2), member(1), member(1)]), pool)["preferred"] == 2
     assert judged(Panel([member(3), member(2), member(1)]), pool)["preferred"] == 2
-
-
-def test_equal_means_go_to_the_answer_with_more_votes_then_to_the_earliest() -> None:
-    assert judged(Panel([member(0, 0.5, 0.5, 0.5)], "mean"), ["Lusail", "Doha", "doha"])["preferred"] == 1
-    assert judged(Panel([member(0, 0.5, 0.5)], "mean"), ["Lusail", "Doha"])["preferred"] == 0
 
 
 @given(st.lists(st.sampled_from([0, 1, 2, 3, None]), min_size=1, max_size=7))
@@ -111,19 +95,17 @@ def test_a_vote_passes_only_with_more_than_half_of_all_judges(preferred: list[in
 
 @each_call
 def test_each_member_asks_its_lm_and_the_calls_add_up(call: Any) -> None:
-    panel, lm = Panel([Judge(), PointwiseJudge(), DerivedJudge()]), scripted_lm(answering)
+    panel, lm = Panel([Judge(), PointwiseJudge(), UniversalConsistency()]), scripted_lm(answering)
     panel.set_lm(lm)
     found = judged(call(panel))
     assert found["members"] == [{"preferred": 2}] * 3
-    assert len(lm.requests) == panel.most_calls(POOL) == 1 + 3 + 1  # the pool, three texts, the question alone
-    assert ["Manama" in text_of(one) for one in lm.requests].count(True) == 2
+    assert len(lm.requests) == panel.most_calls(POOL) == 1 + 3 + 1  # the pool, three texts, the pool again
+    assert ["Manama" in text_of(one) for one in lm.requests].count(True) == 3
     assert Panel([Judge(), Returns({})]).most_calls(POOL) is None
     assert panel.most_calls([]) == 0
 
 
 def answering(request: Any) -> dict[str, Any]:
-    if "own_answer" in request.config.response_format["schema"]["properties"]:
-        return {"own_answer": "Doha"}
     return in_style(request, 2, 0.9 if "Doha\\n</" in repr(request.messages[-1].text) else 0.1, len(POOL))
 
 
@@ -147,23 +129,22 @@ def test_a_failed_call_of_one_judge_is_raised_after_the_others_were_asked(call: 
 
 
 @pytest.mark.parametrize(
-    ("judges", "combine", "said"),
+    ("judges", "said"),
     [
-        ([], "majority", r"judges must be a list of at least one judge; got \[\]. Give \[Judge\(\)\]."),
-        (Judge(), "majority", "judges must be a list of at least one judge; got "),
-        ([Judge(), len], "majority", r"judges\[1\] must be a dspy.Module; got <built-in function len>. Give one like"),
-        ("ab", "majority", r"judges\[0\] must be a dspy.Module; got 'a'. Give one like"),
-        ([Judge()], "median", "combine='median' is not known; use one of 'majority', 'mean'"),
+        ([], r"judges must be a list of at least one judge; got \[\]. Give \[Judge\(\)\]."),
+        (Judge(), "judges must be a list of at least one judge; got "),
+        ([Judge(), len], r"judges\[1\] must be a dspy.Module; got <built-in function len>. Give one like"),
+        ("ab", r"judges\[0\] must be a dspy.Module; got 'a'. Give one like"),
     ],
 )
-def test_bad_arguments_are_refused(judges: Any, combine: Any, said: str) -> None:
+def test_bad_arguments_are_refused(judges: Any, said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
-        Panel(judges, combine)
+        Panel(judges)
 
 
 def test_within_the_lock_it_keeps_the_laws() -> None:
     select = Selector()
-    select.judge = Panel([Judge(), Judge()], "mean")
+    select.judge = Panel([Judge(), Judge()])
     assert check_selector(select, max_examples=1)["default_is_consensus"] > 0
 
 

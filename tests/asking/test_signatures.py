@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from eldgr_dspy.programs.judges import (
     Assessor,
     Comparer,
-    DerivedJudge,
     Interactor,
     Navigator,
     SliceReader,
@@ -27,7 +26,6 @@ from eldgr_dspy.programs.scoring.channel_scorer import StepRole
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import (
     ASPECTS,
-    AnswerQuestion,
     AssessCandidate,
     CheckCandidate,
     CompareCandidates,
@@ -46,7 +44,7 @@ from eldgr_dspy.words import CHANNELS
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SIGNATURES: list[Any] = [
-    *(JudgeCandidates, CompareCandidates, AssessCandidate, AnswerQuestion, DeriveAnswer, RepairAnswer),
+    *(JudgeCandidates, CompareCandidates, AssessCandidate, DeriveAnswer, RepairAnswer),
     *(ScoreSteps, MostConsistent, JudgeSlice, PlanChecks, CheckCandidate),
 ]
 SCORES = [10, 10, 5, 10, 0, 5, 10, 9]
@@ -74,8 +72,6 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "interactor": (Interactor,
         {"question": QUESTION, "evidence": EVIDENCE, "checks": CHECKS, "candidate": CANDIDATES[0]},
         {"check_rationale": "Dubai is a city.", "passed": [False, False], "consistent": True}),
-    "answerer": (DerivedJudge, {"question": QUESTION, "evidence": EVIDENCE, "candidates": CANDIDATES},
-        {"own_answer": "Norway"}),
     "deriver": (
         Deriver,
         {"question": SUM},
@@ -125,7 +121,6 @@ def test_who_judges_by_agreement_by_slices_or_by_checks_is_shown_only_what_it_ne
 
 def test_the_deriver_and_the_repairer_see_no_candidate() -> None:
     assert list(DeriveAnswer.input_fields) == ["question"]
-    assert list(AnswerQuestion.input_fields) == ["question"]
     assert list(RepairAnswer.input_fields) == ["question", "evidence"]
 
 

@@ -186,7 +186,7 @@ def test_a_candidate_without_any_text_has_no_slice_and_scores_nothing() -> None:
     assert judge.most_calls(["", "Doha"]) == 1
     empty = judged(judge, ["", ""])
     assert isinstance(read_reply("judge", empty, ["", ""], 1), Abstention)
-    assert judged(judge, []) == {"abstained": "there is no candidate to judge", "slices": [], "orders": []}
+    assert judged(judge, []) == {"abstained": "there is no candidate to judge", "orders": []}
 
 
 # -- what cannot be used ----------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_a_candidate_without_any_text_has_no_slice_and_scores_nothing() -> None:
 def test_a_slice_that_cannot_be_used_makes_the_whole_an_abstention(call: Any, said: Any, reason: str) -> None:
     judge = reading(lambda text: said if "capital" in text else True, 4)
     found = judged(call(judge), ["Dubai", f"{LONG}\nFinal answer: Doha"])
-    assert found["abstained"] == f"{reason} (of candidate 1, slice 1)"
+    assert found["abstained"] == f"{reason} in slice 1 (of candidate 1)"
     assert "preferred" not in found
     assert (kind_of(found["abstained"]) == "invalid") == (reason != "no idea")
 

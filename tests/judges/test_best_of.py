@@ -45,9 +45,9 @@ def rewards(*values: Any) -> Callable[[Any, Any], Any]:
     return reward
 
 
-def judged(keys: str, *values: Any, **options: Any) -> Any:
+def judged(keys: str, *values: Any) -> Any:
     texts = [str(index) for index in range(len(keys))]
-    return BestOf(rewards(*values), **options)(ballot=ballot(keys, texts=texts))
+    return BestOf(rewards(*values))(ballot=ballot(keys, texts=texts))
 
 
 # -- the reward --
@@ -75,15 +75,6 @@ def test_a_reward_is_told_question_evidence_text_and_answer_and_nothing_else() -
 def test_ties_go_to_the_answer_with_more_votes_then_to_the_earliest() -> None:
     assert [judged("abb", *values).preferred for values in ((1, 1, 1), (1, 0, 1), (1, 0, 0))] == [1, 2, 0]
     assert judged("ab", 0.5, 0.5).preferred == 0
-
-
-def test_a_vote_adds_rewards_and_the_best_does_not() -> None:
-    """The sums are a .3, b .9 and c .8."""
-    values = (0.1, 0.1, 0.1, 0.5, 0.4, 0.8)
-    assert [judged("aaabbc", *values, combine=how).preferred for how in ("vote", "best")] == [3, 5]
-    said = judged("aab", 0.5, -0.1, 0.9, combine="vote")
-    assert said.abstained == "rewards that are added must be at least 0; candidate 1 has less"
-    assert judged("aab", 0.5, -0.1, 0.9).preferred == 2
 
 
 @pytest.mark.parametrize("yes", [True, np.True_, 1, np.int64(1), np.float32(1)])
@@ -115,7 +106,6 @@ def test_a_call_of_a_reward_that_does_not_come_through_is_raised(error: Exceptio
 
 def test_without_a_candidate_that_votes_it_abstains() -> None:
     assert judged("--", 1, 2).abstained == "there is no candidate to judge"
-    assert judged("--", 1, 2, combine="vote").abstained == "there is no candidate to judge"
 
 
 # -- as dspy.BestOfN --
@@ -134,44 +124,20 @@ class OneByOne(dspy.Module):
         return dspy.Prediction(text=self.texts[number], answer=str(number))
 
 
-def chosen_by_dspy(values: Sequence[float], threshold: float) -> int:
+def chosen_by_dspy(values: Sequence[float]) -> int:
     texts = [str(index) for index in range(len(values))]
     program = OneByOne(texts)
     program.set_lm(scripted_lm(lambda request: ""))
-    best: Any = dspy.BestOfN(program, len(texts), rewards(*values), threshold)
+    best: Any = dspy.BestOfN(program, len(texts), rewards(*values), math.inf)
     return int(best(question="Which?").answer)
 
 
 @settings(max_examples=20)
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True), st.integers(0, 10))
-def test_it_chooses_as_dspy_best_of_n_does(values: list[float], threshold: int) -> None:
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True))
+def test_it_chooses_as_dspy_best_of_n_does_without_a_threshold(values: list[float]) -> None:
     """Rewards differ: of equal ones DSPy takes the earliest, and the judge the answer with more votes."""
     keys = "abcde"[: len(values)]
-    expected = chosen_by_dspy(values, threshold)
-    assert judged(keys, *values, threshold=threshold).preferred == expected
-    assert judged(keys, *values).preferred == chosen_by_dspy(values, math.inf) == values.index(max(values))
-
-
-def test_a_threshold_takes_the_first_that_reaches_it_and_not_the_best() -> None:
-    values = (0.2, 0.5, 0.9)
-    assert [judged("abb", *values, threshold=t).preferred for t in (0.0, 0.3, 0.5, 0.51, 2)] == [0, 1, 1, 2, 2]
-    assert judged("-ab", 1.0, 0.4, 0.6, threshold=0.5).preferred == 2  # a candidate without a vote cannot win
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"combine": "mean"}, "combine='mean' is not known"),
-        ({"threshold": "0.5"}, "threshold must be a finite number or None; got '0.5'"),
-        ({"threshold": True}, "threshold must be a finite number or None; got True"),
-        ({"threshold": math.nan}, "threshold must be a finite number or None; got nan"),
-        ({"threshold": 0.5, "combine": "vote"}, "threshold must be None with combine='vote'; got 0.5"),
-    ],
-)
-def test_other_arguments_are_refused(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ArgumentError) as refused:
-        BestOf(length, **options)
-    assert said in str(refused.value)
+    assert judged(keys, *values).preferred == chosen_by_dspy(values) == values.index(max(values))
 
 
 def test_what_is_not_a_function_is_refused() -> None:
@@ -214,13 +180,6 @@ def test_each_fold_prefers_another_answer_than_majority_and_the_other_folds(fold
     assert (counted.answers[preferred], majority(counted)) == (expected, "a")
 
 
-def test_a_vote_adds_the_folded_rewards() -> None:
-    """The lowest steps: c .5, and b twice .3."""
-    scorer = Steps({"a": (0.1,), "b": (0.3, 0.9), "c": (0.5,)})
-    assert BestOfSteps(scorer, combine="vote")(ballot=ballot("aabbc")).preferred == 2
-    assert BestOfSteps(scorer)(ballot=ballot("aabbc")).preferred == 4
-
-
 def test_undefined_steps_are_left_out_and_a_reasoning_without_a_step_is_an_abstention() -> None:
     scorer = Steps({"a": (0.4, None), "b": (None, 0.3, None)})
     assert BestOfSteps(scorer, "last")(ballot=ballot("ab")).preferred == 0
@@ -256,9 +215,7 @@ def test_a_changed_reward_is_another_judge() -> None:
     told = [describe(BestOf(reward)) for reward in (length, brevity, length)]
     assert told[0] == told[2] != told[1]
     assert told[0]["attributes"]["self"]["source"]["name"].endswith(":length")
-    one, other = describe(BestOf(length)), describe(BestOf(length, threshold=0.5))
-    assert one != other
-    assert "facts" not in one
+    assert "facts" not in told[0]
 
 
 def test_a_reward_may_ask_the_lm_of_the_settings_so_another_lm_is_another_judge() -> None:
