@@ -1,6 +1,6 @@
 """Wall time, processor time, memory and bytes of `eldgr evaluate` over many questions, without an LM.
 
-Run: python -m benchmarks.scale [--questions 1000 4000 ...] [--decisions parquet]
+Run: python -m benchmarks.scale [--questions 1000 4000 ...]
 
 Each question has four candidates and two short passages, and is one of four kinds: all agree, consensus is certified,
 another answer is certified, or none is. So the heuristic judge and the heuristic repairer are asked on half of them.
@@ -58,20 +58,18 @@ def main() -> None:
     """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, nargs="+", default=[1_000, 4_000], metavar="N", help="sizes of pools")
-    parser.add_argument("--decisions", choices=["jsonl", "parquet"], default="jsonl", help="format of the decisions")
     given = parser.parse_args()
-    options = ("--decisions", given.decisions)
     with tempfile.TemporaryDirectory() as name:
-        start, _ = measured(Path(name), 4, *options)
+        start, _ = measured(Path(name), 4)
         line("start, processor time", start.cpu, "s")
         line("start, peak memory", start.peak, "MiB")
     for n in given.questions:
         with tempfile.TemporaryDirectory() as name:
-            cost, written = measured(Path(name), n, *options)
+            cost, written = measured(Path(name), n)
         line(f"{n:,} questions x 4, no LM, wall", cost.wall, "s")
         line("the same, processor time a question", (cost.cpu - start.cpu) / n * 1e3, "ms")
         line("the same, peak memory", cost.peak, "MiB")
-        for name in (f"river{n}.jsonl", "journal.jsonl", f"decisions.{given.decisions}"):
+        for name in (f"river{n}.jsonl", "journal.jsonl", "decisions.jsonl"):
             line(f"the same, {name} a question", written[name] / n, "bytes")
 
 

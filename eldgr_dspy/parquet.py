@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -166,11 +166,23 @@ def write_parquet(path: Path, out: IO[bytes], records: Iterator[dict[str, Any]])
     _write(arrow, out, shape, map(_packed, records))
 
 
-def write_table(path: Path, out: IO[bytes], records: Iterator[dict[str, Any]]) -> None:
-    """Write records, at least one, into a file that will replace `path`; the first one states names and types."""
+def write_table(
+    path: Path, out: IO[bytes], records: Iterator[dict[str, Any]], types: Mapping[str, str] | None = None
+) -> None:
+    """Write records into a file that will replace `path`.
+
+    Args:
+        path: Its name. out: The open file. records: one a row.
+        types: pyarrow's name for the type of each column; by default the first record, which must be there, states
+            names and types.
+    """
     arrow = _pyarrow(path)
-    first = next(records)
-    _write(arrow, out, arrow.Table.from_pylist([first]).schema, chain([first], records))
+    if types is None:
+        first = next(records)
+        _write(arrow, out, arrow.Table.from_pylist([first]).schema, chain([first], records))
+    else:
+        shape = arrow.schema([(name, arrow.type_for_alias(alias)) for name, alias in types.items()])
+        _write(arrow, out, shape, records)
 
 
 def _write(arrow: Any, out: IO[bytes], shape: Any, records: Iterator[dict[str, Any]]) -> None:

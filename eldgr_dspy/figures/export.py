@@ -1,24 +1,44 @@
 """Decisions as one flat table, a row a question and rule, in CSV or in Parquet.
 
-Lists and objects are JSON in a cell; a witness has a column for each field. Parquet keeps types and nulls. In CSV a
-null is an empty cell, true and false are `true` and `false`, and a text that a spreadsheet would run as a formula gets
-a `'` in front; so does one that begins with `'`, so that removing one `'` restores the text.
+A row has a column for each field of a decision and for each field of its witness. Lists and objects are JSON in a cell.
+Parquet keeps types and nulls. In CSV a null is an empty cell, true and false are `true` and `false`, and a text that a
+spreadsheet would run as a formula gets a `'` in front; so does one that begins with `'`, so that removing one `'`
+restores the text.
 """
 
 import csv
 import io
+import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 from unicodedata import category, normalize
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.decision_table import COLUMNS, ParquetDecisions, flat, pyarrow_for
-from eldgr_dspy.figures.results.decision import Decided
+from eldgr_dspy.figures.results.decision import Decided, Witnessed
 from eldgr_dspy.files import replacing
+from eldgr_dspy.parquet import write_table
+from eldgr_dspy.showing import encodable
 
 SUFFIXES = (".csv", ".parquet")
+
+_WITNESS = tuple(Witnessed.__annotations__)
+_LISTS = frozenset({"gold", "consulted", "abstentions", "ranking", "notes", "witness_flags"})
+
+COLUMNS = (
+    *("pool", "id", "rule", "question", "gold", "answer", "em", "f1", "majority_em", "branch", "reason", "certified"),
+    *("consensus", "tie", "preference", "repair", "consulted", "abstentions", "ranking", "notes"),
+    *(f"witness_{name}" for name in _WITNESS),
+)
+"""The columns, in order."""
+
+_TYPES = {
+    "f1": "double",
+    **dict.fromkeys(("preference", "witness_passage", "witness_start", "witness_end"), "int64"),
+    **dict.fromkeys(("certified", "tie", "em", "majority_em"), "bool"),
+}
+"""The types of columns in Parquet; others are text."""
 
 _QUOTED = ("\t", "\r", "\n", "'")
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol by their category, and nothing is seen
@@ -32,26 +52,46 @@ def export(decisions: Iterable[Decided], path: Path) -> int:
         decisions: The rows of `decisions.jsonl`, taken one by one. path: ends in .csv or .parquet.
 
     Raises:
-        ArgumentError: the name states no known format, or pyarrow is not there.
+        ArgumentError: the name states no known format. PoolError: pyarrow is not there.
         OSError: it cannot be written.
     """
-    suffix = path.suffix.lower()
+    suffix, n = path.suffix.lower(), 0
     if suffix not in SUFFIXES:
         raise ArgumentError(f"{path}: the format is not known by its name; use one of {', '.join(SUFFIXES)}.")
-    if suffix == ".parquet":
-        pyarrow_for(path)  # refused before anything is written
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal n
+        for decision in decisions:
+            n += 1
+            yield flat(decision)
+
     with replacing(path) as out:
-        return _write_csv(out, map(flat, decisions)) if suffix == ".csv" else _write_parquet(path, out, decisions)
+        if suffix == ".csv":
+            _write_csv(out, rows())
+        else:
+            write_table(path, out, rows(), {name: _TYPES.get(name, "string") for name in COLUMNS})
+    return n
 
 
-def _write_csv(out: IO[bytes], rows: Iterator[dict[str, Any]]) -> int:
-    text, n = io.TextIOWrapper(out, encoding="utf-8", errors="replace", newline=""), 0
+def flat(decision: Decided) -> dict[str, Any]:
+    """Return a decision as a row: the columns, each with text, a number, a truth value or None."""
+    witness: Mapping[str, Any] = decision["witness"] or dict.fromkeys(_WITNESS)
+    values: dict[str, Any] = {**decision, **{f"witness_{name}": witness[name] for name in _WITNESS}}
+    return {name: _cell(name, values[name]) for name in COLUMNS}
+
+
+def _cell(name: str, value: Any) -> Any:
+    if name in _LISTS and value is not None:
+        return encodable(json.dumps(value, ensure_ascii=False))
+    return encodable(value) if isinstance(value, str) else value
+
+
+def _write_csv(out: IO[bytes], rows: Iterable[Mapping[str, Any]]) -> None:
+    text = io.TextIOWrapper(out, encoding="utf-8", errors="replace", newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
-    for n, row in enumerate(rows, start=1):  # noqa: B007 -- the count
-        writer.writerow(map(_csv_cell, row.values()))
+    writer.writerows(map(_csv_cell, row.values()) for row in rows)
     text.detach()
-    return n
 
 
 def _csv_cell(value: Any) -> Any:
@@ -76,11 +116,3 @@ def disarmed(text: str) -> str:
 def _is_seen(character: str) -> bool:
     """Whether a character is visible by itself: not a space, control, format character or mark."""
     return category(character)[0] not in "CMZ" and character not in _FILLERS
-
-
-def _write_parquet(path: Path, out: IO[bytes], decisions: Iterable[Decided]) -> int:
-    table, n = ParquetDecisions(path, out), 0
-    for n, decision in enumerate(decisions, start=1):  # noqa: B007 -- the count
-        table.add(decision)
-    table.close()
-    return n

@@ -7,7 +7,6 @@ read for this, since a copy does not keep the times of files.
 import importlib.metadata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +18,6 @@ from eldgr_dspy.answer_types import remember_type
 from eldgr_dspy.answer_types.comparing import Comparisons, recorded_in
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
-from eldgr_dspy.figures.decision_table import parquet_decisions
 from eldgr_dspy.figures.record import JournalTotals
 from eldgr_dspy.figures.results import DECIDED, RECORD, SUMMARY
 from eldgr_dspy.figures.results.decision import Decided
@@ -32,9 +30,6 @@ from eldgr_dspy.rows import Row
 from eldgr_dspy.system import opened, refusal
 
 _Content = TypeVar("_Content")
-
-DECISIONS = {"jsonl": "decisions.jsonl", "parquet": "decisions.parquet"}
-"""The file of the decisions in each format."""
 
 _AGAIN = "give the same eldgr evaluate command again, without --fresh"
 
@@ -168,16 +163,14 @@ class RunRead:
         return self._result("record.json", RECORD)
 
     def decisions(self, summary: Summary) -> Iterator[Decided]:
-        """Yield the decisions of `decisions.jsonl`, or else of `decisions.parquet`, one at a time.
+        """Yield the decisions of `decisions.jsonl`, one at a time.
 
         Raises:
-            ArgumentError: one cannot be read, or their number differs from that of the summary; or the file is in
-                Parquet, and pyarrow is not installed.
+            ArgumentError: one cannot be read, or their number differs from that of the summary.
         """
-        path, counts = decisions_in(self.path), Counter[tuple[str, str]]()
-        each = self._parquet_rows(path) if path.suffix == ".parquet" else self._json_lines(path)
+        path, counts = self.path / "decisions.jsonl", Counter[tuple[str, str]]()
         try:
-            for decided in each:
+            for decided in self._json_lines(path):
                 counts[decided["pool"], decided["rule"]] += 1
                 yield decided
         except OSError as error:
@@ -194,38 +187,19 @@ class RunRead:
         with opened(path) as file:
             for number, line in enumerate(file, start=1):
                 where = f"{path}, line {number}"
-                with self._reading(where):
+                try:
                     require_few_in(line, where)
                     decided = DECIDED.validate_json(line, strict=True)
+                except PoolError as error:
+                    raise ArgumentError(error.args[0]) from error
+                except ValidationError as error:
+                    first = error.errors()[0]
+                    what = ".".join(map(str, first["loc"])) or "the line"
+                    raise ArgumentError(
+                        f"{where}: torn, or no decision that eldgr_dspy {installed_version()} writes ({what}: "
+                        f"{first['msg']}); {self._mend()}."
+                    ) from error
                 yield decided
-
-    def _parquet_rows(self, path: Path) -> Iterator[Decided]:
-        number, rows = 0, parquet_decisions(path)
-        while True:
-            number += 1
-            with self._reading(f"{path}, row {number}"):
-                row = next(rows, None)
-                decided = None if row is None else DECIDED.validate_python(row, strict=True)
-            if decided is None:
-                return
-            yield decided
-
-    @contextmanager
-    def _reading(self, where: str) -> Iterator[None]:
-        """Refuse what is not a decision, by its place."""
-        try:
-            yield
-        except ArgumentError:  # there is no pyarrow, or a row is too large
-            raise
-        except PoolError as error:
-            raise ArgumentError(error.args[0]) from error
-        except ValueError as error:
-            first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": str(error)}
-            what = ".".join(map(str, first["loc"])) or "the line"
-            raise ArgumentError(
-                f"{where}: torn, or no decision that eldgr_dspy {installed_version()} writes ({what}: {first['msg']}); "
-                f"{self._mend()}."
-            ) from error
 
     def _result(self, name: str, content: TypeAdapter[_Content]) -> _Content:
         path = self.path / name
@@ -309,12 +283,6 @@ def _is_torn(journal: Path) -> bool:
 def _whole_lines(journal: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]:
     """Yield the consultations of a journal; a torn last line, which its own run would drop, is skipped."""
     return read_journal(journal, heads, on_torn=lambda error: None)
-
-
-def decisions_in(directory: Path) -> Path:
-    """Return the file of a run directory that holds the decisions: `decisions.parquet` if it alone is there."""
-    lines, table = (directory / name for name in DECISIONS.values())
-    return table if table.exists() and not lines.exists() else lines
 
 
 def installed_version() -> str:

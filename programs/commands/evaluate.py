@@ -24,7 +24,7 @@ from eldgr_dspy.programs.commands.options import (
     rule_options,
     with_options,
 )
-from eldgr_dspy.programs.commands.output import Form, decisions_option, form_options, pages_option
+from eldgr_dspy.programs.commands.output import Form, form_options, pages_option
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from eldgr_dspy.programs.run.plan import Plan
     from eldgr_dspy.programs.selector import Selector
 
-_PASSED = ("max_failures", "max_abstentions", "timeout", "max_calls", "max_cost", "decisions", "pages")
+_PASSED = ("max_failures", "max_abstentions", "timeout", "max_calls", "max_cost", "pages")
 """Options that a plan takes as they are given."""
 
 _HEURISTIC_WORKERS, _LM_WORKERS = 1, 8
@@ -82,7 +82,6 @@ class Grouped(click.Command):
                 "recorded_for",
                 "fresh",
                 "freeze",
-                "decisions",
                 "pages",
                 "engine",
             ),
@@ -147,7 +146,6 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 @click.option(
     "--freeze", type=click.Path(path_type=Path), metavar="FILE", help="File of eldgr freeze; refuse anything else."
 )
-@decisions_option
 @pages_option
 @click.option("--engine", type=click.Choice(["ray"]), help="Ask in the processes of a Ray cluster.")
 @limit_options("role on one question")

@@ -204,7 +204,7 @@ _MODELS = (
         "--judge-style",
         type=choice(JudgeStyle),
         default="listwise",
-        help="How the judge is shown candidates: all, pairs, one a call, slices, for checks, or none.",
+        help="How the judge is shown candidates: all, pairs, one a call, slices, or for checks.",
     ),
     click.option(
         "--orders", type=click.IntRange(1, 100), default=1, help="Ask the judge in this many candidate orders."

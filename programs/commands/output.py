@@ -63,9 +63,6 @@ def _one_of(form: str) -> str:
     return form if typed == {"form"} else "json"
 
 
-decisions_option = click.option(
-    "--decisions", type=click.Choice(["jsonl", "parquet"]), default="jsonl", help="Format of the decisions."
-)
 pages_option = click.option("--pages", is_flag=True, help="Write questions.html also beyond 20,000 questions.")
 
 

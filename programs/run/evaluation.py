@@ -15,8 +15,6 @@ from typing import TypeAlias
 import dspy
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.decision_table import pyarrow_for
-from eldgr_dspy.figures.finished_run import DECISIONS
 from eldgr_dspy.figures.record import JournalTotals
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.named_judges import Asked
@@ -105,8 +103,6 @@ def _opened(
         max(16, 2 * plan.workers),
         None if (most := plan.max_abstentions) is None else allowed_questions("max_abstentions", most, total),
     )
-    if plan.decisions == "parquet":
-        pyarrow_for(out / DECISIONS["parquet"])  # refused before anything is asked
     freeze = freeze_of(plan, selector)
     with (
         signals,

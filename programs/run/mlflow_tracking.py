@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eldgr_dspy.errors import ArgumentError, brief
-from eldgr_dspy.figures.finished_run import DECISIONS, RunRead
+from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.files import safe_name
 
 _LOGGED = ("n", "n_scored", "n_failed", "ties", "rules", "bounds", "audit")
 
-FILES = ("journal.jsonl", *DECISIONS.values(), "summary.json", "record.json", "report.html", "questions.html")
+FILES = ("journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html", "questions.html")
 """The files of a run directory that are logged, if they exist."""
 
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from inspect import isfunction
 from pathlib import Path
-from typing import Literal
 
 import dspy
 
 from eldgr_dspy.decision import DEFAULT_RULES, RULES
 from eldgr_dspy.errors import ArgumentError, brief
-from eldgr_dspy.figures.finished_run import DECISIONS
 from eldgr_dspy.files import safe_name
 from eldgr_dspy.named_judges import for_judges, require_judges
 from eldgr_dspy.pools import Pool, Row, pool_name
@@ -40,8 +38,7 @@ class Plan:
         timeout: Seconds that a role may take for one question, retries and pauses included.
         max_calls, max_cost: Requests and dollars that the run may take, earlier sessions included; None for no limit.
         fresh: Start anew in a directory that holds a run.
-        pages: Write the page of questions even for more questions than `MOST_QUESTIONS`. decisions: the format of the
-            file of decisions, "jsonl" or "parquet".
+        pages: Write the page of questions even for more questions than `MOST_QUESTIONS`.
         freeze: A rule frozen by `eldgr freeze`, which the run is checked against.
     """
 
@@ -60,7 +57,6 @@ class Plan:
     max_cost: float | None = None
     fresh: bool = False
     pages: bool = False
-    decisions: Literal["jsonl", "parquet"] = "jsonl"
     freeze: str | Path | None = None
 
     def __post_init__(self) -> None:
@@ -78,7 +74,6 @@ class Plan:
             raise ArgumentError(f"replay must be for judges of this run; got {min(unknown)!r}. Name it in judges too.")
         if self.recorded_for is not None and not recordings_in(self.replay):
             raise ArgumentError(f"recorded_for={self.recorded_for!r} needs a recording; give replay too.")
-        require_format(self.decisions)
         _require_folder(self.out)
         for name, value in (("workers", self.workers), ("limit", self.limit), ("max_calls", self.max_calls)):
             if value is not None or name == "workers":
@@ -86,13 +81,6 @@ class Plan:
         for name, amount in (("timeout", self.timeout), ("max_cost", self.max_cost)):
             if amount is not None or name == "timeout":
                 require_amount(name, amount)
-
-
-def require_format(decisions: str) -> None:
-    """Raise an `ArgumentError` unless decisions can be written in a format."""
-    if decisions not in DECISIONS:
-        formats = " or ".join(map(repr, DECISIONS))
-        raise ArgumentError(f"decisions must be {formats}; got {decisions!r}. Give one of them.")
 
 
 def _require_folder(out: str | Path | None) -> None:

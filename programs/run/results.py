@@ -16,8 +16,6 @@ from eldgr_dspy.certificates import Witness
 from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.decided_rows import DecidedRows
-from eldgr_dspy.figures.decision_table import ParquetDecisions
-from eldgr_dspy.figures.finished_run import DECISIONS
 from eldgr_dspy.figures.judges import judge_facts
 from eldgr_dspy.figures.record import JournalTotals, judges_record
 from eldgr_dspy.figures.results.decision import Decided, Witnessed
@@ -36,7 +34,7 @@ from eldgr_dspy.report.question_tables import Shown
 from eldgr_dspy.report.questions_page import QuestionsPage
 from eldgr_dspy.showing import encodable
 
-FILES = (*DECISIONS.values(), "record.json", "questions.html", "report.html", "summary.json")
+FILES = ("decisions.jsonl", "record.json", "questions.html", "report.html", "summary.json")
 """What a run may write, by name, in the order in which the files are put in place."""
 
 _AROUND = 80  # characters on either side of a witness
@@ -45,8 +43,8 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 def files_of(plan: Plan, n: int) -> list[str]:
     """Return the names of the files that a run of `n` questions writes, in the order of `FILES`."""
-    page = [] if left_out(out_of(plan), n, asked=plan.pages) else ["questions.html"]
-    return [name for name in FILES if name in (DECISIONS[plan.decisions], "record.json", *page, *FILES[-2:])]
+    bare = left_out(out_of(plan), n, asked=plan.pages)
+    return [name for name in FILES if not (bare and name == "questions.html")]
 
 
 @contextmanager
@@ -96,8 +94,6 @@ class Results:
         self._questions = QuestionsPage() if "questions.html" in files else None
         if self._questions is not None:
             self._write("questions.html", self._questions.head())
-        table = DECISIONS["parquet"]
-        self._table = ParquetDecisions(self._paths[table], files[table]) if table in files else None
 
     def begin(self, pool: Pool) -> None:
         """Begin a pool, even one without rows."""
@@ -109,11 +105,7 @@ class Results:
             decided = self._decide(pool, settled)
             for line in decided:
                 self._changes.add(line)
-                if self._table is None:
-                    self._write(DECISIONS["jsonl"], _ENCODER.encode(line) + "\n")
-                else:
-                    self._look()
-                    self._table.add(line)
+                self._write("decisions.jsonl", _ENCODER.encode(line) + "\n")
             if self._questions is not None:
                 shown = Shown(pool.name, settled.row, settled.case, decided, settled.consultations)
                 self._write("questions.html", self._questions.question(shown))
@@ -149,8 +141,6 @@ class Results:
         self._write("record.json", _pretty(record))
         if self._questions is not None:
             self._write("questions.html", self._questions.foot(pools))
-        if self._table is not None:
-            self._table.close()
         beside = "questions.html" if self._questions is not None else None
         for chunk in render_report(summary, self._changes, record, beside):
             self._write("report.html", chunk)

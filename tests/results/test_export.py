@@ -10,9 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.decision_table import COLUMNS, flat
-from eldgr_dspy.figures.export import disarmed, export
+from eldgr_dspy.errors import PoolError
+from eldgr_dspy.figures.export import COLUMNS, disarmed, export, flat
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.programs.commands import main
@@ -156,5 +155,5 @@ def test_a_file_that_was_there_stays_where_decisions_are_torn(run: Path) -> None
 
 def test_without_pyarrow_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ArgumentError, match=r"Parquet needs pyarrow; run: pip install 'eldgr_dspy\[parquet\]'"):
+    with pytest.raises(PoolError, match=r"d.parquet: Parquet needs pyarrow; run: pip install 'eldgr_dspy\[parquet\]'"):
         export([], tmp_path / "d.parquet")
