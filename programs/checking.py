@@ -1,7 +1,7 @@
 """Check a `Selector` against the laws, whatever an LM says: generated questions and replies, every way to call.
 
 It needs Hypothesis, which the package does not install. Import `check_selector` from `eldgr_dspy.programs.testing`;
-`docs/how-to/test-your-program.md` shows it at work.
+`docs/reference/testing.md` shows it at work.
 """
 
 from collections import Counter

@@ -150,7 +150,7 @@ def test_every_example_of_a_page_does_what_the_page_shows(page: Path, tmp_path: 
 @pytest.fixture(autouse=True)
 def _ollama(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """For the page that needs it, a server in the place of Ollama."""
-    if "use-ollama" not in request.node.name:
+    if "choose-models" not in request.node.name:
         yield
         return
     with ollama_server(parisian) as server:
@@ -161,25 +161,22 @@ def _ollama(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture(autouse=True)
 def _nli(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """For the pages that need one, an NLI model in the folder that they name."""
-    if any(page in request.node.name for page in ("inspect-reasoning", "choose-an-nli-model", "your-own-answer-type")):
+    if any(page in request.node.name for page in ("inspect-reasoning", "your-own-answer-type")):
         (tmp_path / "models").mkdir()
         (tmp_path / "models" / "nli").symlink_to(trained_nli())
 
 
 @pytest.fixture(autouse=True)
 def _runs(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """For the pages on training, what runs left in the folders that the pages name."""
-    if "sample-a-pool" in request.node.name:
-        from tests.training.saved import saved_policy
-
-        (tmp_path / "runs").mkdir()
-        (tmp_path / "runs" / "grpo").symlink_to(saved_policy())
+    """For the page on training, what runs left in the folders that it names."""
     if "train-a-policy" in request.node.name:
         from eldgr_dspy.training.curves import CurveRecorder
         from tests.training.recorded import matched, told
+        from tests.training.saved import saved_policy
 
         for name in ("orm", "ra_msd"):
             told(CurveRecorder(), tmp_path / "runs" / name, matched(0.0, None, 1.0))
+        (tmp_path / "runs" / "grpo").symlink_to(saved_policy())
 
 
 def test_the_figures_on_real_pools_are_those_that_the_command_prints(

@@ -155,7 +155,7 @@ class Record(TypedDict):
     """For each pool the measured override rate, [see below](#an-override-rate); null where `eldgr` has no
     result."""
     judge_effects: dict[str, Effects | None]
-    """For each pool [how order and length](../how-to/make-the-judge-fair.md#what-is-measured) affected the judge's
+    """For each pool [how order and length](../how-to/compare-judges.md#order-and-length) affected the judge's
     verdicts; the report shows it too."""
     models: list[Model]
     """Which model was asked and which answered, for each role, whether they are the `same` (null if unknown), and
