@@ -347,34 +347,48 @@ def test_the_reference_lists_what_an_answer_type_must_have_and_nothing_that_it_h
 # --- what is generated ------------------------------------------------------------------------------------------------
 
 
+HELP = re.compile(r"^```console\n\$ (eldgr[^\n]*--help)\n.*?^```$", re.DOTALL | re.MULTILINE)
+HELPS = [
+    "eldgr --help",
+    "eldgr evaluate --help",
+    "eldgr freeze --help",
+    "eldgr report --help",
+    "eldgr show --help",
+    "eldgr compare --help",
+    "eldgr decide --help",
+    "eldgr export --help",
+    "eldgr doctor --help",
+    "eldgr inspect --help",
+    "eldgr plan --help",
+    "eldgr bound --help",
+    "eldgr collect --help",
+    "eldgr pool --help",
+    "eldgr pool build --help",
+    "eldgr pool check --help",
+    "eldgr pool split --help",
+    "eldgr pool join --help",
+    "eldgr pool pairs --help",
+]
+
+
 def command_page(reader: Reader) -> str:
     """The page of the command as it should be: with the help that the command prints."""
-    text = COMMAND.read_text(encoding="utf-8")
-    for line in (
-        "eldgr --help",
-        "eldgr evaluate --help",
-        "eldgr freeze --help",
-        "eldgr report --help",
-        "eldgr show --help",
-        "eldgr compare --help",
-        "eldgr decide --help",
-        "eldgr export --help",
-        "eldgr doctor --help",
-        "eldgr inspect --help",
-        "eldgr plan --help",
-        "eldgr bound --help",
-        "eldgr collect --help",
-        "eldgr pool --help",
-        "eldgr pool build --help",
-        "eldgr pool check --help",
-        "eldgr pool split --help",
-        "eldgr pool join --help",
-        "eldgr pool pairs --help",
-    ):
-        block = re.compile(rf"^```console\n\$ {line}\n.*?^```$", re.DOTALL | re.MULTILINE)
-        assert block.search(text)
-        text = block.sub(f"```console\n$ {line}\n{reader.run(line)}```", text)
-    return text
+    text, said = COMMAND.read_text(encoding="utf-8"), set[str]()
+    assert sorted(HELP.findall(text)) == sorted(HELPS)
+    return HELP.sub(lambda block: f"```console\n$ {block[1]}\n{without_repeats(reader.run(block[1]), said)}```", text)
+
+
+def without_repeats(text: str, said: set[str]) -> str:
+    """A help with `...` for each option and paragraph that an earlier one has in the same words."""
+    kept = list[str]()
+    for part in re.split(r"^(?=  -|\n)", text, flags=re.MULTILINE):
+        words = " ".join(part.split())
+        if words not in said or words.endswith(":"):
+            kept.append(part)
+        elif not kept[-1].endswith("...\n"):
+            kept.append("\n...\n" if part.startswith("\n") else "...\n")
+        said.add(words)
+    return "".join(kept)
 
 
 def test_the_help_of_the_command_is_on_its_page(tmp_path: Path) -> None:
