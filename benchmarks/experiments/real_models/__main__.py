@@ -3,7 +3,11 @@
     python -m benchmarks.experiments.real_models collect qwen2.5-coder-1.5b.gguf
     python -m benchmarks.experiments.real_models mix qwen2.5-coder-0.5b.gguf smollm2-135m.gguf
     python -m benchmarks.experiments.real_models judge qwen2.5-coder-1.5b.gguf qwen2.5-coder-0.5b.gguf smollm2-135m.gguf
+    python -m benchmarks.experiments.real_models keep
     python -m benchmarks.experiments.real_models report
+
+`keep` writes what the models wrote to `artifacts/results/real-models`. `restore` makes the pools from there, and
+`eldgr evaluate POOL --replay REPLIES` the tables, without a model.
 
 What would confirm and what would refute each claim is in `outcomes.toml`, which was written before any role was run.
 """
@@ -15,6 +19,7 @@ from pathlib import Path
 
 from benchmarks.experiments.real_models.judging import judge
 from benchmarks.experiments.real_models.questions import QUESTIONS
+from benchmarks.experiments.real_models.recording import keep, restore
 from benchmarks.experiments.real_models.reporting import report
 from benchmarks.experiments.real_models.sampling import mix, sample
 from eldgr_dspy.errors import EldgrError
@@ -28,7 +33,7 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("stage", choices=["collect", "mix", "judge", "report"])
+    parser.add_argument("stage", choices=["collect", "mix", "judge", "keep", "restore", "report"])
     parser.add_argument("models", type=Path, nargs="*", help="GGUF files; judge: the first also repairs and derives")
     parser.add_argument("--pool", choices=[*QUESTIONS, "mixed"], action="append", help="default: all")
     parser.add_argument("--questions", type=int, default=200, help="of each pool; more add to what is there")
@@ -50,6 +55,10 @@ def main() -> None:
             models = {path.stem: local(path, temperature=0.0, max_tokens=768, **settings) for path in options.models}
             for name in options.pool or [*QUESTIONS, "mixed"]:
                 judge(name, models, options.out)
+        elif options.stage == "keep":
+            keep(options.out)
+        elif options.stage == "restore":
+            restore(Path(data), options.out)
         else:
             report(options.out)
     except EldgrError as error:

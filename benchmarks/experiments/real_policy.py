@@ -1,0 +1,185 @@
+"""A real policy on two cores: SmolLM2-135M-Instruct, trained by GRPO with three rewards, before and after.
+
+    python -m benchmarks.experiments.real_policy smollm2-135m.gguf
+
+The prompt has the supporting passages of a HotpotQA question; a step has four completions of one prompt. Every policy
+answers the same 100 held-out questions, greedily. The same command resumes; it needs the extras `train` and `local`
+(for `gguf`), and ELDGR_POOLS, the folder of the questions. Where `results.json` is kept, `--show` prints its table.
+"""
+
+import argparse
+import json
+import os
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final
+
+from benchmarks.experiments.real_models.questions import records
+from eldgr_dspy.answers import score
+from eldgr_dspy.certificates import Passage, certify
+from eldgr_dspy.programs.pools.prompts import prompt_of
+from eldgr_dspy.statistics import contrast
+from eldgr_dspy.training.curves import read_curve
+from eldgr_dspy.training.generation import Sampling
+from eldgr_dspy.training.grpo import parsed, train
+from eldgr_dspy.training.sampling import sample_pool
+
+KEPT: Final = Path("artifacts/results/real-policy.json")
+ARMS: Final = {
+    "orm": ["--config", "orm"],
+    "grpo": ["--config", "grpo"],
+    "eldgr_rank": ["--config", "orm", "--rewards", "eldgr_rank", "--reward_weights", "1.0"],
+}
+"""The flags of each arm."""
+
+SEED: Final = 2029
+HELD_OUT: Final = 100
+LONGEST: Final = 48
+"""Tokens of a completion; most of a step's time is their sampling."""
+
+ASK: Final = "Write the answer, in a few words, on a line of its own: A: answer"
+_GREEDY: Final = Sampling(seed=0, temperature=1.0, top_p=1e-6, max_new_tokens=LONGEST)
+
+
+def main() -> None:
+    """Train what is left, answer what is left, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path, nargs="?", help="the GGUF file of SmolLM2-135M-Instruct")
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--out", type=Path, default=Path("runs/real_policy"))
+    parser.add_argument("--show", action="store_true", help=f"print the table of {KEPT}, and run nothing")
+    options = parser.parse_args()
+    if not options.show:
+        if options.model is None or (data := os.environ.get("ELDGR_POOLS")) is None:
+            sys.exit("Name the GGUF file, and set ELDGR_POOLS to the folder of the questions.")
+        held = write_questions(Path(data), options.out, options.steps)
+        base = write_checkpoint(options.model, options.out / "base")
+        results = {"base": answers(options.out, "base", base, base, held)}
+        for name in options.arms:
+            for seed in options.seeds:
+                folder, seconds = trained(options.out, name, seed, options.steps, base)
+                after = answers(options.out, folder.name, folder, base, held)
+                rewards = [point.exact_match for point in read_curve(folder / "learning_curve.jsonl")]
+                results[folder.name] = after | {"seconds_a_step": seconds, "exact_match_by_step": rewards}
+        KEPT.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write("\n".join(table(json.loads(KEPT.read_text(encoding="utf-8")))) + "\n")
+
+
+def write_questions(data: Path, out: Path, n: int) -> list[dict[str, Any]]:
+    """Write n questions to train on, and return the held-out ones; the draw does not depend on n."""
+    rows = sorted(records(data / "hotpotqa-distractor300.jsonl.gz"), key=lambda row: str(row["id"]))
+    random.Random(SEED).shuffle(rows)
+    (out / "data").mkdir(parents=True, exist_ok=True)
+    with (out / "data" / "train.jsonl").open("w", encoding="utf-8") as lines:
+        for row in rows[HELD_OUT : HELD_OUT + n]:
+            lines.write(json.dumps(_question(row), ensure_ascii=False) + "\n")
+    return [_question(row) for row in rows[:HELD_OUT]]
+
+
+def _question(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row as the trainer and `sample_pool` read it, with the passages that hold the supporting facts."""
+    titles = {title for title, _ in row["supporting_facts"]}
+    passages = [
+        Passage(text="".join(part["sentences"]).strip(), title=part["title"])
+        for part in row["context"]
+        if part["title"] in titles
+    ]
+    return {
+        "id": row["id"],
+        "prompt": prompt_of(row["question"], "short", passages, ASK),
+        "question": row["question"],
+        "task": "retrieval",
+        "gold": row["gold"],
+        "evidence": [{"title": passage.title, "text": passage.text} for passage in passages],
+    }
+
+
+def write_checkpoint(model: Path, folder: Path) -> Path:
+    """Write the weights of a GGUF file as a plain checkpoint of transformers, in float32."""
+    if not (folder / "config.json").exists():
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+        source = {"pretrained_model_name_or_path": str(model.parent), "gguf_file": model.name}
+        read = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+        settings = {name: value for name, value in read.config.to_dict().items() if name != "quantization_config"}
+        plain = LlamaForCausalLM(LlamaConfig(**settings))
+        plain.load_state_dict(read.state_dict())
+        AutoTokenizer.from_pretrained(**source).save_pretrained(folder)
+        plain.save_pretrained(folder)
+    return folder
+
+
+def trained(out: Path, name: str, seed: int, steps: int, base: Path) -> tuple[Path, float]:
+    """Train an arm, unless it is trained; return its folder, and the seconds that a step took."""
+    folder = out / f"{name}-{seed}"
+    took = folder / "seconds.json"
+    if not took.exists():
+        flags = {
+            "model_name_or_path": base,
+            "dataset_name": out / "data",
+            "output_dir": folder,
+            "max_steps": steps,
+            "num_generations": 4,
+            "per_device_train_batch_size": 4,
+            "max_completion_length": LONGEST,
+            "dtype": "float32",
+            "bf16": "false",
+            "use_cpu": "true",
+            "gradient_checkpointing": "false",
+            "log_completions": "false",
+            "learning_rate": 1e-4,
+            "save_steps": 10,
+            "save_total_limit": 1,
+            "seed": seed,
+            "data_seed": seed,
+            "resume_from_checkpoint": str(any(folder.glob("checkpoint-*"))).lower(),
+        }
+        began = perf_counter()
+        train(parsed([*ARMS[name], *(part for flag, value in flags.items() for part in (f"--{flag}", str(value)))]))
+        took.write_text(json.dumps((perf_counter() - began) / steps), encoding="utf-8")
+    return folder, json.loads(took.read_text(encoding="utf-8"))
+
+
+def answers(out: Path, name: str, model: Path, base: Path, held: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the greedy answers of a policy to the held-out questions, and which are right and which certified."""
+    pool = sample_pool(
+        out / f"{name}.jsonl", held, {name: model}, _GREEDY, base=base, batch_size=10, device="cpu", dtype="float32"
+    )
+    found: dict[str, Any] = {"answers": {}, "right": [], "certified": []}
+    for row in pool.rows():
+        answer = row.candidates[0].answer
+        found["answers"][row.id] = answer
+        found["right"].append(score(answer, row.gold, "short").em)
+        found["certified"].append(
+            certify(answer, [Passage(text=one.text, title=one.title) for one in row.evidence]).certified is True
+        )
+    return found
+
+
+def table(results: dict[str, Any]) -> list[str]:
+    """Return the table, as Markdown."""
+    lines = [
+        "| policy | exact match | against the base, pp (95 % interval) | won-lost | certified | seconds a step |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    base = [100.0 * right for right in results["base"]["right"]]
+    for name, found in results.items():
+        right = [100.0 * one for one in found["right"]]
+        change = contrast(right, base)
+        low, high = change.interval
+        shown = "" if name == "base" else f"{change.delta:+.1f} [{low:.1f}, {high:.1f}]"
+        wins = "" if name == "base" else f"{change.wins}-{change.losses}"
+        share = 100 * sum(found["certified"]) / len(right)
+        seconds = f"{found['seconds_a_step']:.0f}" if "seconds_a_step" in found else ""
+        lines.append(f"| {name} | {sum(right) / len(right):.1f} | {shown} | {wins} | {share:.0f} % | {seconds} |")
+    return lines
+
+
+if __name__ == "__main__":
+    main()
