@@ -7,10 +7,11 @@ choice among candidates; on questions whose candidates all agree there is nothin
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Literal, NotRequired
+from collections.abc import Iterable
+from typing import Annotated, Any, NotRequired
 
 import numpy as np
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from eldgr_dspy.cases import Case
@@ -26,7 +27,7 @@ class Percent(TypedDict):
 
     count: int
     of: int
-    percent: float | None
+    percent: Annotated[float | None, Field(title="%")]
 
 
 class Ends(TypedDict):
@@ -49,20 +50,6 @@ class Evidence(TypedDict):
     characters: Ends
 
 
-Shared = Literal[
-    "homogeneous",
-    "unanswered",
-    "any_correct",
-    "missing_answers",
-    "unclosed_thinking",
-    "cut_texts",
-    "repeated_texts",
-    "repeated_questions",
-    "without_evidence",
-]
-"""The figures of a pool that are shares."""
-
-
 class Column(Percent):
     """How many candidates state a column, and between what a score lies; None of other columns."""
 
@@ -70,31 +57,34 @@ class Column(Percent):
     highest: float | None
 
 
-class PoolContents(TypedDict):
-    """What a pool holds.
+class Shares(TypedDict):
+    """The figures of a pool that are shares: of its questions, of those with a gold answer, or of its candidates.
 
     Attributes:
-        homogeneous: Questions with one class of answers, those without an answer aside. unanswered: without any answer.
-        any_correct: Questions with a right candidate, of those with a gold answer.
-        missing_answers: Of all candidates. unclosed_thinking: whose thinking never ends, so that they have no answer.
+        homogeneous: Questions with one class of answers, those without an answer aside.
+        unclosed_thinking: Candidates whose thinking never ends, so that they have no answer.
         cut_texts: Candidates that ran on into a new turn or a new question, which is not read.
         repeated_texts: Candidates whose text an earlier one of the question has.
         repeated_questions: Those whose folded text an earlier one has.
-        columns: What is stated of candidates, each score by its name; absent if nothing is.
     """
+
+    homogeneous: Annotated[Percent, Field(title="questions with one class of answers")]
+    unanswered: Annotated[Percent, Field(title="questions without any answer")]
+    any_correct: Annotated[Percent, Field(title="questions with a right candidate")]
+    missing_answers: Annotated[Percent, Field(title="candidates without an answer")]
+    unclosed_thinking: Annotated[Percent, Field(title="candidates whose thinking does not end")]
+    cut_texts: Annotated[Percent, Field(title="candidates that ran on after their end")]
+    repeated_texts: Annotated[Percent, Field(title="candidates whose text is there already")]
+    repeated_questions: Annotated[Percent, Field(title="questions that are there already")]
+    without_evidence: Annotated[Percent, Field(title="questions without evidence")]
+
+
+class PoolContents(Shares):
+    """What a pool holds; `columns` has what is stated of candidates, each score by its name; absent if nothing is."""
 
     n: int
     task: Task
     candidates: CandidateEnds
-    homogeneous: Percent
-    unanswered: Percent
-    any_correct: Percent
-    missing_answers: Percent
-    unclosed_thinking: Percent
-    cut_texts: Percent
-    repeated_texts: Percent
-    repeated_questions: Percent
-    without_evidence: Percent
     evidence: Evidence
     columns: NotRequired[dict[str, Column]]
 
@@ -112,60 +102,71 @@ class Contents:
 
     def __init__(self, task: Task) -> None:
         self.task: Task = task
-        self.n = self.n_scored = 0
-        self._homogeneous = self._unanswered = self._right = self._bare = 0
-        self._missing = self._repeated = self._unclosed = self._cut = 0
-        self._candidates, self._passages, self._characters = _Range(), _Range(), _Range()
+        self._counts, self._ends = Counter[str](), dict[str, tuple[float, float]]()
         self._questions = array("q")
-        self._columns = _Columns()
 
     def add(self, row: Row) -> None:
         """Take one question."""
-        self.n += 1
+        case, texts = Case(row.to_question()), [candidate.text for candidate in row.candidates if candidate.text]
+        readings = [read_sample(candidate.text, case.type) for candidate in row.candidates]
         self._questions.append(_digest(row.question))
-        case = Case(row.to_question())
-        self._count_answers(row, case)
-        if row.gold:
-            self.n_scored += 1
-            self._right += any(case.type.right(answer, row.gold) for answer in dict.fromkeys(case.question.answers))
-        self._repeated += _repeated(row.candidates)
+        self._counts.update(
+            scored=bool(row.gold),
+            total=len(row.candidates),
+            homogeneous=case.vote.n_classes == 1,
+            unanswered=case.vote.n_classes == 0,
+            any_correct=bool(row.gold) and any(case.type.right(one, row.gold) for one in {*case.question.answers}),
+            missing_answers=case.vote.classes.count(None),
+            unclosed_thinking=sum(reading.unclosed for reading in readings),
+            cut_texts=sum(reading.cut for reading in readings),
+            repeated_texts=len(texts) - len({*texts}),
+            without_evidence=not row.evidence,
+        )
+        self._widen("candidates", [len(row.candidates)])
+        self._widen("passages", [len(row.evidence)])
+        self._widen("characters", [sum(len(passage.text) for passage in row.evidence)])
         for candidate in row.candidates:
-            self._columns.add(candidate)
-            reading = read_sample(candidate.text, case.type)
-            self._unclosed += reading.unclosed
-            self._cut += reading.cut
-        self._bare += not row.evidence
-        self._passages.add(len(row.evidence))
-        self._characters.add(sum(len(passage.text) for passage in row.evidence))
+            self._add_columns(candidate)
 
-    def _count_answers(self, row: Row, case: Case) -> None:
-        vote = case.vote
-        self._candidates.add(len(row.candidates))
-        self._missing += vote.classes.count(None)
-        self._homogeneous += vote.n_classes == 1
-        self._unanswered += vote.n_classes == 0
+    def _add_columns(self, candidate: CandidateRow) -> None:
+        stated = {name for name in ("confidence", "logprobs") if getattr(candidate, name) is not None}
+        stated |= {"tags"} if candidate.tags else set()
+        for name, score in candidate.scores.items():
+            stated.add(f"scores.{name}")
+            self._widen(f"scores.{name}", score if isinstance(score, list) else [score])
+        self._counts.update(f"stated {name}" for name in stated)
+
+    def _widen(self, name: str, values: Iterable[float]) -> None:
+        known = [*values, *self._ends.get(name, ())]
+        self._ends[name] = min(known), max(known)
 
     def figures(self) -> PoolContents:
         """Return the figures as JSON has them."""
-        repeated_questions = self.n - len(np.unique(self._keys()))
+        n, total, counts = len(self._questions), self._counts["total"], self._counts
         figures: PoolContents = {
-            "n": self.n,
+            "n": n,
             "task": self.task,
-            "candidates": {**self._candidates.ends(), "total": self._candidates.total},
-            "homogeneous": _share(self._homogeneous, self.n),
-            "unanswered": _share(self._unanswered, self.n),
-            "any_correct": _share(self._right, self.n_scored),
-            "missing_answers": _share(self._missing, self._candidates.total),
-            "unclosed_thinking": _share(self._unclosed, self._candidates.total),
-            "cut_texts": _share(self._cut, self._candidates.total),
-            "repeated_texts": _share(self._repeated, self._candidates.total),
-            "repeated_questions": _share(repeated_questions, self.n),
-            "without_evidence": _share(self._bare, self.n),
-            "evidence": {"passages": self._passages.ends(), "characters": self._characters.ends()},
+            "candidates": {**self._of("candidates"), "total": total},
+            "homogeneous": _share(counts["homogeneous"], n),
+            "unanswered": _share(counts["unanswered"], n),
+            "any_correct": _share(counts["any_correct"], counts["scored"]),
+            "missing_answers": _share(counts["missing_answers"], total),
+            "unclosed_thinking": _share(counts["unclosed_thinking"], total),
+            "cut_texts": _share(counts["cut_texts"], total),
+            "repeated_texts": _share(counts["repeated_texts"], total),
+            "repeated_questions": _share(n - len(np.unique(self._keys())), n),
+            "without_evidence": _share(counts["without_evidence"], n),
+            "evidence": {"passages": self._of("passages"), "characters": self._of("characters")},
         }
-        if columns := self._columns.figures(self._candidates.total):
-            figures["columns"] = columns
-        return figures
+        columns = dict[str, Column]()
+        for name in sorted(name.removeprefix("stated ") for name in counts if name.startswith("stated ")):
+            lowest, highest = self._ends.get(name, (None, None))
+            columns[name] = {**_share(counts[f"stated {name}"], total), "lowest": lowest, "highest": highest}
+        return {**figures, "columns": columns} if columns else figures
+
+    def _of(self, name: str) -> Ends:
+        fewest, most = self._ends.get(name, (None, 0))
+        return {"fewest": None if fewest is None else int(fewest), "most": int(most)}
 
     def shared(self, other: "Contents") -> int:
         """Return how many questions, by their folded text, are in this pool and in the other one."""
@@ -175,58 +176,10 @@ class Contents:
         return np.frombuffer(self._questions, dtype=np.int64)
 
 
-class _Range:
-    """The least, the most and the sum of some counts."""
-
-    def __init__(self) -> None:
-        self.fewest: int | None = None
-        self.most = self.total = 0
-
-    def add(self, count: int) -> None:
-        self.fewest = count if self.fewest is None else min(self.fewest, count)
-        self.most = max(self.most, count)
-        self.total += count
-
-    def ends(self) -> Ends:
-        return {"fewest": self.fewest, "most": self.most}
-
-
-class _Columns:
-    """How many candidates state each column, and the ends of scores."""
-
-    def __init__(self) -> None:
-        self._counts = Counter[str]()
-        self._ends: dict[str, tuple[float, float]] = {}
-
-    def add(self, candidate: CandidateRow) -> None:
-        self._counts["confidence"] += candidate.confidence is not None
-        self._counts["logprobs"] += candidate.logprobs is not None
-        self._counts["tags"] += bool(candidate.tags)
-        for name, score in candidate.scores.items():
-            values = score if isinstance(score, list) else [score]
-            values = [*values, *self._ends.get(f"scores.{name}", ())]
-            self._counts[f"scores.{name}"] += 1
-            self._ends[f"scores.{name}"] = min(values), max(values)
-
-    def figures(self, total: int) -> dict[str, Column]:
-        """Return the columns that are stated, in the order of their names."""
-        nothing = (None, None)
-        stated = sorted(name for name, count in self._counts.items() if count)
-        ends = ((name, self._ends.get(name, nothing)) for name in stated)
-        return {
-            name: {**_share(self._counts[name], total), "lowest": low, "highest": high} for name, (low, high) in ends
-        }
-
-
 def _digest(question: str) -> int:
     """The first eight bytes of a hash; that two of a million questions share them by chance has odds of one in 10^7."""
     digest = hashlib.sha256(folded_question(question).encode("utf-8")).digest()
     return int.from_bytes(digest[:8], signed=True)
-
-
-def _repeated(candidates: Sequence[CandidateRow]) -> int:
-    texts = [candidate.text for candidate in candidates if candidate.text]
-    return len(texts) - len(set(texts))
 
 
 def _share(count: int, of: int) -> Percent:

@@ -1,30 +1,20 @@
 """The table of a pool's contents."""
 
 from collections.abc import Mapping
+from typing import Any, cast
 
-from eldgr_dspy.figures.contents import Column, Ends, PoolContents, Shared
-from eldgr_dspy.formatting import UNDEFINED, figure, questions
-from eldgr_dspy.tables.table import Table
-
-_SHARES: Mapping[Shared, str] = {
-    "homogeneous": "questions with one class of answers",
-    "unanswered": "questions without any answer",
-    "any_correct": "questions with a right candidate",
-    "missing_answers": "candidates without an answer",
-    "unclosed_thinking": "candidates whose thinking does not end",
-    "cut_texts": "candidates that ran on after their end",
-    "repeated_texts": "candidates whose text is there already",
-    "repeated_questions": "questions that are there already",
-    "without_evidence": "questions without evidence",
-}
+from eldgr_dspy.figures.contents import Column, Ends, Percent, PoolContents, Shares
+from eldgr_dspy.figures.results import headings
+from eldgr_dspy.formatting import questions
+from eldgr_dspy.tables.table import Table, table_of
 
 
 def contents_table(name: str, contents: PoolContents) -> Table:
     """Return the table of `figures.contents.Contents.figures`."""
-    rows = [
-        (said, f"{share['count']:,}" if share["of"] else UNDEFINED, f"{share['of']:,}", figure(share["percent"]))
-        for share, said in ((contents[key], said) for key, said in _SHARES.items())
-    ]
+    shares = cast(Mapping[str, Any], contents)
+    rows: dict[str, Mapping[str, Any]] = {
+        heading: shares[key] if shares[key]["of"] else {"of": 0} for key, heading in headings(Shares).items()
+    }
     passages, characters = contents["evidence"]["passages"], contents["evidence"]["characters"]
     notes = [f"Candidates a question: {_ends(contents['candidates'])}."]
     if passages["most"]:
@@ -34,7 +24,7 @@ def contents_table(name: str, contents: PoolContents) -> Table:
     if columns := contents.get("columns"):
         notes.append(f"Stated of candidates: {', '.join(_column(name, one) for name, one in columns.items())}.")
     title = f"{name}: {contents['task']}, {questions(contents['n'])}"
-    return Table(title, ("what the pool holds", "count", "of", "%"), tuple(rows), tuple(notes))
+    return table_of(title, "what the pool holds", Percent, "count of percent", rows, notes)
 
 
 def _column(name: str, column: Column) -> str:
