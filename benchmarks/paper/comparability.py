@@ -17,15 +17,10 @@ from eldgr_dspy.words import Role, Task
 Here = Mapping[str, Any]
 """What a run measured, as `benchmarks.paper.runs.found_in` returns it."""
 
-_RULE = (
-    "Comparable: the rules are the paper's, all on one frozen pool and the same replies, so that rows differ by the "
-    "rule alone."
-)
 _STATISTICS = (
     "Comparable: the statistics are the paper's: paired percentile bootstrap with 20,000 resamples of questions, "
     "two-sided exact McNemar test, "
 )
-_OURS = "eldgr_dspy.programs.heuristics"
 _UNKNOWN = ", and a recording does not say what made it"
 _SCORES: Mapping[Task, str] = {
     "arithmetic": "numeric accuracy.",
@@ -39,12 +34,15 @@ def comparable(here: Here, published: Selection) -> Iterator[str]:
     Args:
         here: What a run measured. published: the paper's counterpart.
     """
-    yield _RULE
+    yield (
+        "Comparable: the rules are the paper's, all on one frozen pool and the same replies, so that rows differ by "
+        "the rule alone."
+    )
     yield _STATISTICS + _SCORES[published.task]
     if _counts(here) == {CANDIDATES}:
         yield "Comparable: four candidates a question."
     if _judges(here) and _paper_judge(here):
-        yield f"Comparable: the judge was {_named(_judges(here))}, the paper's model."
+        yield f"Comparable: the judge was {' and '.join(_judges(here))}, the paper's model."
     if published.task == "retrieval" and here["settings"]["certificate"] == "substring":
         yield "Comparable: the certificate is verbatim occurrence."
     if published.task == "arithmetic" and here["settings"]["derivation"] == "stated":
@@ -57,21 +55,20 @@ def not_comparable(here: Here, published: Selection) -> Iterator[str]:
     """Yield a sentence for each respect in which a run differs from the paper, or may differ."""
     yield _questions(here, published)
     yield f"Not comparable: a run does not state who wrote the candidates; in the paper it is {published.candidates}."
-    if _counts(here) not in ({CANDIDATES}, set()):
-        yield f"Not comparable: {_span(_counts(here))} candidates a question, and four in the paper."
+    if (counts := _counts(here)) not in ({CANDIDATES}, set()):
+        span = " to ".join(map(str, sorted(counts)))
+        yield f"Not comparable: {span} candidates a question, and four in the paper."
     yield from _roles(here, published)
     yield from _settings(here["settings"], published.task)
-    if published.audit is not None:
-        yield from _freezing(here["confirmation"])
+    if published.audit is not None and here["confirmation"] is None:
+        yield "Not comparable: the run had no freeze, so nothing shows that its rule was fixed beforehand."
     yield from _gaps(here)
 
 
 def _questions(here: Here, published: Selection) -> str:
     if here["n_scored"] == published.n:
-        return (
-            f"Not comparable: pool {here['pool']!r} has as many scored questions as the paper; a run cannot tell "
-            "whether they are the same."
-        )
+        as_many = f"Not comparable: pool {here['pool']!r} has as many scored questions as the paper; a run cannot tell"
+        return f"{as_many} whether they are the same."
     return (
         f"Not comparable: {questions(here['n_scored'])} of pool {here['pool']!r}, and {published.n:,} of "
         f"{published.title} in the paper; absolute scores are of other questions."
@@ -81,10 +78,6 @@ def _questions(here: Here, published: Selection) -> str:
 def _counts(here: Here) -> set[int]:
     candidates = here["candidates"]
     return {count for count in (candidates["fewest"], candidates["most"]) if count is not None} if here["n"] else set()
-
-
-def _span(counts: set[int]) -> str:
-    return f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(*counts)
 
 
 # -- who answered -----------------------------------------------------------------------------------------------------
@@ -123,15 +116,12 @@ def _who(here: Here, role: Role) -> str:
     if asked is None:
         return f"the {role} was never asked"
     if asked["models"]:
-        return f"the {role} was {_named(asked['models'])}"
+        return f"the {role} was {' and '.join(asked['models'])}"
     if asked["recorded"] == asked["consultations"]:
         return f"the {role}'s replies are recorded{_UNKNOWN}"
     folder, _, name = str(asked["module"]).rpartition(".")
-    return f"the {role} is {name}, {'which asks no LM' if folder == _OURS else 'and no LM call of it was counted'}"
-
-
-def _named(models: list[str]) -> str:
-    return " and ".join(models)
+    silent = folder == "eldgr_dspy.programs.heuristics"
+    return f"the {role} is {name}, {'which asks no LM' if silent else 'and no LM call of it was counted'}"
 
 
 # -- how it decided ---------------------------------------------------------------------------------------------------
@@ -139,10 +129,12 @@ def _named(models: list[str]) -> str:
 
 def _settings(settings: Mapping[str, Any], task: Task) -> Iterator[str]:
     if task == "retrieval":
-        if settings["certificate"] != "substring":
+        certificate = settings["certificate"]
+        if certificate != "substring":
+            name = certificate["name"] if isinstance(certificate, Mapping) else certificate
             yield (
-                f"Not comparable: the certificate is {_certificate(settings)!r}, and verbatim occurrence in the paper "
-                "(--certificate substring)."
+                f"Not comparable: the certificate is {name!r}, and verbatim occurrence in the paper (--certificate "
+                "substring)."
             )
         if settings["preference"] != "global":
             yield f"Not comparable: the preference is {settings['preference']!r}, and global in the paper's equation."
@@ -157,11 +149,6 @@ def _settings(settings: Mapping[str, Any], task: Task) -> Iterator[str]:
         )
 
 
-def _freezing(confirmation: Mapping[str, Any] | None) -> Iterator[str]:
-    if confirmation is None:
-        yield "Not comparable: the run had no freeze, so nothing shows that its rule was fixed beforehand."
-
-
 def _gaps(here: Here) -> Iterator[str]:
     if here["n_scored"] < here["n"]:
         yield f"Scores are over the {questions(here['n_scored'])} that have a gold answer, of {here['n']:,}."
@@ -173,8 +160,3 @@ def _gaps(here: Here) -> Iterator[str]:
         elif rule not in here["rules"]:
             yield f"{label} has no result here: {rule} was not among the rules of the run."
     yield from here["remarks"]
-
-
-def _certificate(settings: Mapping[str, Any]) -> str:
-    certificate = settings["certificate"]
-    return str(certificate["name"] if isinstance(certificate, Mapping) else certificate)

@@ -29,10 +29,10 @@ def runs_here(arguments: Sequence[str]) -> dict[str, Here]:
 
 
 def _pool(named: NamedRun, published: Selection) -> str:
-    fitting = [pool for pool in named.pools if named.figures(pool)["task"] == published.task]
-    fitting = [pool for pool in fitting if named.figures(pool)["n_scored"]]
+    figures = {pool: named.figures(pool) for pool in named.pools}
+    fitting = [pool for pool, of in figures.items() if of["task"] == published.task and of["n_scored"]]
     if len(fitting) != 1:
-        listed = ", ".join(f"{pool!r} ({named.figures(pool)['task']})" for pool in named.pools) or "none"
+        listed = ", ".join(f"{pool!r} ({of['task']})" for pool, of in figures.items()) or "none"
         raise ArgumentError(
             f"{named} must have one scored pool of task {published.task}; its pools are {listed}. Say which, as "
             f"{named}:POOL."
@@ -45,7 +45,7 @@ def found_in(named: NamedRun, pool: str) -> Here:
     figures = named.figures(pool)
     leads = {row["against"]: row for row in figures["contrasts"] if row["rule"] == "eldgr"}
     authority = [row for row in figures["contrasts"] if (row["rule"], row["against"]) == ("judge", "majority")]
-    asked, stated, confirmed = _asked(named, pool), named.run.stated("role"), named.summary["confirmation"]
+    asked, stated = _asked(named, pool), named.run.stated("role")
     return {
         "pool": pool,
         "n": figures["n"],
@@ -59,7 +59,7 @@ def found_in(named: NamedRun, pool: str) -> Here:
         "audit": figures["audit"],
         "homogeneous": figures["audit"] and figures["audit"]["homogeneous"],
         "settings": named.run.stated_settings,
-        "confirmation": confirmed,
+        "confirmation": named.summary["confirmation"],
         "remarks": named.summary["remarks"],
         "roles": {
             role: {

@@ -18,7 +18,6 @@ from eldgr_dspy.tables.table import Table, difference, record
 Cells = tuple[str, str]
 """Two cells: the paper's result, and the run's."""
 
-_NOTHING: Cells = ("", "")
 _SIGN = "Δ is EL-DGR minus the row, in percentage points."
 _TURNED = "Δ is the row minus EL-DGR here, as the paper prints it in this table, in percentage points."
 _DECISIONS = {
@@ -45,10 +44,9 @@ def paper_tables(runs: Mapping[str, Here]) -> Iterator[Table]:
 def _table(
     title: str, headers: Sequence[str], rows: Iterable[tuple[str, Sequence[Cells]]], notes: Iterable[str]
 ) -> Table:
-    first, *others = headers
-    heads = [f"{header}, {where}" for header in others for where in ("paper", "here")]
+    heads = [f"{header}, {where}" for header in headers[1:] for where in ("paper", "here")]
     cells = [(row, *(cell for pair in pairs for cell in pair)) for row, pairs in rows]
-    return Table(title, (first, *heads), tuple(cells), tuple(notes))
+    return Table(title, (headers[0], *heads), tuple(cells), tuple(notes))
 
 
 # -- scores and leads -------------------------------------------------------------------------------------------------
@@ -64,7 +62,7 @@ def selection_table(name: str, here: Here | None) -> Table:
         pairs = [(_printed_score(published.scores[rule]), _score(here and here["rules"].get(rule)))]
         lead, contrast = published.leads.get(rule), here and here["leads"].get(rule)
         if lead is None:
-            pairs += [_NOTHING] * 2
+            pairs += [("", "")] * 2
         else:
             p = UNDEFINED if contrast is None else probability(contrast["p"])
             pairs += [_leads(lead, contrast, turned), (_printed_probability(lead.p), p)]
@@ -125,8 +123,9 @@ def audit_table(runs: Mapping[str, Here]) -> Table:
     """Return the decision audit: counts of questions, and their share in percent."""
     published = PUBLISHED["confirmation"]
     here = [(name, runs[name]) for name in PUBLISHED if name in runs]
+    audits = [(published.audit or {}, published.n), *((run["audit"], run["n"]) for _, run in here)]
     rows = [
-        (label, _of((published.audit or {})[key], published.n), *(_audited(run, key) for _, run in here))
+        (label, *(_of(audit[key], n) if audit is not None else UNDEFINED for audit, n in audits))
         for key, label in _DECISIONS.items()
     ]
     headers = ("decision of EL-DGR", f"paper, {questions(published.n)}", *(f"{name}, here" for name, _ in here))
@@ -134,10 +133,6 @@ def audit_table(runs: Mapping[str, Here]) -> Table:
     if any(run["audit"] is None for _, run in here):
         notes.append(f"{UNDEFINED}: EL-DGR has no result there.")
     return Table(f"decision audit ({AUDIT})", headers, tuple(rows), tuple(notes))
-
-
-def _audited(here: Here, key: str) -> str:
-    return UNDEFINED if here["audit"] is None else _of(here["audit"][key], here["n"])
 
 
 def _of(count: int, n: int) -> str:
