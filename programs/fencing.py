@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 _LETTERS = "bcdfghjklmnpqrstvwxz"
 _LENGTH, _LONGEST = 8, 32  # 256 bits are 59 letters
@@ -72,6 +73,25 @@ def fence(
         marker,
         {label: _numbered(label, texts, marker) for label, texts in further.items()},
     )
+
+
+def fence_fields(given: Mapping[str, str | Sequence[str]]) -> dict[str, Any]:
+    """Return the fields of a request, each text fenced.
+
+    Args:
+        given: `question`, and perhaps `evidence`, and `candidates` or one `candidate`. A further field is a text, which
+            is labelled by its name, or texts, each labelled by its name without the s.
+    """
+    pool = [given["candidate"]] if "candidate" in given else given.get("candidates", ())
+    others = {name: given[name] for name in given if name not in ("question", "evidence", "candidates", "candidate")}
+    labels = {name: name if isinstance(texts, str) else name.removesuffix("s") for name, texts in others.items()}
+    further = {labels[name]: [texts] if isinstance(texts, str) else texts for name, texts in others.items()}
+    fenced = fence(cast(str, given["question"]), given.get("evidence", ()), cast(Sequence[str], pool), **further)
+    shown: dict[str, Any] = {"question": fenced.question, "evidence": fenced.evidence, "candidates": fenced.candidates}
+    shown |= {"candidate": fenced.candidates[0]} if "candidate" in given else {}
+    for name, texts in others.items():
+        shown[name] = fenced.others[name][0] if isinstance(texts, str) else fenced.others[labels[name]]
+    return {name: shown[name] for name in given}
 
 
 def derive_marker(groups: Sequence[Sequence[str]], length: int = _LENGTH) -> str:

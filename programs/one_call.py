@@ -6,8 +6,8 @@ A module fences what it is given, asks, and returns plain JSON values. It checks
 """
 
 import asyncio
-import inspect
 from collections.abc import Mapping, Sequence
+from inspect import Parameter, Signature
 from itertools import starmap
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from eldgr_dspy.programs.consulting import Said, aask, ask
 from eldgr_dspy.programs.engines.strict import strict_parsing
+from eldgr_dspy.programs.fencing import fence_fields
 from eldgr_dspy.programs.saved_state import Saved
 from eldgr_dspy.words import Role
 
@@ -33,9 +34,9 @@ _AT_ONCE = 16
 
 
 class OneCall(Saved):
-    """Asks its signature once; a subclass says in `show` what the LM is shown, and in `read` what its reply becomes.
+    """Asks its signature once; a subclass may say in `show` what the LM is shown, and in `read` what its reply becomes.
 
-    `forward` and `aforward` take the arguments of `show`, and their signatures say so.
+    `forward` and `aforward` take the inputs of the signature; further arguments are not read.
     """
 
     signature: Any
@@ -47,18 +48,21 @@ class OneCall(Saved):
         self.predict = dspy.Predict(self.signature)
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Give the class methods of its own that show the arguments of its `show`."""
+        """Give the class methods of its own whose signatures are the inputs of its `signature`."""
         super().__init_subclass__(**options)
-        for name in ("forward", "aforward") if "show" in vars(cls) else ():
+        taken = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
+        for name, field in cls.signature.input_fields.items():
+            kind = str if field.annotation is str else Sequence[str]
+            taken.append(Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind))
+        for name in ("forward", "aforward"):
             shared: Any = getattr(OneCall, name)
             own: Any = FunctionType(shared.__code__, shared.__globals__, name, None, shared.__closure__)
-            taken = inspect.signature(cls.show).replace(return_annotation=dspy.Prediction)
-            own.__doc__, own.__signature__ = shared.__doc__, taken
+            own.__doc__, own.__signature__ = shared.__doc__, Signature(taken, return_annotation=dspy.Prediction)
             setattr(cls, name, own)
 
-    def show(self, *arguments: Any, **inputs: Any) -> dict[str, Any]:
+    def show(self, **inputs: Any) -> dict[str, Any]:
         """Return the inputs of the signature, each text between its marker lines."""
-        raise NotImplementedError
+        return fence_fields({name: inputs[name] for name in self.signature.input_fields})
 
     def read(self, reply: dspy.Prediction, inputs: Mapping[str, Any]) -> dspy.Prediction:
         """Return the outputs of the signature as plain JSON values, given a reply and the arguments of `forward`."""

@@ -1,11 +1,11 @@
 """The three roles that an LM may play, each asking one signature; their outputs have the names of the journal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import dspy
 
-from eldgr_dspy.programs.fencing import fence, restore
+from eldgr_dspy.programs.fencing import restore
 from eldgr_dspy.programs.one_call import OneCall
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer, read_scores
 
@@ -14,11 +14,6 @@ class Judge(OneCall):
     """Scores every candidate and prefers one: `assessments`, `preferred` (counted from 0), `judge_rationale`."""
 
     signature = JudgeCandidates
-
-    def show(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dict[str, Any]:
-        """Return the question, the evidence and the candidates."""
-        fenced = fence(question, evidence, candidates)
-        return {"question": fenced.question, "evidence": fenced.evidence, "candidates": fenced.candidates}
 
     def read(self, reply: dspy.Prediction, inputs: Mapping[str, Any]) -> dspy.Prediction:
         """Return the verdict, with the scores of each assessment by aspect."""
@@ -33,20 +28,11 @@ class Deriver(OneCall):
 
     signature = DeriveAnswer
 
-    def show(self, *, question: str) -> dict[str, Any]:
-        """Return the question."""
-        return {"question": fence(question).question}
-
 
 class Repairer(OneCall):
     """Copies the shortest answering span: `repaired_answer`, `repair_passage` (counted from 0; -1 if there is none)."""
 
     signature = RepairAnswer
-
-    def show(self, *, question: str, evidence: Sequence[str]) -> dict[str, Any]:
-        """Return the question and the evidence."""
-        fenced = fence(question, evidence)
-        return {"question": fenced.question, "evidence": fenced.evidence}
 
     def read(self, reply: dspy.Prediction, inputs: Mapping[str, Any]) -> dspy.Prediction:
         """Return the span as it is in the evidence, without what fencing defused."""

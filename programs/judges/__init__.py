@@ -9,13 +9,13 @@ and what it preferred. `eldgr_dspy.figures.effects` measures from that.
 from eldgr_dspy.programs.judges.autodspy import PipelineSelector
 from eldgr_dspy.programs.judges.best_of import BestOf, BestOfSteps
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
-from eldgr_dspy.programs.judges.gar import SliceJudge, SliceReader, slices_of
+from eldgr_dspy.programs.judges.gar import SliceJudge, slices_of
 from eldgr_dspy.programs.judges.own import OwnSelector
 from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge
 from eldgr_dspy.programs.judges.panel import Panel
 from eldgr_dspy.programs.judges.pointwise import Assessor, PointwiseJudge
 from eldgr_dspy.programs.judges.swapped import SwapConsistent
-from eldgr_dspy.programs.judges.swirl import Interactor, Navigator, PlanThenCheck
+from eldgr_dspy.programs.judges.swirl import PlanThenCheck
 from eldgr_dspy.programs.judges.universal import UniversalConsistency
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 
@@ -26,8 +26,6 @@ __all__ = [
     "BestOfSteps",
     "Comparer",
     "DimensionalSelector",
-    "Interactor",
-    "Navigator",
     "OwnSelector",
     "PairwiseJudge",
     "Panel",
@@ -35,7 +33,6 @@ __all__ = [
     "PlanThenCheck",
     "PointwiseJudge",
     "SliceJudge",
-    "SliceReader",
     "SwapConsistent",
     "UniversalConsistency",
     "WeightedVote",

@@ -14,22 +14,9 @@ import dspy
 
 from eldgr_dspy.consultations import split_candidate
 from eldgr_dspy.errors import ArgumentError, brief
-from eldgr_dspy.programs.fencing import fence
 from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, preferring, require_read
 from eldgr_dspy.programs.one_call import OneCall, Request
 from eldgr_dspy.signatures import JudgeSlice
-
-
-class SliceReader(OneCall):
-    """Judges one slice with one LM call: `sound`, `slice_rationale`."""
-
-    signature = JudgeSlice
-
-    def show(self, *, question: str, evidence: Sequence[str], earlier: str, slice: str) -> dict[str, Any]:
-        """Return the question, the evidence, the earlier part and the slice."""
-        fenced = fence(question, evidence, earlier=[earlier], slice=[slice])
-        texts = {label: shown for label, (shown,) in fenced.others.items()}
-        return {"question": fenced.question, "evidence": fenced.evidence, **texts}
 
 
 class SliceJudge(RepeatedCalls):
@@ -54,7 +41,7 @@ class SliceJudge(RepeatedCalls):
         super().__init__()
         if type(size) is not int or size < 1:
             raise ArgumentError(f"size must be a whole number of at least 1; got {size!r:.80}. Give 320, the default.")
-        self.reader: dspy.Module = SliceReader()
+        self.reader: dspy.Module = OneCall(JudgeSlice)
         self.size = size
 
     def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:

@@ -30,11 +30,11 @@ class Comparer(Judge):
 
     signature = CompareCandidates
 
-    def show(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dict[str, Any]:
+    def show(self, **inputs: Any) -> dict[str, Any]:
         """Return the question, the evidence and the candidates; raise an ArgumentError unless there are two."""
-        if len(candidates) != 2:
-            raise ArgumentError(f"candidates must be two for a Comparer; got {len(candidates)}. Use PairwiseJudge.")
-        return super().show(question=question, evidence=evidence, candidates=candidates)
+        if (n := len(inputs["candidates"])) != 2:
+            raise ArgumentError(f"candidates must be two for a Comparer; got {n}. Use PairwiseJudge.")
+        return super().show(**inputs)
 
     def read(self, reply: dspy.Prediction, inputs: Mapping[str, Any]) -> dspy.Prediction:
         """Return `preferred`, 0 or 1, and `judge_rationale`."""

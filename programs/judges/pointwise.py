@@ -9,7 +9,6 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.consultations import Verdict
-from eldgr_dspy.programs.fencing import fence
 from eldgr_dspy.programs.judges.repeated_calls import (
     RepeatedCalls,
     Rounds,
@@ -27,11 +26,6 @@ class Assessor(OneCall):
     """Scores one candidate with one LM call: `assessment`, `candidate_rationale`."""
 
     signature = AssessCandidate
-
-    def show(self, *, question: str, evidence: Sequence[str], candidate: str) -> dict[str, Any]:
-        """Return the question, the evidence and the candidate."""
-        fenced = fence(question, evidence, [candidate])
-        return {"question": fenced.question, "evidence": fenced.evidence, "candidate": fenced.candidates[0]}
 
     def read(self, reply: dspy.Prediction, inputs: Mapping[str, Any]) -> dspy.Prediction:
         """Return the scores of the assessment by aspect."""

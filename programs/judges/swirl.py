@@ -11,35 +11,13 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.errors import brief
-from eldgr_dspy.programs.fencing import fence, restore
+from eldgr_dspy.programs.fencing import restore
 from eldgr_dspy.programs.judges.counting import abstained
 from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, preferring, require_read
 from eldgr_dspy.programs.one_call import OneCall, Request
 from eldgr_dspy.signatures import CheckCandidate, PlanChecks
 
 _MOST = 20
-
-
-class Navigator(OneCall):
-    """Plans checks from the question alone, with one LM call: `checks`."""
-
-    signature = PlanChecks
-
-    def show(self, *, question: str) -> dict[str, Any]:
-        """Return the question."""
-        return {"question": fence(question).question}
-
-
-class Interactor(OneCall):
-    """Applies the checks to one candidate, with one LM call: `passed`, `consistent`, `check_rationale`."""
-
-    signature = CheckCandidate
-
-    def show(self, *, question: str, evidence: Sequence[str], checks: Sequence[str], candidate: str) -> dict[str, Any]:
-        """Return the question, the evidence, the checks and the candidate."""
-        fenced = fence(question, evidence, [candidate], check=checks)
-        shown = {"question": fenced.question, "evidence": fenced.evidence, "checks": fenced.others["check"]}
-        return {**shown, "candidate": fenced.candidates[0]}
 
 
 class PlanThenCheck(RepeatedCalls):
@@ -62,8 +40,8 @@ class PlanThenCheck(RepeatedCalls):
 
     def __init__(self) -> None:
         super().__init__()
-        self.navigator: dspy.Module = Navigator()
-        self.interactor: dspy.Module = Interactor()
+        self.navigator: dspy.Module = OneCall(PlanChecks)
+        self.interactor: dspy.Module = OneCall(CheckCandidate)
 
     def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
         """Plan, then ask about each distinct candidate; the verdict has the `checks` as well."""

@@ -4,12 +4,11 @@ Source: Chen et al. 2023, "Universal Self-Consistency for Large Language Model G
 does the counting, so answers need not be comparable as text. As in the paper it is not shown the evidence.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import dspy
 
-from eldgr_dspy.programs.fencing import fence
 from eldgr_dspy.programs.one_call import OneCall
 from eldgr_dspy.signatures import MostConsistent
 
@@ -25,11 +24,6 @@ class UniversalConsistency(OneCall):
     """
 
     signature = MostConsistent
-
-    def show(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dict[str, Any]:
-        """Return the question and the candidates, without the evidence."""
-        fenced = fence(question, (), candidates)
-        return {"question": fenced.question, "candidates": fenced.candidates}
 
     def read(self, reply: dspy.Prediction, inputs: Mapping[str, Any]) -> dspy.Prediction:
         """Return `preferred` and `judge_rationale`."""

@@ -16,11 +16,9 @@ from pydantic import ValidationError
 from eldgr_dspy.programs.judges import (
     Assessor,
     Comparer,
-    Interactor,
-    Navigator,
-    SliceReader,
     UniversalConsistency,
 )
+from eldgr_dspy.programs.one_call import OneCall
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.scoring.channel_scorer import StepRole
 from eldgr_dspy.programs.testing import scripted_lm, text_of
@@ -65,11 +63,11 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         {"candidate_rationale": "Passage 1 says otherwise.", "assessment": SCORES}),
     "universal": (UniversalConsistency, {"question": QUESTION, "evidence": EVIDENCE, "candidates": CANDIDATES},
         {"consistency_rationale": "Both differ.", "most_consistent": 1}),
-    "slice_reader": (SliceReader,
+    "slice_reader": (lambda: OneCall(JudgeSlice),
         {"question": QUESTION, "evidence": EVIDENCE, "earlier": STEPS[0], "slice": STEPS[1]},
         {"slice_rationale": "Passage 1 says so.", "sound": True}),
-    "navigator": (Navigator, {"question": QUESTION}, {"checks": CHECKS}),
-    "interactor": (Interactor,
+    "navigator": (lambda: OneCall(PlanChecks), {"question": QUESTION}, {"checks": CHECKS}),
+    "interactor": (lambda: OneCall(CheckCandidate),
         {"question": QUESTION, "evidence": EVIDENCE, "checks": CHECKS, "candidate": CANDIDATES[0]},
         {"check_rationale": "Dubai is a city.", "passed": [False, False], "consistent": True}),
     "deriver": (
