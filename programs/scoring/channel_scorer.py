@@ -40,9 +40,9 @@ class StepRole(OneCall):
 
     signature = ScoreSteps
 
-    def show(self, *, question: str, evidence: Sequence[str], steps: Sequence[str]) -> dict[str, Any]:
+    def show(self, **inputs: Any) -> dict[str, Any]:
         """Return the inputs, each text inside its fence."""
-        fenced = fence_steps(question, evidence, steps)
+        fenced = fence_steps(**inputs)
         return {"question": fenced.question, "evidence": fenced.evidence, "steps": fenced.steps}
 
 
