@@ -40,7 +40,7 @@ HELD_OUT: Final = 100
 LONGEST: Final = 48
 """Tokens of a completion; most of a step's time is their sampling."""
 
-ASK: Final = "Write the answer, in a few words, on a line of its own: A: answer"
+ASK: Final = 'Answer in a few words. Begin with "A:".'
 _GREEDY: Final = Sampling(seed=0, temperature=1.0, top_p=1e-6, max_new_tokens=LONGEST)
 
 
