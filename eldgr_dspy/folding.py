@@ -6,11 +6,10 @@ HotpotQA (`eldgr_dspy.answers`): no punctuation and no article is dropped here.
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 from unicodedata import category, decomposition, normalize
 
 # Format characters (Cf) that show nothing: zero-width characters, direction marks, invisible operators, tags.
@@ -36,35 +35,22 @@ _ASCII = {code: character.lower() for code, character in _ASCII_CASED.items()}
 
 # A stretch that is not ASCII, and the white space after it, so that the rest does not start with white space.
 _FOREIGN = re.compile(r"[^\x00-\x7f]++\s*+")
-# Folded ASCII, cut after the first space of each run, so that every further space is a piece of its own.
-_CUT = re.compile(r"[^ ]++(?>(?: [^ ]++)*) ?| ")
-
-
-class _Piece(NamedTuple):
-    begin: int
-    end: int
-    text: str
-    linear: bool
-
-
-class _Segment(NamedTuple):
-    at: int
-    begin: int
-    end: int
-    linear: bool
+# ASCII, cut after the first white space of each run, so that all further white space is a piece of its own.
+_CUT = re.compile(r"(?:[^\t-\r\x1c-\x20]++[\t-\r\x1c-\x20]?)++|[\t-\r\x1c-\x20]")
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
     """A text with its folded form.
 
-    `source` is the original and `text` the folded form. `segments` maps the parts of one to the parts of the other; it
-    is empty if both have the same offsets.
+    `source` is the original and `text` the folded form. `starts` and `ends` say where in the source each folded
+    character starts and ends, -1 if it does so inside of a cluster; they are empty if both have the same offsets.
     """
 
     source: str
     text: str
-    segments: tuple[_Segment, ...] = ()
+    starts: Sequence[int] = ()
+    ends: Sequence[int] = ()
 
     def span(self, start: int, end: int) -> tuple[int, int] | None:
         """Return where the folded characters `start` to `end` (not empty) are in the source, as offsets of a slice.
@@ -72,23 +58,14 @@ class Folded:
         None if either edge falls inside what one original character folds to ("ﬁ" has no half). Invisible characters at
         the end of the slice are left out of it.
         """
-        if not self.segments:
+        if not self.starts:
             return start, end
-        first, last = self._segment(start), self._segment(end - 1)
-        if not (first.linear or start == first.at) or not (last.linear or end == self._end(last)):
+        begin, finish = self.starts[start], self.ends[end - 1]
+        if begin < 0 or finish < 0:
             return None
-        begin = first.begin + start - first.at if first.linear else first.begin
-        finish = last.begin + end - last.at if last.linear else last.end
         while self.source[finish - 1] in INVISIBLE:
             finish -= 1
         return begin, finish
-
-    def _segment(self, position: int) -> _Segment:
-        return self.segments[bisect_right(self.segments, position, key=_start) - 1]
-
-    def _end(self, segment: _Segment) -> int:
-        following = bisect_right(self.segments, segment.at, key=_start)
-        return self.segments[following].at if following < len(self.segments) else len(self.text)
 
 
 def fold(source: str, *, keep_case: bool = False) -> Folded:
@@ -102,20 +79,23 @@ def fold(source: str, *, keep_case: bool = False) -> Folded:
     Args:
         keep_case: Whether to keep upper case and fold everything else.
     """
+    ascii_form = _ASCII_CASED if keep_case else _ASCII
     if source.isascii():
-        text = source.translate(_ASCII_CASED if keep_case else _ASCII)
+        text = source.translate(ascii_form)
         if "  " not in text:
             return Folded(source, text)
-    texts: list[str] = []
-    segments: list[_Segment] = []
-    at = 0
-    for piece in _pieces(source, keep_case):
-        if not piece.text or (piece.text == " " and texts and texts[-1][-1] == " "):
+    texts, starts, ends = list[str](), array("q"), array("q")
+    for begin, end in _pieces(source):
+        piece = source[begin:end]
+        text = piece.translate(ascii_form) if piece.isascii() else _fold_cluster(piece, keep_case)
+        if text == " " and texts and texts[-1][-1] == " ":
             continue
-        texts.append(piece.text)
-        _append(segments, piece, at)
-        at += len(piece.text)
-    return Folded(source, "".join(texts), tuple(segments))
+        inner = range(begin + 1, end) if piece.isascii() else [-1] * (len(text) - 1)
+        if text:
+            texts.append(text)
+            starts.extend((begin, *inner))
+            ends.extend((*inner, end))
+    return Folded(source, "".join(texts), starts, ends)
 
 
 def drop_invisible(text: str) -> str:
@@ -123,47 +103,20 @@ def drop_invisible(text: str) -> str:
     return text if text.isascii() else text.translate(_DROP)
 
 
-def _start(segment: _Segment) -> int:
-    return segment.at
-
-
-def _append(segments: list[_Segment], piece: _Piece, at: int) -> None:
-    if segments and piece.linear and segments[-1].linear and segments[-1].end == piece.begin:
-        segments[-1] = _Segment(segments[-1].at, segments[-1].begin, piece.end, True)
-    else:
-        segments.append(_Segment(at, piece.begin, piece.end, piece.linear))
-
-
-def _pieces(source: str, keep_case: bool) -> Iterator[_Piece]:
+def _pieces(source: str) -> Iterator[tuple[int, int]]:
+    """The clusters of a text in order; a stretch of ASCII without double spaces is one piece."""
     cursor = 0
     for foreign in _FOREIGN.finditer(source):
         # The character before may carry a combining mark, so it is part of the stretch.
-        begin = max(cursor, foreign.start() - 1)
-        yield from _ascii_pieces(source[cursor:begin], cursor, keep_case)
-        cursor = begin
-        for cluster in _clusters(source[begin : foreign.end()]):
-            folded = _fold_cluster(cluster, keep_case)
-            yield _Piece(cursor, cursor + len(cluster), folded, len(cluster) == len(folded) == 1)
-            cursor += len(cluster)
-    yield from _ascii_pieces(source[cursor:], cursor, keep_case)
-
-
-def _ascii_pieces(part: str, begin: int, keep_case: bool) -> Iterator[_Piece]:
-    folded = part.translate(_ASCII_CASED if keep_case else _ASCII)
-    if "  " not in folded:
-        yield _Piece(begin, begin + len(folded), folded, True)
-        return
-    for cut in _CUT.finditer(folded):
-        yield _Piece(begin + cut.start(), begin + cut.end(), cut.group(), True)
-
-
-def _clusters(run: str) -> Iterator[str]:
-    start = 0
-    for at in range(1, len(run)):
-        if not _continues(run[at]) or run[at - 1].isspace() or at - start == _LONGEST_CLUSTER:
-            yield run[start:at]
-            start = at
-    yield run[start:]
+        start = max(cursor, foreign.start() - 1)
+        yield from (cut.span() for cut in _CUT.finditer(source, cursor, start))
+        cursor = foreign.end()
+        for at in range(start + 1, cursor):
+            if not _continues(source[at]) or source[at - 1].isspace() or at - start == _LONGEST_CLUSTER:
+                yield start, at
+                start = at
+        yield start, cursor
+    yield from (cut.span() for cut in _CUT.finditer(source, cursor))
 
 
 @lru_cache(maxsize=8192)

@@ -8,7 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 
 from eldgr_dspy.folding import BIDI_CONTROLS, Folded, fold
@@ -25,11 +25,9 @@ FUNCTION_WORDS = frozenset(
 )
 """Function words: as an answer such a word is a name, and occurs only where it is written as one."""
 
-STOP_WORDS = frozenset(
-    "a about after all also an and are as at be been before being between both but by can could did do does during"
-    " each few for from had has have he her him his how i if in into is it its many more most much name named no not of"
-    " on one or other our over same she should so some such than that the their them then there these they this those"
-    " to under was we were what when where which who whom whose why will with would you your".split()
+STOP_WORDS = FUNCTION_WORDS.difference("me might must my nor off out shall up us".split()).union(
+    "about after all also been before being between both during each few how many more most much name named no one"
+    " other over same some such under".split()
 )
 """Words that do not tell what a text is about: texts are compared without them, and a certificate flags them."""
 
@@ -55,18 +53,17 @@ _BEFORE_LETTER = re.compile(r"[^\W_][ -]\Z")
 _NEAR = 80
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sought:
     """What to look for: a stripped answer, the key of its class, and the letters that find it."""
 
     given: str
     key: str
-    letters: str = ""
 
-
-def sought(given: str, key: str) -> Sought:
-    """Return what to look for."""
-    return Sought(given, key, _letters_of(key))
+    @cached_property
+    def letters(self) -> str:
+        """The letters and digits of the key."""
+        return _letters_of(self.key)
 
 
 def _letters_of(folded: str) -> str:
@@ -75,30 +72,25 @@ def _letters_of(folded: str) -> str:
     return folded.encode("utf-8", "surrogatepass").translate(None, _NO_LETTER).decode("utf-8", "surrogatepass")
 
 
+@dataclass(frozen=True, eq=False)
 class Source:
     """One text of the evidence (the title of a passage or its text) to search for answers.
 
-    Args:
+    Attributes:
         text: The text as it was retrieved.
         keep_case: Whether answers that differ in case are different.
         is_title: Whether no sentence ends within the text.
     """
 
-    __slots__ = ("_before", "_is_title", "_keep_case", "_known", "_letters", "_starts", "text")
-
-    def __init__(self, text: str, keep_case: bool = False, is_title: bool = False) -> None:
-        self.text = text
-        self._keep_case, self._is_title = keep_case, is_title
-        self._known: Folded | None = None
-        self._letters = ""
-        self._starts: list[int] = []
-        self._before: list[int] = []
+    text: str
+    keep_case: bool = False
+    is_title: bool = False
 
     def as_written(self, sought: Sought) -> Span | None:
         """Return the first occurrence that is the answer as it was given, as a slice of the text."""
         if sought.given not in self.text or not _is_balanced(sought.given):
             return None
-        text, (needle, first, last) = self._folded.text, _needle(sought.given, self._keep_case)
+        text, (needle, first, last) = self._folded.text, _needle(sought.given, self.keep_case)
         at = text.find(needle) if needle else -1
         while at >= 0:
             span = self._slice(at, at + len(needle))
@@ -110,12 +102,6 @@ class Source:
 
     def may_hold(self, sought: Sought) -> bool:
         """Return whether the text has the letters of an answer, whatever is between them. This is a quick test."""
-        text = self.text
-        if not self._letters:
-            if text.isascii() and "&" not in text and "<" not in text:
-                self._letters = _letters_of(text if self._keep_case else text.lower())
-            else:
-                self._letters = _letters_of(self._folded.text)
         return sought.letters in self._letters
 
     def first(self, sought: Sought) -> Span | None:
@@ -125,11 +111,21 @@ class Source:
         spans = (self._stands(start, end, sought.key) for start, end in self._places(sought.letters))
         return next(filter(None, spans), None)
 
-    @property
+    @cached_property
     def _folded(self) -> Folded:
-        if self._known is None:
-            self._known = read(self.text, keep_case=self._keep_case)
-        return self._known
+        return read(self.text, keep_case=self.keep_case)
+
+    @cached_property
+    def _letters(self) -> str:
+        if self.text.isascii() and "&" not in self.text and "<" not in self.text:
+            return _letters_of(self.text if self.keep_case else self.text.lower())
+        return _letters_of(self._folded.text)
+
+    @cached_property
+    def _words(self) -> tuple[list[int], list[int]]:
+        """Where each word of the folded text starts, and how many letters are before it."""
+        spans = [match.span() for match in _WORD.finditer(self._folded.text)]
+        return [start for start, _ in spans], [0, *accumulate(end - start for start, end in spans)]
 
     def _places(self, letters: str) -> Iterator[Span]:
         """Where the letters and digits of a key are in the folded text, whatever is between them."""
@@ -140,12 +136,9 @@ class Source:
 
     def _place(self, at: int) -> int:
         """The place in the folded text of a letter that has this many letters before it."""
-        if not self._starts:
-            spans = [match.span() for match in _WORD.finditer(self._folded.text)]
-            self._starts = [start for start, _ in spans]
-            self._before = [0, *accumulate(end - start for start, end in spans)]
-        word = bisect_right(self._before, at) - 1
-        return self._starts[word] + at - self._before[word]
+        starts, before = self._words
+        word = bisect_right(before, at) - 1
+        return starts[word] + at - before[word]
 
     def _stands(self, start: int, end: int, key: str) -> Span | None:
         """The slice of the text that is an occurrence at these letters, or None."""
@@ -180,7 +173,7 @@ class Source:
         """Whether a sentence or a clause ends within a span, or a bracket in it has no other half."""
         if _CLAUSE_ENDS(inner) or (not _is_balanced(inner) and not _is_balanced(around)):
             return True
-        return not self._is_title and bool(sentence_ends(inner))
+        return not self.is_title and bool(sentence_ends(inner))
 
     def _reads_otherwise(self, start: int, end: int) -> bool:
         """Whether the retrieved text has something in this span that folding hides."""
@@ -207,8 +200,6 @@ class Source:
 
 class Letter(Source):
     """A text to search for the characters of an answer, as the paper's letter has it."""
-
-    __slots__ = ()
 
     def may_hold(self, sought: Sought) -> bool:
         """Return whether the text contains the characters of an answer."""

@@ -6,18 +6,12 @@ only set the direction of text. A subscript digit after a letter is a digit ("CO
 """
 
 import re
-from collections.abc import Callable
-from functools import lru_cache, wraps
+from dataclasses import replace
+from functools import lru_cache
 from html import unescape
-from typing import TypeVar
 
 from eldgr_dspy.folding import BIDI_CONTROLS, Folded, fold
 from eldgr_dspy.numbers import CURRENCY_SIGNS, fold_digits
-
-R = TypeVar("R")
-
-KEPT_LENGTH = 256
-"""Characters; what is read of a longer text is not kept."""
 
 _NOTHING = "\u200b"  # invisible and folded away; it fills up what a longer text leaves
 _ALIKE = str.maketrans({"№": "#", "٪": "%", "İ": "I", **dict.fromkeys(BIDI_CONTROLS, _NOTHING)})
@@ -56,18 +50,6 @@ _WITHIN_AMOUNT = re.compile(
 )
 
 
-def kept(read: Callable[[str], R]) -> Callable[[str], R]:
-    """Return a function that keeps what it has read of a short text, because a pool repeats its answers."""
-    known = lru_cache(maxsize=1 << 14)(read)
-
-    @wraps(read, updated=())
-    def reader(text: str) -> R:
-        return known(text) if len(text) <= KEPT_LENGTH else read(text)
-
-    setattr(reader, "cache_clear", known.cache_clear)  # noqa: B010 - as `lru_cache` names it
-    return reader
-
-
 def read(text: str, *, keep_case: bool = False) -> Folded:
     """Return the text folded, markup resolved; `source` has the length of `text`, and so the same offsets.
 
@@ -80,8 +62,7 @@ def read(text: str, *, keep_case: bool = False) -> Folded:
     folded = fold(text, keep_case=keep_case)
     if folded.text.isascii() or not _SUBSCRIPT(folded.text):
         return folded
-    plain = _SUBSCRIPTS.sub(lambda match: match[0].translate(_AS_DIGITS), folded.text)
-    return Folded(folded.source, plain, folded.segments)
+    return replace(folded, text=_SUBSCRIPTS.sub(lambda match: match[0].translate(_AS_DIGITS), folded.text))
 
 
 def without_markup(text: str) -> str:

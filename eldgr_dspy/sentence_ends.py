@@ -27,9 +27,7 @@ _FOLDED_STOP = re.compile(
     re.VERBOSE,
 )
 # A stop, the closing signs after it, and white space, which is optional after East Asian stops.
-_STOP = re.compile(
-    r"""(?: (?P<mark> [.!?…]++ ) ["'”’»)\]*_]*+ \s++ | [。！？｡]++ [」』”’）"']*+ \s*+ ) (?=\S)""", re.VERBOSE
-)
+_STOP = re.compile(r"""(?: [.!?…]++ ["'”’»)\]*_]*+ \s++ | [。！？｡]++ [」』”’）"']*+ \s*+ ) (?=\S)""", re.VERBOSE)
 _WORD_AFTER = re.compile(r"[\"'“‘«(\[*_]*+([^\W\d_]+)")
 _MARKS = " \t\r\n*_#>-("  # what may be before the number of a list
 _WORD_BEFORE = re.compile(r"(?:[^\W\d_]\.)*[^\W_]+\Z")
@@ -63,39 +61,30 @@ def first_sentence(text: str) -> str:
     return text[: min([*ends, opened.start() + 1] if opened else ends, default=len(text))].rstrip()
 
 
-def sentence_ends(text: str) -> list[tuple[int, int]]:
-    """Return where sentences end within a folded text, each as the start and the end of its stop and what closes it.
+def sentence_ends(
+    text: str, start: int = 0, end: int | None = None, *, as_written: bool = False
+) -> list[tuple[int, int]]:
+    """Return where sentences end within a text, each as the start and the end of its stop and what closes it.
 
     The dots of "St.", of "J. R. R." and of "U.S." end nothing; "no." and its like end nothing before a number.
+
+    Args:
+        start: Where to begin; the places are offsets of the whole text. end: Where to stop.
+        as_written: Whether the text has its case and its white space, so that a word in lower case goes on with a
+            sentence, "in the U.S. It was" has an end, and the number of a list has none.
     """
-    if not _MAY_END(text):
-        return []
-    return [match.span() for match in _FOLDED_STOP.finditer(text) if _ends_folded(text, match)]
-
-
-def _ends_folded(text: str, match: re.Match[str]) -> bool:
-    if match[0][0] != "." or match[0].startswith(".."):
-        return True
-    word = _WORD_BEFORE.search(text[max(0, match.start() - _REACH) : match.start()])
-    return word is None or not _has_a_stop(word[0].lower(), text[match.end()])
-
-
-def _has_a_stop(word: str, after: str) -> bool:
-    """Whether a full stop after a word in lower case belongs to the word; `after` is the character that follows."""
-    if word in _BEFORE_NUMBERS:
-        return after.isdecimal()
-    return word in _ABBREVIATIONS or _LETTERED.fullmatch(word) is not None
+    ends: list[tuple[int, int]] = []
+    if as_written or _MAY_END(text):
+        pattern = _STOP if as_written else _FOLDED_STOP
+        for stop in pattern.finditer(text, start, len(text) if end is None else end):
+            if _ends(text, ends[-1][1] if ends else start, stop, as_written):
+                ends.append(stop.span())
+    return ends
 
 
 def sentence_starts(text: str, start: int = 0, end: int | None = None) -> list[int]:
     """Return where each sentence but the first starts in `text[start:end]`, as offsets of `text`."""
-    limit = len(text) if end is None else end
-    starts: list[int] = []
-    for stop in _STOP.finditer(text, start, limit):
-        before = starts[-1] if starts else start
-        if stop["mark"] is None or _ends(text, before, stop, limit):
-            starts.append(stop.end())
-    return starts
+    return [after for _, after in sentence_ends(text, start, end, as_written=True)]
 
 
 def sentences(text: str) -> list[str]:
@@ -105,20 +94,22 @@ def sentences(text: str) -> list[str]:
     return [piece for piece in pieces if piece]
 
 
-def _ends(text: str, before: int, stop: re.Match[str], limit: int) -> bool:
+def _ends(text: str, before: int, stop: re.Match[str], as_written: bool) -> bool:
     """Whether a stop ends the sentence that starts at `before`."""
-    following = _WORD_AFTER.match(text, stop.end(), limit)
+    mark, following = stop[0], _WORD_AFTER.match(text, stop.end()) if as_written else None
+    if mark[0] not in ".!?…":
+        return True
     if following and following[1][0].islower():
         return False
-    if stop["mark"] != ".":
-        return True
     word = _WORD_BEFORE.search(text[max(before, stop.start() - _REACH) : stop.start()])
-    if word is None:
+    if word is None or mark[0] != "." or mark.startswith(".."):
         return True
-    label = word[0].isdecimal() or len(word[0]) == 1
-    if label and stop.start() - before <= _REACH and not text[before : stop.start() - len(word[0])].strip(_MARKS):
+    is_label = as_written and (word[0].isdecimal() or len(word[0]) == 1) and stop.start() - before <= _REACH
+    if is_label and not text[before : stop.start() - len(word[0])].strip(_MARKS):
         return False  # the number of a list
     name = word[0].lower()
-    if not _has_a_stop(name, text[stop.end()]):
+    if name in _BEFORE_NUMBERS:
+        return not text[stop.end()].isdecimal()
+    if name not in _ABBREVIATIONS and not _LETTERED.fullmatch(name):
         return True
-    return name not in _BEFORE_NUMBERS and following is not None and following[1].lower() in _OPENERS
+    return following is not None and following[1].lower() in _OPENERS

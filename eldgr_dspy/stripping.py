@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from eldgr_dspy.folding import PLAIN, drop_invisible
 from eldgr_dspy.numbers import CURRENCY_SIGNS
-from eldgr_dspy.reading import kept, without_markup
+from eldgr_dspy.reading import without_markup
 from eldgr_dspy.sentence_ends import has_own_stop
 
 _LAYERS, _ROUNDS = 32, 4
@@ -42,7 +42,7 @@ _WRAPPED = re.compile(
 _LINK = re.compile(r"\[([^\[\]]++)\]\([^()\s]*+\)")
 
 
-@kept
+@lru_cache(maxsize=4096)
 def strip_answer(text: str) -> str:
     """Return the answer in a text without its wrappers; a text without letters and digits stays whole.
 

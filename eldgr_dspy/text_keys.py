@@ -9,11 +9,12 @@ import re
 import string
 import unicodedata
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import compress
 
 from eldgr_dspy.folding import BIDI_CONTROLS, drop_invisible
 from eldgr_dspy.numbers import CURRENCY_SIGNS, fold_digits, fold_marks
-from eldgr_dspy.reading import kept, read, respelled
+from eldgr_dspy.reading import read, respelled
 from eldgr_dspy.sentence_ends import sentence_ends
 from eldgr_dspy.stripping import strip_answer
 
@@ -80,7 +81,7 @@ class AnswerClass:
     note: str | None = field(default=None, compare=False)
 
 
-@kept
+@lru_cache(maxsize=4096)
 def short_class(answer: str) -> AnswerClass | None:
     """Return the class of an answer as short text."""
     return AnswerClass(without_article(answer.lower())) if _PLAIN_WORDS(answer) else class_of_text(answer)

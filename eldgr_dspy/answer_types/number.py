@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from eldgr_dspy.answer_types.base import AnswerType, Score, require_gold
 from eldgr_dspy.folding import BIDI_CONTROLS
 from eldgr_dspy.numbers import Number, last_number, parse_number, read_number, stated_number
-from eldgr_dspy.reading import kept
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.text_keys import AnswerClass, class_of_text, noted, read_answer
 from eldgr_dspy.words import Form, Mark
@@ -49,7 +49,7 @@ class ANumber(AnswerType):
         return last_number(text), "last_number"
 
 
-@kept
+@lru_cache(maxsize=4096)
 def number_class(answer: str) -> AnswerClass | None:
     """Return the class of an answer that is a number, or should be one."""
     number = number_in(answer)

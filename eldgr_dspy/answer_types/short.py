@@ -4,9 +4,9 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from eldgr_dspy.answer_types.base import AnswerType, Score, require_gold
-from eldgr_dspy.reading import kept
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.text_keys import AnswerClass, short_class
 
@@ -48,7 +48,7 @@ class ShortText(AnswerType):
         return Score(_matches(answer, gold, normalise), _greatest_f1(answer, gold, normalise))
 
 
-@kept
+@lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
     """Return the text in lower case without ASCII punctuation, articles and surplus white space.
 
