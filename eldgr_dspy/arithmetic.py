@@ -133,7 +133,7 @@ class Expression:
         if right == 0:
             raise _refusal(self.text, "it divides by zero, which has no value")
         if kind == "/":
-            return _reduced(Fraction(left, right))
+            return reduced(Fraction(left, right))
         return left // right if kind == "//" else left % right
 
     def _power(self, base: Exact, exponent: Exact) -> Exact:
@@ -144,7 +144,7 @@ class Expression:
             raise _refusal(self.text, "zero to the power of zero, or of less, has no value")
         if max(base.numerator.bit_length(), base.denominator.bit_length()) * abs(count) > MAX_BITS:
             raise _refusal(self.text, f"a power in it would be longer than {MAX_BITS} bits")
-        return _reduced(Fraction(base) ** count)
+        return reduced(Fraction(base) ** count)
 
     def _bounded(self, result: Exact) -> Exact:
         if result.numerator.bit_length() > MAX_BITS or result.denominator.bit_length() > MAX_BITS:
@@ -315,7 +315,7 @@ def _literal(text: str, token: str) -> Operand:
     shift = int(power) - len(match[2] or "")
     if len(digits) + abs(shift) > _MAX_DIGITS:
         raise _refusal(text, f"a number in it is longer than {MAX_BITS} bits")
-    return Operand(_reduced(Fraction(int(digits) * 10 ** max(shift, 0), 10 ** max(-shift, 0))))
+    return Operand(reduced(Fraction(int(digits) * 10 ** max(shift, 0), 10 ** max(-shift, 0))))
 
 
 def _is_number(token: str) -> bool:
@@ -326,11 +326,11 @@ def _swapped(operand: Operand, swaps: Mapping[Exact, Exact]) -> Operand:
     for scale in (1, -1, 100, -100) if operand.percent else (1, -1):
         new = swaps.get(operand.value * scale)
         if new is not None:
-            return Operand(_reduced(Fraction(new, scale)), operand.percent)
+            return Operand(reduced(Fraction(new, scale)), operand.percent)
     return operand
 
 
-def _reduced(value: Fraction) -> Exact:
+def reduced(value: Exact) -> Exact:
     """Return a whole fraction as an int, on which the next operation is several times as fast."""
     return value.numerator if value.denominator == 1 else value
 

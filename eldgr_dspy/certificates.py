@@ -24,7 +24,7 @@ from unicodedata import name
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import BIDI_CONTROLS
-from eldgr_dspy.occurrences import FUNCTION_WORDS, STOP_WORDS, Letter, Sought, Source
+from eldgr_dspy.occurrences import FUNCTION_WORDS, STOP_WORDS, Letter, Sought, Source, letters_of
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.structured import Structured, text_of_leaf
 from eldgr_dspy.text_keys import POLAR, read_answer, short_class, text_key
@@ -208,7 +208,8 @@ def _wanted(given: str, keep_case: bool) -> Sought | Certificate:
         return _POLAR
     if not any(map(str.isalnum, class_.key)):
         return _SYMBOLS
-    return Sought(stripped, text_key(read_answer(given, keep_case=True)) if keep_case else class_.key)
+    key = text_key(read_answer(given, keep_case=True)) if keep_case else class_.key
+    return Sought(stripped, key, letters_of(key))
 
 
 def _remark(wanted: Sought) -> str:

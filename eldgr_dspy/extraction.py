@@ -12,20 +12,20 @@ from typing import NamedTuple, get_args
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.numbers import TEX_TEXT
 from eldgr_dspy.sentence_ends import without_stop
 from eldgr_dspy.thinking import find_thinking
 from eldgr_dspy.words import Form, Mark, Task
 
-_STATED = frozenset(get_args(Mark))
-_MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading": "a_line", "json": "tagged"}
+_MARKS: dict[str, Mark] = {mark: mark for mark in get_args(Mark)} | {"heading": "a_line", "json": "tagged"}
 
 # Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
 # begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
 _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
-_FOREIGN_ANSWER = "(?:最终|最終)?答案 | 答え | 정답 | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ"
 _MARK = re.compile(
     rf"""(?=[\n\#\\F<\["TtMmf]) (?:
-      (?P<a_line> \n[\ \t>*_\#]*+ (?: A | (?i:ans\.?) | {_ANSWER} | {_FOREIGN_ANSWER} ) [*_]*+ \s?[:：] )
+      (?P<a_line> \n[\ \t>*_\#]*+ (?: A | (?i:ans\.?) | {_ANSWER} | (?:最终|最終)?答案 | 答え | 정답 | Antwort
+        | Réponse | Respuesta | Risposta | Resposta | Ответ ) [*_]*+ \s?[:：] )
     | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[^\w\n]*+|[*_]{{2,3}}) {_ANSWER} [\ \t*_\#]*+ (?=\n|\Z) )
     | (?P<hashes> (?<!\#)\#{{4}}(?!\#) )
     | (?P<boxed> \\boxed\s*+\{{ )
@@ -38,10 +38,7 @@ _MARK = re.compile(
     re.VERBOSE,
 )
 _LEAD = re.compile(r"[\s:：*_`]*+")
-_WORDS_OF_AN_AMOUNT = 4
-_TRAIL = " \t\r\n*_`"
-_BRACE = re.compile(r"(?P<boxed>\\boxed\s*+\{)|\\.|(?P<open>\{)|(?P<close>\})", re.DOTALL)
-_WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\{([^{}]*+)\}")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _JSON = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,{}\[\]"]++', re.DOTALL)
 _CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*+>|\[/ANSWER\]", re.IGNORECASE)
 _HEADING = re.compile(
@@ -139,7 +136,7 @@ def read_sample(text: str, task: Task | AnswerType) -> SampleReading:
     last = None
     for start, end in () if unclosed else reversed(parts):
         reading = _turn(text[start:end], kind)
-        if reading.found and reading.found.form in _STATED:
+        if reading.found and reading.found.form in _MARKS:
             return reading
         last = last or reading
     return last or SampleReading(None, unclosed)
@@ -172,13 +169,13 @@ def _marked(text: str, kind: AnswerType) -> Extraction | None:
     """Return the answer that a text marks as one."""
     marks = [*_MARK.finditer(text)]
     marks = [mark for mark in marks if mark.lastgroup == "json"] or marks
-    boxes = _boxes(text) if any(mark.lastgroup == "boxed" for mark in marks) else {}
+    closed = _closed_braces(text) if any(mark.lastgroup == "boxed" for mark in marks) else {}
     limit, heading = len(text), None
     for mark in reversed(marks):
         name = mark.lastgroup or ""
-        if answer := kind.stated(_payload(text, name, mark.end(), limit, boxes, kind), _MARKS[name]):
+        if answer := kind.stated(_payload(text, name, mark.end(), limit, closed, kind), _MARKS[name]):
             found = Extraction(answer, _MARKS[name])
-            amount = any(map(str.isdigit, answer)) and len(answer.split()) <= _WORDS_OF_AN_AMOUNT
+            amount = any(map(str.isdigit, answer)) and len(answer.split()) <= 4
             if name != "hashes" or amount or not (heading or "\n" in text[mark.end() :].strip()):
                 return found
             heading = heading or found
@@ -186,21 +183,21 @@ def _marked(text: str, kind: AnswerType) -> Extraction | None:
     return heading
 
 
-def _payload(text: str, name: str, start: int, limit: int, boxes: dict[int, int], kind: AnswerType) -> str:
+def _payload(text: str, name: str, start: int, limit: int, closed: dict[int, int], kind: AnswerType) -> str:
     """What follows a mark that ends at `start`, read no further than `limit`, where the next mark begins."""
     if name == "boxed":
-        payload = text[start : boxes.get(start, start)].strip()
-        wrapped = _WRAPPED.fullmatch(payload)
+        payload = text[start : closed.get(start, start)].strip()
+        wrapped = TEX_TEXT.fullmatch(payload)
         return wrapped[1].strip() if wrapped else payload
     if name == "json":
         return _of_json(text, start)
-    if name == "tagged" and (closed := _CLOSING_TAG.search(text, start, limit)):
-        return text[start : closed.start()].strip()
+    if name == "tagged" and (tag := _CLOSING_TAG.search(text, start, limit)):
+        return text[start : tag.start()].strip()
     if name in ("tagged", "finish"):
         line = _line(text, start, limit)
         return (line.rpartition("]")[0] if name == "finish" else line).strip()
     lead = _LEAD.match(text, start)
-    payload = _line(text, lead.end() if lead else start, limit).rstrip(_TRAIL)
+    payload = _line(text, lead.end() if lead else start, limit).rstrip(" \t\r\n*_`")
     if name == "hashes" and _HEADING.match(payload):
         return ""
     return without_stop(kind.sentence(payload) if name == "phrase" else payload)
@@ -223,18 +220,14 @@ def _line(text: str, start: int, limit: int) -> str:
     return text[start : limit if end < 0 else end]
 
 
-def _boxes(text: str) -> dict[int, int]:
-    r"""Where the content of each closed `\boxed{` starts, and where it ends. Braces nest; escaped ones do not count."""
-    closed: dict[int, int] = {}
-    opened: list[tuple[bool, int]] = []
+def _closed_braces(text: str) -> dict[int, int]:
+    """Where the content of each pair of braces starts, and where it ends. They nest; escaped ones do not count."""
+    closed, opened = dict[int, int](), list[int]()
     for match in _BRACE.finditer(text):
-        if match["close"] is None:
-            if match["boxed"] or match["open"]:
-                opened.append((match["boxed"] is not None, match.end()))
-        elif opened:
-            boxed, start = opened.pop()
-            if boxed:
-                closed[start] = match.start()
+        if match[0] == "{":
+            opened.append(match.end())
+        elif match[0] == "}" and opened:
+            closed[opened.pop()] = match.start()
     return closed
 
 

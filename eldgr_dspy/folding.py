@@ -6,7 +6,7 @@ HotpotQA (`eldgr_dspy.answers`): no punctuation and no article is dropped here.
 """
 
 import re
-from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,18 +39,21 @@ _FOREIGN = re.compile(r"[^\x00-\x7f]++\s*+")
 _CUT = re.compile(r"(?:[^\t-\r\x1c-\x20]++[\t-\r\x1c-\x20]?)++|[\t-\r\x1c-\x20]")
 
 
+_Piece = tuple[int, int, int, int, bool]
+"""Where a part of the folded text starts and ends, where it does so in the source, and whether it may be cut."""
+
+
 @dataclass(frozen=True, slots=True)
 class Folded:
     """A text with its folded form.
 
-    `source` is the original and `text` the folded form. `starts` and `ends` say where in the source each folded
-    character starts and ends, -1 if it does so inside of a cluster; they are empty if both have the same offsets.
+    `source` is the original and `text` the folded form. `pieces` maps the parts of one to the parts of the other; it
+    is empty if both have the same offsets.
     """
 
     source: str
     text: str
-    starts: Sequence[int] = ()
-    ends: Sequence[int] = ()
+    pieces: Sequence[_Piece] = ()
 
     def span(self, start: int, end: int) -> tuple[int, int] | None:
         """Return where the folded characters `start` to `end` (not empty) are in the source, as offsets of a slice.
@@ -58,14 +61,19 @@ class Folded:
         None if either edge falls inside what one original character folds to ("ﬁ" has no half). Invisible characters at
         the end of the slice are left out of it.
         """
-        if not self.starts:
+        if not self.pieces:
             return start, end
-        begin, finish = self.starts[start], self.ends[end - 1]
-        if begin < 0 or finish < 0:
+        at, _, begin, _, cut_first = self._piece(start)
+        _, until, _, finish, cut_last = self._piece(end - 1)
+        if not (cut_first or start == at) or not (cut_last or end == until):
             return None
+        begin, finish = begin + start - at, finish + end - until
         while self.source[finish - 1] in INVISIBLE:
             finish -= 1
         return begin, finish
+
+    def _piece(self, at: int) -> _Piece:
+        return self.pieces[bisect_right(self.pieces, (at, len(self.text) + 1)) - 1]
 
 
 def fold(source: str, *, keep_case: bool = False) -> Folded:
@@ -84,18 +92,16 @@ def fold(source: str, *, keep_case: bool = False) -> Folded:
         text = source.translate(ascii_form)
         if "  " not in text:
             return Folded(source, text)
-    texts, starts, ends = list[str](), array("q"), array("q")
+    texts, pieces, at = list[str](), list[_Piece](), 0
     for begin, end in _pieces(source):
         piece = source[begin:end]
-        text = piece.translate(ascii_form) if piece.isascii() else _fold_cluster(piece, keep_case)
-        if text == " " and texts and texts[-1][-1] == " ":
-            continue
-        inner = range(begin + 1, end) if piece.isascii() else [-1] * (len(text) - 1)
-        if text:
+        plain = piece.isascii()
+        text = piece.translate(ascii_form) if plain else _fold_cluster(piece, keep_case)
+        if text and not (text == " " and texts and texts[-1][-1] == " "):
             texts.append(text)
-            starts.extend((begin, *inner))
-            ends.extend((*inner, end))
-    return Folded(source, "".join(texts), starts, ends)
+            pieces.append((at, at + len(text), begin, end, plain))
+            at += len(text)
+    return Folded(source, "".join(texts), pieces)
 
 
 def drop_invisible(text: str) -> str:

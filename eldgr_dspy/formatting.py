@@ -10,14 +10,12 @@ from typing import Any
 
 UNDEFINED = "—"
 
-_NO_FIGURE = 1e15  # no measurement is this large; a damaged file may be
-
 
 def figure(value: float | None, places: int = 2) -> str:
     """Return a number rounded half up, as `46.02`; a dash where it is undefined."""
     if value is None or not abs(value) < math.inf:
         return UNDEFINED
-    if abs(value) >= _NO_FIGURE:
+    if abs(value) >= 1e15:  # no measurement is this large; a damaged file may have it
         return f"{Decimal(value):.3e}"
     # Twelve digits first, so that .03125 rounds up as printed, and the noise of binary fractions does not matter.
     rounded = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from eldgr_dspy.answers import is_polar, numeric_equal
 from eldgr_dspy.consultations import split_candidate
@@ -54,13 +54,15 @@ def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -
     library = Library(evidence)
     with_evidence = bool(library.sentences)
     score = partial(_by_evidence, question, library) if with_evidence else partial(_by_arithmetic, question)
-    scored: dict[str, Support] = {}
-    for shown in dict.fromkeys(candidates):
+
+    @cache
+    def measure(shown: str) -> Support:
         text, answer = split_candidate(shown)
         alone = strip_answer(answer)
-        scored[shown] = score(alone if text == answer else text, alone)
-    measured = with_evidence or any(result.logic is not None for result in scored.values())
-    return [scored[shown] for shown in candidates] if measured else None
+        return score(alone if text == answer else text, alone)
+
+    results = [measure(shown) for shown in candidates]
+    return results if with_evidence or any(one.logic is not None for one in results) else None
 
 
 def _mean(signals: Iterable[float | None]) -> float:
@@ -109,23 +111,18 @@ class Library:
     def __init__(self, passages: Sequence[str]) -> None:
         self.sentences: list[str] = []  # words joined and framed by one space, so that only whole words match
         self.source: list[int] = []  # the passage of each sentence
-        self.in_sentence: list[set[str]] = []
         self.in_passage: list[set[str]] = []
-        self.holding: dict[str, list[int]] = {}  # word -> the sentences that hold it
         for number, text in enumerate(dict.fromkeys(passages)):
             self.in_passage.append(set())
             for words in filter(None, map(words_of, sentences_of(text))):
-                for word in (distinct := set(words)):
-                    self.holding.setdefault(word, []).append(len(self.sentences))
                 self.sentences.append(f" {' '.join(words)} ")
                 self.source.append(number)
-                self.in_sentence.append(distinct)
-                self.in_passage[number] |= distinct
-        self._passages_with = Counter(word for words in self.in_passage for word in words)
+                self.in_passage[number].update(words)
+        self.passages_with = Counter(word for words in self.in_passage for word in words)
 
     def rarity(self, word: str) -> float:
         """Return the inverse document frequency that BM25 uses; positive for every word."""
-        n, holding = len(self.in_passage), self._passages_with[word]
+        n, holding = len(self.in_passage), self.passages_with[word]
         return math.log1p((n - holding + 0.5) / (holding + 0.5))
 
     def weight(self, words: Iterable[str]) -> float:
@@ -138,11 +135,8 @@ class Library:
 
     def occurrences(self, words: Sequence[str]) -> list[int]:
         """Return the sentences in which the words follow one another."""
-        if not words:
-            return []
-        rarest = min((self.holding.get(word, []) for word in set(words)), key=len)
         phrase = f" {' '.join(words)} "
-        return [number for number in rarest if phrase in self.sentences[number]]
+        return [number for number, sentence in enumerate(self.sentences) if phrase in sentence]
 
 
 # --- the judge: support by evidence, or by arithmetic -----------------------------------------------------------------
@@ -152,7 +146,7 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
     """Score by four equal signals: coverage, occurrence and context of the answer, and coverage of the reasoning."""
     asked = content(words_of(question))
     said = content(words_of(text)) - asked
-    grounded = library.share((word for word in said if word in library.holding), said) if said else None
+    grounded = library.share((word for word in said if word in library.passages_with), said) if said else None
     if is_polar(answer):
         fits = is_yes_no(question)
         return Support(_mean([grounded] if fits else [0.0, 0.0, 0.0, grounded]), fact=grounded)
@@ -165,12 +159,8 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
     return Support(
         scalar=_mean([covered, float(bool(sentences)), company, grounded]),
         fact=_mean([covered, grounded]),
-        triang=min(1.0, len(_sources(library, sentences)) / SOURCES),
+        triang=min(1.0, len({library.source[number] for number in sentences}) / SOURCES),
     )
-
-
-def _sources(library: Library, sentences: Iterable[int]) -> set[int]:
-    return {library.source[number] for number in sentences}
 
 
 def _company(library: Library, asked: set[str], words: set[str], sentences: list[int], repeats: bool) -> float:
@@ -181,9 +171,10 @@ def _company(library: Library, asked: set[str], words: set[str], sentences: list
     rest = asked - words
     if not rest or not sentences or (repeats and words <= asked):
         return 0.0
-    wide = {source: library.share(rest & library.in_passage[source], rest) for source in _sources(library, sentences)}
-    near = ((number, library.share(rest & library.in_sentence[number], rest)) for number in sentences)
-    return max((share + wide[library.source[number]]) / 2 for number, share in near)
+    wide = {source: rest & library.in_passage[source] for source in {library.source[number] for number in sentences}}
+    shares = {source: library.share(words, rest) for source, words in wide.items()}
+    near = ((number, rest.intersection(library.sentences[number].split())) for number in sentences)
+    return max((library.share(words, rest) + shares[library.source[number]]) / 2 for number, words in near)
 
 
 _FIGURE = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?")

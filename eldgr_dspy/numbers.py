@@ -7,6 +7,7 @@ not numbers here. A number is cut out of a text only if it is the whole quantity
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -27,19 +28,26 @@ VULGAR_FRACTIONS = "".join(_VULGAR)
 CURRENCY_SIGNS = "$£¥฿\u20a0-\u20cf"
 """Whole-unit currency signs, fit for a regular expression's character class. The cent sign scales and is left out."""
 
-PAD = "\u200b"  # invisible, and so no part of a number: it fills up what a shorter spelling leaves
+PAD, _GAP = "\u200b", "\u200c"
+"""Invisible, so that a number may have them: what fills up a shorter spelling of a number, and a command around it."""
+
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "lakh": 10**5, "million": 10**6, "crore": 10**7}
 _SCALES |= {"billion": 10**9, "trillion": 10**12, "mn": 10**6, "bn": 10**9, "tn": 10**12}
 _SCALE = "|".join(_SCALES)
 _SCALES |= {"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 _SCALED = re.compile(
-    rf"(?P<number>(?P<money>\W*[{CURRENCY_SIGNS}])?.*?[0-9{VULGAR_FRACTIONS}]{PAD}*(?:[ -](?:{_SCALE})s?)?)"
+    rf"(?P<number>(?P<money>\W*[{CURRENCY_SIGNS}])?.*?[0-9{VULGAR_FRACTIONS}][{PAD}{_GAP}]*(?:[ -](?:{_SCALE})s?)?)"
     rf"(?:(?P<k>k)|(?(money)(?P<letter>[mbt])|(?!))|[\s-]?(?P<word>{_SCALE})s?)\.?",
     re.IGNORECASE | re.DOTALL,
 )
 _RAISED = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
 _POWER = r"\^\s?(?:\{\s?([-+]?\d{1,3})\s?\}|([-+]?\d{1,3}))(?!\d)"
 _FRACTION = r"\\[dtc]?frac\s*(?:\{\s*(-?\d+)\s*\}|(\d))\s*(?:\{\s*(\d+)\s*\}|(\d))"
+_TEX = "boxed emph fbox mathbf mathit mathrm mathsf mathtt mbox operatorname text textbf textit textrm texttt underline"
+TEX_COMMAND = rf"\\(?:{'|'.join(_TEX.split())})\s?\{{"
+TEX_TEXT = re.compile(rf"{TEX_COMMAND}([^{{}}]*+)\}}")
+"""A command of LaTeX for text or type, up to its brace, and with the text in it."""
+
 _LATEX = [
     (re.compile(rf"(?<=\d){_FRACTION}"), r" \1\2/\3\4"),
     (re.compile(_FRACTION), r"\1\2/\3\4"),
@@ -48,7 +56,6 @@ _LATEX = [
     (re.compile(rf"(?<![0-9A-Za-z\\.^*/×+}}-])10\s?{_POWER}(?!\^)"), r"1e\1\2"),
     (re.compile(r"(?<=\d)\s?(?:\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![a-z]))|\\degree(?![a-z])|°)(?!\s?[A-Za-z])"), ""),
     (re.compile(r"\\(?:display|text)style(?![a-z])"), ""),
-    (re.compile(r"\\(?:text|mathrm|mbox)\{([^{}]*+)\}"), r"\1"),
 ]
 """How LaTeX spells numbers, and what each spelling is in plain text."""
 _MAY_BE_LATEX = re.compile(r"[\\{^°×]").search
@@ -151,6 +158,7 @@ def unlatexed(text: str) -> str:
     """Return the text with digits, signs and what LaTeX spells as a number in plain text; the length stays the same."""
     text = fold_marks(text)
     if _MAY_BE_LATEX(text):
+        text = TEX_TEXT.sub(lambda match: f"{_GAP * (match.start(1) - match.start())}{match[1]}{_GAP}", text)
         for latex, plain in _LATEX:
             text = latex.sub(partial(_padded, plain), text)
     return text
@@ -192,10 +200,10 @@ _CHUNK = re.compile(
         (?: [eE][-+]?[0-9]{{1,3}}(?![A-Za-z0-9]) | \ [0-9]{{1,3}}/[0-9]{{1,3}}(?![0-9/]) | \ ?[{VULGAR_FRACTIONS}] )?
       | [{VULGAR_FRACTIONS}] )
     (?! (?:st|nd|rd|th)\b | [\^²³¹⁰-⁹⁻] | [A-Za-z]+[0-9] )
-    (?: \ ?\\?% | (?: [\ {PAD}-]*+(?i:{_SCALE}|k)s?(?![A-Za-z0-9]) ){{1,2}} )?""",
+    (?: \ ?\\?% | (?: [\ {PAD}{_GAP}-]*+(?i:{_SCALE}|k)s?(?![A-Za-z0-9]) ){{1,2}} )?""",
     re.VERBOSE,
 )
-_LOOSE_END = f".,/:_{PAD}"
+_LOOSE_END = f".,/:_{PAD}{_GAP}"
 _DIGIT = re.compile(rf"[\d{VULGAR_FRACTIONS}]")
 # Words other than those before a quantity, a currency and a label such as "Total: 18".
 _HEADING = re.compile(
@@ -248,10 +256,11 @@ def stated_number(payload: str, mark: Mark) -> str:
         return payload if mark in ("boxed", "finish", "tagged") else ""
     if mark == "hashes" and _HEADING.match(payload):
         return ""
-    side = _result_side(payload)
+    left, _, right = payload.rpartition("=")
+    is_bare = not _WORD.search(left) and left.count("(") == left.count(")")
+    side = right if is_bare and _DIGIT.search(right) else payload  # of 'x = 5' or '5 + 3 = 8 apples'
     folded = unlatexed(side)
-    spans = (_number_span(folded, *match.span()) for match in _CHUNK.finditer(folded))
-    numbers = list(islice((span for span in spans if span), 2))
+    numbers = list(islice(_numbers(folded, 0, len(folded)), 2))
     if not numbers or (mark == "boxed" and len(numbers) > 1):
         return payload
     start, end = numbers[0]
@@ -259,19 +268,12 @@ def stated_number(payload: str, mark: Mark) -> str:
     return payload if bound else side[start:end]
 
 
-def _result_side(payload: str) -> str:
-    """The part after the last equals sign of a bare equation ('x = 5', '5 + 3 = 8 apples'), else all of it."""
-    left, _, right = payload.rpartition("=")
-    bare = not _WORD.search(left) and left.count("(") == left.count(")")
-    return right if bare and _DIGIT.search(right) else payload
-
-
-def _number_span(folded: str, start: int, end: int) -> tuple[int, int] | None:
-    """The span of a chunk without loose punctuation; None where it is not a number, as a date or a time is not."""
-    chunk = folded[start:end].rstrip(_LOOSE_END)
-    if read_number(chunk.removeprefix("- ")) or is_ambiguous(chunk):
-        return start, start + len(chunk)
-    return None
+def _numbers(folded: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The spans of the numbers in a part of a text, without loose punctuation; a date or a time is none."""
+    for match in _CHUNK.finditer(folded, start, end):
+        chunk = match[0].rstrip(_LOOSE_END)
+        if read_number(chunk.removeprefix("- ")) or is_ambiguous(chunk):
+            yield match.start(), match.start() + len(chunk)
 
 
 def last_number(text: str) -> str:
@@ -279,14 +281,12 @@ def last_number(text: str) -> str:
 
     If the number is one of two quantities that are one answer only together, both are returned.
     """
-    folded = unlatexed(text)
-    end = len(folded)
+    folded, end = unlatexed(text), len(text)
     while end >= 0:
         start = folded.rfind("\n", 0, end) + 1
-        for first, last in reversed([match.span() for match in _CHUNK.finditer(folded, start, end)]):
-            span = _number_span(folded, first, last)
-            if span:
-                together = (match.span() for match in _COMPOUND.finditer(folded, start, end))
-                return text[slice(*next((both for both in together if both[0] <= span[0] < both[1]), span))]
+        if numbers := [*_numbers(folded, start, end)]:
+            together = [match.span() for match in _COMPOUND.finditer(folded, start, end)]
+            last = [span for span in together if span[0] <= numbers[-1][0] < span[1]] or numbers[-1:]
+            return text[slice(*last[0])]
         end = start - 1
     return ""

@@ -14,7 +14,7 @@ from itertools import accumulate
 from eldgr_dspy.folding import BIDI_CONTROLS, Folded, fold
 from eldgr_dspy.reading import ENTITY, read, respelled
 from eldgr_dspy.sentence_ends import sentence_ends
-from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.stripping import is_balanced, strip_answer
 from eldgr_dspy.text_keys import text_key, without_article
 from eldgr_dspy.wholes import in_word, whole
 
@@ -42,8 +42,6 @@ _BLANK_LINE = re.compile(
     rf"{_LINE}\s*{_LINE}|[\u2029\x0b\x0c]|</(?:p|li|td|th|tr|dd|dt|div|h[1-6]|blockquote)\s*>|<br\s*/?>\s*<br",
     re.IGNORECASE,
 )
-_PAIRS = dict(zip("([{「『《【〈", ")]}」』》】〉", strict=True))
-_BRACKETS = frozenset(_PAIRS) | frozenset(_PAIRS.values())
 _CLAUSE_ENDS = re.compile(r";\s|\s;|;(?=[\u3040-\u9fff\uac00-\ud7af])").search
 _MINUS_APART = re.compile(r"(?<![\d\u00bc-\u00be])(?<![\d\u00bc-\u00be]\s)\u2212\u200b*\s\W{0,2}\Z")
 _THE = re.compile(r"\b(?:[Tt]he|THE)\s\Z")
@@ -53,26 +51,22 @@ _BEFORE_LETTER = re.compile(r"[^\W_][ -]\Z")
 _NEAR = 80
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sought:
     """What to look for: a stripped answer, the key of its class, and the letters that find it."""
 
     given: str
     key: str
-
-    @cached_property
-    def letters(self) -> str:
-        """The letters and digits of the key."""
-        return _letters_of(self.key)
+    letters: str = ""
 
 
-def _letters_of(folded: str) -> str:
-    """A folded text without the ASCII characters that are neither letters nor digits, and without the 0 of "0.5"."""
+def letters_of(folded: str) -> str:
+    """Return a folded text without ASCII that is neither letter nor digit, and without the 0 of "0.5"."""
     folded = _LEADING_ZERO.sub("", folded) if "0." in folded else folded
     return folded.encode("utf-8", "surrogatepass").translate(None, _NO_LETTER).decode("utf-8", "surrogatepass")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Source:
     """One text of the evidence (the title of a passage or its text) to search for answers.
 
@@ -88,7 +82,7 @@ class Source:
 
     def as_written(self, sought: Sought) -> Span | None:
         """Return the first occurrence that is the answer as it was given, as a slice of the text."""
-        if sought.given not in self.text or not _is_balanced(sought.given):
+        if sought.given not in self.text or not is_balanced(sought.given):
             return None
         text, (needle, first, last) = self._folded.text, _needle(sought.given, self.keep_case)
         at = text.find(needle) if needle else -1
@@ -118,8 +112,8 @@ class Source:
     @cached_property
     def _letters(self) -> str:
         if self.text.isascii() and "&" not in self.text and "<" not in self.text:
-            return _letters_of(self.text if self.keep_case else self.text.lower())
-        return _letters_of(self._folded.text)
+            return letters_of(self.text if self.keep_case else self.text.lower())
+        return letters_of(self._folded.text)
 
     @cached_property
     def _words(self) -> tuple[list[int], list[int]]:
@@ -154,9 +148,9 @@ class Source:
             first = head.start()  # "The A Team" is the class "a team", and "A Team" is "team"
         if _key_of(text[first:last]) != key or self._crosses(text[start:end], text[first:last]):
             return None
-        if _key_of(text[start:end]) != key or not _is_balanced(text[start:end]):
+        if _key_of(text[start:end]) != key or not is_balanced(text[start:end]):
             start, end = _without_edges(text, first, last)
-        span = self._slice(start, end) if _is_balanced(text[start:end]) else None
+        span = self._slice(start, end) if is_balanced(text[start:end]) else None
         if span is None or self._reads_otherwise(*span):
             return None
         return span if key.casefold() not in FUNCTION_WORDS or self._is_name(*span) else None
@@ -171,7 +165,7 @@ class Source:
 
     def _crosses(self, inner: str, around: str) -> bool:
         """Whether a sentence or a clause ends within a span, or a bracket in it has no other half."""
-        if _CLAUSE_ENDS(inner) or (not _is_balanced(inner) and not _is_balanced(around)):
+        if _CLAUSE_ENDS(inner) or (not is_balanced(inner) and not is_balanced(around)):
             return True
         return not self.is_title and bool(sentence_ends(inner))
 
@@ -229,23 +223,10 @@ def _key_of(folded: str) -> str:
 
 def _without_edges(text: str, start: int, end: int) -> Span:
     """The smallest part of a span that is of its class and whose brackets all have their other half."""
-    key, is_balanced = _key_of(text[start:end]), _is_balanced(text[start:end])
+    key = _key_of(text[start:end])
     for first, last in ((0, 1), (1, 0), (1, 1), (0, 1), (1, 0)):
         while end - start > 2 and _key_of(less := text[start + first : end - last]) == key:
-            if is_balanced and not _is_balanced(less):
+            if not is_balanced(less) and is_balanced(text[start:end]):
                 break
-            start, end, is_balanced = start + first, end - last, _is_balanced(less)
+            start, end = start + first, end - last
     return start, end
-
-
-def _is_balanced(text: str) -> bool:
-    """Whether each bracket of a text has its other half."""
-    if _BRACKETS.isdisjoint(text):
-        return True
-    opened: list[str] = []
-    for character in text:
-        if character in _PAIRS:
-            opened.append(_PAIRS[character])
-        elif character in _BRACKETS and (not opened or opened.pop() != character):
-            return False
-    return not opened

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from eldgr_dspy.arithmetic import Exact
+from eldgr_dspy.arithmetic import Exact, reduced
 from eldgr_dspy.tracing import HUNDREDTHS, PARTS, PERCENT, SCALES, TABLE, amount_at, fraction_at, numeral_at, tokens_of
 
-_MULTIPLIERS: Final[dict[str, Fraction]] = {
-    **dict.fromkeys(("half", "halve", "halves", "halved"), Fraction(1, 2)),
-    **dict.fromkeys(("twice", "double", "doubled", "doubling", "both", "pair", "couple", "twin"), Fraction(2)),
-    **dict.fromkeys(("thrice", "triple", "tripled", "tripling", "triplet"), Fraction(3)),
-    **dict.fromkeys(("quadruple", "quadrupled"), Fraction(4)),
-}
+_MULTIPLIERS: Final = (
+    "half halve halves halved twice double doubled doubling both pair couple twin thrice triple tripled tripling"
+    " triplet quadruple quadrupled".split()
+)
 _USUAL: Final = {"week": 7, "weekly": 7, "year": 12, "yearly": 12, "hour": 60, "percent": 100, "percentage": 100}
 _SIGNS_OF_MONEY: Final = frozenset("$€£")
 _WORDS_OF_MONEY: Final = frozenset({"dollar", "euro", "cent", "¢", "pence"})
@@ -52,10 +50,10 @@ def conversions_of(question: str) -> frozenset[Exact]:
 
     So "minutes" and "hours" together give 60, and so does "hour" alone; "minutes" alone does not.
     """
-    words = set(tokens_of(question)) - _MULTIPLIERS.keys() - SCALES.keys() - set(PARTS)
+    words = set(tokens_of(question)).difference(_MULTIPLIERS, SCALES, PARTS)
     licensed = Counter(value for word in words for value in TABLE.get(word, ()) if value > 1)
     usual = {_USUAL[word] for word in words if word in _USUAL}
-    return frozenset(_exact(value) for value, times in licensed.items() if times > 1 or value in usual)
+    return frozenset(reduced(value) for value, times in licensed.items() if times > 1 or value in usual)
 
 
 def _quantities(tokens: list[str]) -> Iterator[Quantity]:
@@ -80,7 +78,7 @@ def _of_a_word(tokens: list[str], position: int) -> Iterator[Quantity]:
     if word in SCALES:
         yield _quantity(Fraction(SCALES[word]))
     elif word in _MULTIPLIERS:
-        yield _quantity(_MULTIPLIERS[word], factor=True)
+        yield _quantity(TABLE[word][0], factor=True)
     elif word in PARTS and (tokens[position - 1 : position] == ["a"] or tokens[position + 1 : position + 2] == ["of"]):
         yield _share(TABLE[word][0])
 
@@ -111,9 +109,4 @@ def _share(share: Fraction) -> Quantity:
 
 
 def _quantity(*readings: Fraction, factor: bool = False, money: bool = False) -> Quantity:
-    return Quantity(frozenset(_exact(value) for value in readings if value > 0), factor, money)
-
-
-def _exact(value: Fraction) -> Exact:
-    """Return a whole fraction as an int, on which the search is several times as fast."""
-    return value.numerator if value.denominator == 1 else value
+    return Quantity(frozenset(reduced(value) for value in readings if value > 0), factor, money)

@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from eldgr_dspy.arithmetic import Exact
+from eldgr_dspy.arithmetic import Exact, reduced
 from eldgr_dspy.quantities import Quantity, conversions_of, quantities_of
 
 NEAR: Final = 3  # detours
@@ -105,7 +105,7 @@ class _Group:
         self._later[detours + _EXTRA] = waiting = (set[Exact](), set[Exact]())
         for money in (False, True):
             for number in made[money] - self._seen[money]:
-                (due if number.denominator == 1 else waiting)[money].add(_exact(number))
+                (due if number.denominator == 1 else waiting)[money].add(reduced(number))
             due[money].difference_update(self._seen[money])
             self._seen[money].update(due[money])
         below = {number for kind in due for number in kind if number < 0}
@@ -243,7 +243,3 @@ def _split(first: _Numbers, second: _Numbers, _sums: bool, made: _Numbers) -> No
 
 def _size(numbers: _Numbers) -> int:
     return len(numbers[0]) + len(numbers[1])
-
-
-def _exact(number: Exact) -> Exact:
-    return number.numerator if number.denominator == 1 else number

@@ -37,7 +37,6 @@ _MARKUP = re.compile(
         (?>(?:\s++[A-Za-z][\w:-]*+\s*+=\s*+{_VALUE})*)\s*+/?>""",
     re.VERBOSE | re.IGNORECASE,
 )
-_SUBSCRIPT = re.compile("[₀-₉]").search
 _SUBSCRIPTS = re.compile(r"(?<=[^\W\d_])[₀-₉]++(?!\d)")
 _AS_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _INITIALS = re.compile(r"(?<!\w)([^\W\d_])\.[ ](?=[^\W\d_]\.)")
@@ -60,7 +59,7 @@ def read(text: str, *, keep_case: bool = False) -> Folded:
     if not text.isascii() and _ODD("".join(_FOREIGN(text))):
         text = _DOTTED_I.sub(_NOTHING, fold_digits(text).translate(_ALIKE))
     folded = fold(text, keep_case=keep_case)
-    if folded.text.isascii() or not _SUBSCRIPT(folded.text):
+    if folded.text.isascii():
         return folded
     return replace(folded, text=_SUBSCRIPTS.sub(lambda match: match[0].translate(_AS_DIGITS), folded.text))
 

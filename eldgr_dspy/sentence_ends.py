@@ -61,30 +61,28 @@ def first_sentence(text: str) -> str:
     return text[: min([*ends, opened.start() + 1] if opened else ends, default=len(text))].rstrip()
 
 
-def sentence_ends(
-    text: str, start: int = 0, end: int | None = None, *, as_written: bool = False
-) -> list[tuple[int, int]]:
+def sentence_ends(text: str, start: int = 0, end: int | None = None, cased: bool = False) -> list[tuple[int, int]]:
     """Return where sentences end within a text, each as the start and the end of its stop and what closes it.
 
     The dots of "St.", of "J. R. R." and of "U.S." end nothing; "no." and its like end nothing before a number.
 
     Args:
         start: Where to begin; the places are offsets of the whole text. end: Where to stop.
-        as_written: Whether the text has its case and its white space, so that a word in lower case goes on with a
+        cased: Whether the text has its case and its white space, so that a word in lower case goes on with a
             sentence, "in the U.S. It was" has an end, and the number of a list has none.
     """
     ends: list[tuple[int, int]] = []
-    if as_written or _MAY_END(text):
-        pattern = _STOP if as_written else _FOLDED_STOP
+    if cased or _MAY_END(text):
+        pattern = _STOP if cased else _FOLDED_STOP
         for stop in pattern.finditer(text, start, len(text) if end is None else end):
-            if _ends(text, ends[-1][1] if ends else start, stop, as_written):
+            if _ends(text, ends[-1][1] if ends else start, stop, cased):
                 ends.append(stop.span())
     return ends
 
 
 def sentence_starts(text: str, start: int = 0, end: int | None = None) -> list[int]:
     """Return where each sentence but the first starts in `text[start:end]`, as offsets of `text`."""
-    return [after for _, after in sentence_ends(text, start, end, as_written=True)]
+    return [after for _, after in sentence_ends(text, start, end, cased=True)]
 
 
 def sentences(text: str) -> list[str]:
@@ -94,9 +92,9 @@ def sentences(text: str) -> list[str]:
     return [piece for piece in pieces if piece]
 
 
-def _ends(text: str, before: int, stop: re.Match[str], as_written: bool) -> bool:
+def _ends(text: str, before: int, stop: re.Match[str], cased: bool) -> bool:
     """Whether a stop ends the sentence that starts at `before`."""
-    mark, following = stop[0], _WORD_AFTER.match(text, stop.end()) if as_written else None
+    mark, following = stop[0], _WORD_AFTER.match(text, stop.end(), stop.endpos) if cased else None
     if mark[0] not in ".!?…":
         return True
     if following and following[1][0].islower():
@@ -104,7 +102,7 @@ def _ends(text: str, before: int, stop: re.Match[str], as_written: bool) -> bool
     word = _WORD_BEFORE.search(text[max(before, stop.start() - _REACH) : stop.start()])
     if word is None or mark[0] != "." or mark.startswith(".."):
         return True
-    is_label = as_written and (word[0].isdecimal() or len(word[0]) == 1) and stop.start() - before <= _REACH
+    is_label = cased and (word[0].isdecimal() or len(word[0]) == 1) and stop.start() - before <= _REACH
     if is_label and not text[before : stop.start() - len(word[0])].strip(_MARKS):
         return False  # the number of a list
     name = word[0].lower()

@@ -14,7 +14,7 @@ import unicodedata
 from functools import lru_cache
 
 from eldgr_dspy.folding import PLAIN, drop_invisible
-from eldgr_dspy.numbers import CURRENCY_SIGNS
+from eldgr_dspy.numbers import CURRENCY_SIGNS, TEX_COMMAND, TEX_TEXT
 from eldgr_dspy.reading import without_markup
 from eldgr_dspy.sentence_ends import has_own_stop
 
@@ -23,18 +23,16 @@ _LAYERS, _ROUNDS = 32, 4
 
 _PAIRS = dict(zip("([{「『《【〈〔⟨⟪〖", ")]}」』》】〉〕⟩⟫〗", strict=True))
 _OPENER = {closer: opener for opener, closer in _PAIRS.items()}
+_BRACKETS = frozenset(_PAIRS).union(_OPENER)
 _SHAPE = {code: mark for code, mark in PLAIN.items() if code > 127} | {
     **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
     0x3000: " ",
 }
 """Typographic quotes and dashes, and full-width characters, as plain ones, one for one."""
 
-_TEX = "boxed emph fbox mathbf mathit mathrm mathsf mathtt mbox operatorname text textbf textit textrm texttt underline"
-_COMMAND = rf"\\(?:{'|'.join(_TEX.split())})\s?\{{"
-_WITHIN = re.compile(rf"{_COMMAND}([^{{}}\\]*+)\}}")
 _ESCAPED = re.compile(r"\\([%$&#_{}])")
 _WRAPPED = re.compile(
-    rf"""{_COMMAND}(?P<braced>.+)\}} | \\\((?P<inline>.+)\\\) | \\\[(?P<displayed>.+)\\\]
+    rf"""{TEX_COMMAND}(?P<braced>.+)\}} | \\\((?P<inline>.+)\\\) | \\\[(?P<displayed>.+)\\\]
     | \$\$(?P<dollars>[^$]+)\$\$ | \$(?P<dollar>[^$]+)\$
     | <(?!su[bp]\b)(?P<name>[A-Za-z][\w-]*+)>(?P<tagged>.+)</(?P=name)>""",
     re.VERBOSE,
@@ -50,10 +48,7 @@ def strip_answer(text: str) -> str:
     spelled in several ways. It takes any text, in time linear in the length.
     """
     for _ in range(_ROUNDS):
-        if _BARE(text):
-            break
-        inner = _once(text)
-        if inner == text:
+        if _BARE(text) or (inner := _once(text)) == text:
             break
         text = inner
     return text
@@ -63,7 +58,7 @@ def _once(text: str) -> str:
     """The answer within a text; markup that this uncovers is left for another round."""
     seen = " ".join(drop_invisible(without_markup(text)).split())
     if "\\" in seen:
-        seen = _ESCAPED.sub(r"\1", _WITHIN.sub(r"\1", seen))
+        seen = _ESCAPED.sub(r"\1", TEX_TEXT.sub(r"\1", seen))
     if "](" in seen:
         seen = _LINK.sub(r"\1", seen)
     start, end = 0, len(seen)
@@ -73,9 +68,7 @@ def _once(text: str) -> str:
     for _ in range(_LAYERS):
         if _LISTED.fullmatch(shape, start, end):
             break
-        inner = _unwrapped(shape, start, end)
-        if inner == (start, end):
-            inner = _trimmed(shape, start, end)
+        inner = _unwrapped(shape, start, end) or _trimmed(shape, start, end)
         if inner == (start, end):
             break
         start, end = inner
@@ -85,31 +78,32 @@ def _once(text: str) -> str:
 # -- wrappers ----------------------------------------------------------------------------------------------------------
 
 
-def _unwrapped(text: str, start: int, end: int) -> tuple[int, int]:
-    """The inside of `text[start:end]` where it is wrapped as a whole, without its outer wrapper."""
+def _unwrapped(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The inside of `text[start:end]` where it is wrapped as a whole, without its outer wrapper; None elsewhere."""
     first, last, is_wrapped = text[start], text[end - 1], False
     if end - start < 3:
-        return start, end
+        return None
     if first in "\\$<" and (wrapper := _WRAPPED.fullmatch(text, start, end)):
         braced = wrapper.start("braced")
-        is_one = braced < 0 or _closes_last(text[braced - 1 : end], "{", "}")
-        return wrapper.span(wrapper.lastgroup or 0) if is_one else (start, end)
+        is_one = braced < 0 or is_balanced(text[braced : end - 1], frozenset("{}"))
+        return wrapper.span(wrapper.lastgroup or 0) if is_one else None
     if first in _PAIRS:
-        is_wrapped = last == _PAIRS[first] and _closes_last(text[start:end], first, last)
+        is_wrapped = last == _PAIRS[first] and is_balanced(text[start + 1 : end - 1], frozenset(first + last))
     elif first == last:
         is_emphasis = first in "*_~" and text.find(first, start + 1, end - 1) in (-1, start + 1)
         is_wrapped = is_emphasis or (first in "\"'" and not _has_quote(text[start + 1 : end - 1], first))
-    return (start + 1, end - 1) if is_wrapped else (start, end)
+    return (start + 1, end - 1) if is_wrapped else None
 
 
-def _closes_last(text: str, opener: str, closer: str) -> bool:
-    """Whether the bracket that opens the text is closed by its last character."""
-    depth = 0
-    for match in re.finditer(rf"[{re.escape(opener + closer)}]", text):
-        depth += 1 if match[0] == opener else -1
-        if depth == 0:
-            return match.end() == len(text)
-    return False
+def is_balanced(text: str, brackets: frozenset[str] = _BRACKETS) -> bool:
+    """Return whether each of the brackets in a text has its other half."""
+    opened: list[str] = []
+    for bracket in filter(brackets.__contains__, text):
+        if bracket in _PAIRS:
+            opened.append(_PAIRS[bracket])
+        elif not opened or opened.pop() != bracket:
+            return False
+    return not opened
 
 
 def _has_quote(text: str, quote: str) -> bool:

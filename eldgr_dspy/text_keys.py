@@ -90,12 +90,9 @@ def short_class(answer: str) -> AnswerClass | None:
 def class_of_text(answer: str) -> AnswerClass | None:
     """Return the class of an answer as text of any kind, or None if it shows nothing."""
     stripped = strip_answer(answer)
-    if not visible(stripped):
-        return None
-    key = text_key(read_answer(answer))
-    if not BIDI_CONTROLS.isdisjoint(stripped):
-        key = stripped  # which is never read as anything else (hazard 37)
-    if not visible(key):
+    is_plain = BIDI_CONTROLS.isdisjoint(stripped)  # another is never read as anything else (hazard 37)
+    key = text_key(read_answer(answer)) if is_plain else stripped
+    if not visible(stripped) or not visible(key):
         return None
     doubts = _COMMA_KEPT.search(key) is not None, stripped.startswith("- ")
     return AnswerClass(key, noted(answer, *compress(("ambiguous decimal comma", "detached sign"), doubts)))
@@ -106,7 +103,7 @@ def text_key(read: str) -> str:
     if _PLAIN_WORDS(read):
         return without_article(read)
     text = _ends_marked(without_article(read))
-    numerals = "" if text.isascii() else "".join(filter(_is_numeral, text))
+    numerals = "" if text.isascii() else "".join(sign for sign in text if unicodedata.category(sign) in ("No", "Nl"))
     alike = text.translate(dict.fromkeys(map(ord, numerals), _NUMERAL))
     plain = _guarded(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)
     key = " ".join(plain.split()).replace(_END, ".")
@@ -145,11 +142,6 @@ def _ends_marked(text: str) -> str:
     for start, end in reversed(sentence_ends(text)):
         text = f"{text[:start]}{_END}{' ' * text[start:end].endswith(' ')}{text[end:]}"
     return text
-
-
-def _is_numeral(character: str) -> bool:
-    """Whether a character is a number but not a decimal digit: '½', '²', '①', 'Ⅷ'."""
-    return unicodedata.category(character) in ("No", "Nl")
 
 
 def _guarded(text: str) -> str:

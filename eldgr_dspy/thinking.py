@@ -71,10 +71,8 @@ def split_thinking(text: str) -> tuple[str, str]:
     The answer is empty if the thinking never ends. A text without tags is left as it is, and so is one whose first tag
     closes what it did not open: a candidate that quotes the tag could otherwise write a verdict, so adapters refuse it.
     """
-    if is_unopened(text):
-        return "", text
     tags, _, unclosed = find_thinking(text)
-    if not tags:
+    if not tags or is_unopened(text):
         return "", text
     end = len(text) if unclosed else tags[-1][1]
     edges = [0, *(edge for tag in tags for edge in tag), end]
