@@ -90,7 +90,7 @@ _ONES: Final = (
     "eighteen nineteen"
 )
 _TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
-_SPELLED: Final = {
+SPELLED: Final = {
     **{word: value for value, word in enumerate(_ONES.split())},
     **{word: 10 * value for value, word in enumerate(_TENS.split(), start=2)},
 }
@@ -227,7 +227,7 @@ def fraction_at(tokens: list[str]) -> Fraction | None:
         return upper / lower
     if tokens[0] != "and" or len(tokens) < 3 or tokens[2] not in PARTS:
         return None
-    count = 1 if tokens[1] in ("a", "an") else _SPELLED.get(tokens[1])
+    count = 1 if tokens[1] in ("a", "an") else SPELLED.get(tokens[1])
     return None if count is None else count * TABLE[tokens[2]][0]
 
 
@@ -252,7 +252,7 @@ def _spelled(tokens: list[str], position: int) -> tuple[Fraction | None, int]:
     total, group, after = 0, 0, position
     while after < len(tokens):
         word = tokens[after]
-        value = _SPELLED.get(word)
+        value = SPELLED.get(word)
         if value is not None and _fits(group, value):
             group += value
         elif word == "hundred" and 0 < group < 100:
@@ -267,7 +267,7 @@ def _spelled(tokens: list[str], position: int) -> tuple[Fraction | None, int]:
 
 def _within(tokens: list[str], position: int) -> bool:
     """Whether the `and` at `position` is inside one number: `two hundred and five`."""
-    return tokens[position - 1] in SCALES and position + 1 < len(tokens) and tokens[position + 1] in _SPELLED
+    return tokens[position - 1] in SCALES and position + 1 < len(tokens) and tokens[position + 1] in SPELLED
 
 
 def _fits(group: int, value: int) -> bool:

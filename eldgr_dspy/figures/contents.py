@@ -8,6 +8,7 @@ import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 from typing import Annotated, Any, NotRequired
 
 import numpy as np
@@ -18,6 +19,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.extraction import read_sample
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.rows import CandidateRow, Row
+from eldgr_dspy.spellings import other_spelling
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.words import Task
 
@@ -48,6 +50,16 @@ class Evidence(TypedDict):
 
     passages: Ends
     characters: Ends
+
+
+class SpellingOnly(Percent):
+    """How many candidates are uncertified only because the evidence spells their quantity in another way.
+
+    Attributes:
+        examples: Up to five of their answers, each with the spelling of the evidence.
+    """
+
+    examples: dict[str, str]
 
 
 class Column(Percent):
@@ -86,6 +98,7 @@ class PoolContents(Shares):
     task: Task
     candidates: CandidateEnds
     evidence: Evidence
+    spelling_only: SpellingOnly
     columns: NotRequired[dict[str, Column]]
 
 
@@ -103,6 +116,7 @@ class Contents:
     def __init__(self, task: Task) -> None:
         self.task: Task = task
         self._counts, self._ends = Counter[str](), dict[str, tuple[float, float]]()
+        self._examples = dict[str, str]()
         self._questions = array("q")
 
     def add(self, row: Row) -> None:
@@ -127,6 +141,11 @@ class Contents:
         self._widen("characters", [sum(len(passage.text) for passage in row.evidence)])
         for candidate in row.candidates:
             self._add_columns(candidate)
+        for answer in case.question.answers if case.type.way == "evidence" else ():
+            spelling = answer and other_spelling(answer, case.question.passages)
+            if answer and spelling and case.certified(answer) is False:
+                self._counts["spelling_only"] += 1
+                self._examples.setdefault(answer, spelling)
 
     def _add_columns(self, candidate: CandidateRow) -> None:
         stated = {name for name in ("confidence", "logprobs") if getattr(candidate, name) is not None}
@@ -157,6 +176,10 @@ class Contents:
             "repeated_questions": _share(n - len(np.unique(self._keys())), n),
             "without_evidence": _share(counts["without_evidence"], n),
             "evidence": {"passages": self._of("passages"), "characters": self._of("characters")},
+            "spelling_only": {
+                **_share(counts["spelling_only"], total),
+                "examples": dict(islice(self._examples.items(), 5)),
+            },
         }
         columns = dict[str, Column]()
         for name in sorted(name.removeprefix("stated ") for name in counts if name.startswith("stated ")):

@@ -21,6 +21,9 @@ def contents_table(name: str, contents: PoolContents) -> Table:
         notes.append(f"Evidence a question: {_ends(passages)} passages, {_ends(characters)} characters.")
     if contents["any_correct"]["of"] < contents["n"]:
         notes.append(f"With a gold answer: {questions(contents['any_correct']['of'])} of {contents['n']:,}.")
+    if (only := contents["spelling_only"])["count"]:
+        pairs = (f"{answer!r} for {spelling!r} of the evidence" for answer, spelling in only["examples"].items())
+        notes.append(f"Uncertified for their spelling only: {only['count']:,} candidates, such as {'; '.join(pairs)}.")
     if columns := contents.get("columns"):
         notes.append(f"Stated of candidates: {', '.join(_column(name, one) for name, one in columns.items())}.")
     title = f"{name}: {contents['task']}, {questions(contents['n'])}"

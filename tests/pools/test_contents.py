@@ -7,6 +7,7 @@ import pytest
 
 from eldgr_dspy.figures.contents import Contents, contents_of
 from eldgr_dspy.pools import Row, open_pool
+from eldgr_dspy.tables.contents import contents_table
 from eldgr_dspy.words import Task
 
 
@@ -110,6 +111,24 @@ def test_candidates_and_evidence_have_a_least_and_a_most() -> None:
     assert found["candidates"] == {"fewest": 2, "most": 3, "total": 5}
     assert found["evidence"] == {"passages": {"fewest": 0, "most": 2}, "characters": {"fewest": 0, "most": 33}}
     assert found["without_evidence"]["count"] == 1
+
+
+def test_answers_that_are_uncertified_for_their_spelling_only_are_counted_and_shown() -> None:
+    passages = [{"title": "", "text": "It grew by 12 percent in two hours, from 1000 to 1120."}]
+    found = figures(row(candidates=answered("12%", "12 percent", "2 hours", "1,000", "13%", None), evidence=passages))
+    only = found["spelling_only"]
+    assert only == {
+        "count": 2,
+        "of": 6,
+        "percent": pytest.approx(100 / 3),
+        "examples": {"12%": "12 percent", "2 hours": "two hours"},
+    }
+    (note,) = [note for note in contents_table("p", found).notes if "spelling" in note]
+    assert note == (
+        "Uncertified for their spelling only: 2 candidates, such as '12%' for '12 percent' of the evidence; "
+        "'2 hours' for 'two hours' of the evidence."
+    )
+    assert figures(row(task="arithmetic", candidates=answered("12%"), evidence=passages))["spelling_only"]["count"] == 0
 
 
 def test_two_pools_share_the_questions_that_fold_alike() -> None:
