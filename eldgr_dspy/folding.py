@@ -36,7 +36,7 @@ _ASCII = {code: character.lower() for code, character in _ASCII_CASED.items()}
 # A stretch that is not ASCII, and the white space after it, so that the rest does not start with white space.
 _FOREIGN = re.compile(r"[^\x00-\x7f]++\s*+")
 # ASCII, cut after the first white space of each run, so that all further white space is a piece of its own.
-_CUT = re.compile(r"(?:[^\t-\r\x1c-\x20]++[\t-\r\x1c-\x20]?)++|[\t-\r\x1c-\x20]")
+_CUT = re.compile(r"(?>(?:[^\t-\r\x1c-\x20]++[\t-\r\x1c-\x20]?)+)|[\t-\r\x1c-\x20]")
 
 
 _Piece = tuple[int, int, int, int, bool]
