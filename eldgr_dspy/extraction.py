@@ -17,7 +17,7 @@ from eldgr_dspy.sentence_ends import without_stop
 from eldgr_dspy.thinking import find_thinking
 from eldgr_dspy.words import Form, Mark, Task
 
-_MARKS: dict[str, Mark] = {mark: mark for mark in get_args(Mark)} | {"heading": "a_line", "json": "tagged"}
+_MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading": "a_line", "json": "tagged"}
 
 # Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
 # begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
