@@ -1,7 +1,8 @@
 """The decisions of a run that changed something, as the report lists them: losses first, `SHOWN` a pool."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.audit import became
@@ -28,41 +29,31 @@ OUTCOMES: dict[Became, str] = {
 """The outcomes of an answer in words, in the order in which they are shown."""
 
 
-@dataclass(slots=True)
-class Changed:
-    """What is kept of a pool's decisions: at most `SHOWN` rows an outcome, so that memory stays flat."""
+class Changed(NamedTuple):
+    """How many decisions of a pool changed something, and the table of those that are shown."""
 
-    rows: dict[Became, list[tuple[str, ...]]] = field(default_factory=lambda: {outcome: [] for outcome in OUTCOMES})
-    n: int = 0
-
-    def table(self) -> Table:
-        """Return the decisions, each with its question's id first; without rows if nothing changed."""
-        rows = [row for rows in self.rows.values() for row in rows][:SHOWN]
-        more = (
-            [f"{self.n - len(rows):,} more are not shown here; the decisions hold them all."]
-            if self.n > len(rows)
-            else []
-        )
-        headers = ("question", "outcome", "asks", "consensus", "chosen", "gold", "decided by", "certificate")
-        return Table("decisions that changed something", headers, tuple(rows), tuple(more))
+    n: int
+    table: Table
 
 
 class Changes:
-    """What the report shows of decisions, which are taken one by one and not kept.
+    """What the report shows of decisions, which are taken one by one: `SHOWN` an outcome are kept, and a count.
 
     Only those of `eldgr` are shown, of the first of several judges.
     """
 
     def __init__(self) -> None:
-        self._changed: dict[tuple[str, str], Changed] = {}
+        self._rows = defaultdict[tuple[str, str, Became], list[tuple[str, ...]]](list)
+        self._n = Counter[tuple[str, str]]()
 
     def add(self, row: Decided) -> None:
         """Take a decision of any rule."""
         if unlabelled(row["rule"]) == "eldgr" and changed(row):
-            kept, outcome = self._changed.setdefault((row["pool"], row["rule"]), Changed()), outcome_of(row)
-            kept.n += 1
-            if len(kept.rows[outcome]) < SHOWN:
-                kept.rows[outcome].append(_row(row, outcome))
+            outcome = outcome_of(row)
+            kept = self._rows[row["pool"], row["rule"], outcome]
+            self._n[row["pool"], row["rule"]] += 1
+            if len(kept) < SHOWN:
+                kept.append(_row(row, outcome))
 
     def of(self, summary: Summary) -> dict[str, Changed]:
         """Return what is shown of each pool of a summary.
@@ -71,15 +62,20 @@ class Changes:
             ArgumentError: A decision belongs to a pool that the summary does not name.
         """
         pools = summary["pools"]
-        for pool, _ in self._changed:
+        for pool, _ in self._n:
             if pool not in pools:
                 raise ArgumentError(
                     f"pool={pool!r} of a decision is not in the summary, which names "
                     f"{', '.join(map(repr, pools)) or 'none'}; give the decisions and the summary of the same run."
                 )
-        return {
-            name: self._changed.get((name, first_of("eldgr", of["rules"])), Changed()) for name, of in pools.items()
-        }
+        return {name: self._changed(name, first_of("eldgr", of["rules"])) for name, of in pools.items()}
+
+    def _changed(self, pool: str, rule: str) -> Changed:
+        rows = [row for outcome in OUTCOMES for row in self._rows.get((pool, rule, outcome), [])][:SHOWN]
+        n = self._n[pool, rule]
+        more = [f"{n - len(rows):,} more are not shown here; the decisions hold them all."] if n > len(rows) else []
+        headers = ("question", "outcome", "asks", "consensus", "chosen", "gold", "decided by", "certificate")
+        return Changed(n, Table("decisions that changed something", headers, tuple(rows), tuple(more)))
 
 
 def changes_in(decisions: Iterable[Decided]) -> Changes:

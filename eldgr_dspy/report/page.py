@@ -76,7 +76,7 @@ def _sections(
             "bounds": bounds(pool),
             "under": first_of("eldgr", pool["rules"]),
             "n_changed": questions(changed[name].n),
-            "changed": as_html(changed[name].table(), link) if changed[name].n else "",
+            "changed": as_html(changed[name].table, link) if changed[name].n else "",
         }
 
 

@@ -1,10 +1,72 @@
-"""The tables of a plan: how many questions a gain needs, and what a finished run could have seen."""
+"""The tables of what is known before a run: what a pool holds, what would be asked, and what a run could show."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
-from eldgr_dspy.figures.planning import ContrastSeen, QuestionsNeeded, RunSeen
+from eldgr_dspy.figures.contents import Column, Ends, Percent, PoolContents, Shares
+from eldgr_dspy.figures.planning import ContrastSeen, Forecast, QuestionsNeeded, RoleForecast, RunSeen
+from eldgr_dspy.figures.results import headings
 from eldgr_dspy.formatting import UNDEFINED, figure, questions, signed
-from eldgr_dspy.tables.table import Table, record
+from eldgr_dspy.named_judges import role_of
+from eldgr_dspy.tables.table import Table, record, table_of
+from eldgr_dspy.words import is_role
+
+
+def contents_table(name: str, contents: PoolContents) -> Table:
+    """Return the table of `figures.contents.Contents.figures`."""
+    shares = cast(Mapping[str, Any], contents)
+    rows: dict[str, Mapping[str, Any]] = {
+        heading: shares[key] if shares[key]["of"] else {"of": 0} for key, heading in headings(Shares).items()
+    }
+    passages, characters = contents["evidence"]["passages"], contents["evidence"]["characters"]
+    notes = [f"Candidates a question: {_ends(contents['candidates'])}."]
+    if passages["most"]:
+        notes.append(f"Evidence a question: {_ends(passages)} passages, {_ends(characters)} characters.")
+    if contents["any_correct"]["of"] < contents["n"]:
+        notes.append(f"With a gold answer: {questions(contents['any_correct']['of'])} of {contents['n']:,}.")
+    if (only := contents["spelling_only"])["count"]:
+        pairs = (f"{answer!r} for {spelling!r} of the evidence" for answer, spelling in only["examples"].items())
+        notes.append(f"Uncertified for their spelling only: {only['count']:,} candidates, such as {'; '.join(pairs)}.")
+    if columns := contents.get("columns"):
+        notes.append(f"Stated of candidates: {', '.join(_column(name, one) for name, one in columns.items())}.")
+    title = f"{name}: {contents['task']}, {questions(contents['n'])}"
+    return table_of(title, "what the pool holds", Percent, "count of percent", rows, notes)
+
+
+def _column(name: str, column: Column) -> str:
+    counts = f"{name} {column['count']:,} of {column['of']:,}"
+    return counts if column["lowest"] is None else f"{counts} from {column['lowest']:g} to {column['highest']:g}"
+
+
+def _ends(ends: Ends) -> str:
+    fewest, most = f"{ends['fewest']:,}", f"{ends['most']:,}"
+    return fewest if fewest == most else f"{fewest} to {most}"
+
+
+def forecast_table(forecast: Forecast) -> Table:
+    """Return the table of the result of `programs.run.forecast`."""
+    headers = ("pool", "role", "asked of", "at most", "journaled", "recorded", "to ask", "calls")
+    rows = [
+        (
+            name,
+            role,
+            forecast["models"][role] or ("heuristic" if is_role(role_of(role)) else "own code"),
+            f"{counts['at_most']:,}",
+            f"{counts['journaled']:,}",
+            f"{counts['recorded']:,}",
+            f"{counts['to_ask']:,}",
+            _calls(counts),
+        )
+        for name, pool in forecast["pools"].items()
+        for role, counts in pool["roles"].items()
+    ]
+    unsaid = any(of["calls"] is None for pool in forecast["pools"].values() for of in pool["roles"].values())
+    notes = ("Nobody was asked.", "+: at least one call a question; the role does not say how many it makes.")
+    return Table("what this run would ask, in questions", headers, tuple(rows), notes[: 1 + unsaid])
+
+
+def _calls(counts: RoleForecast) -> str:
+    return f"{counts['to_ask']:,}+" if counts["calls"] is None else f"{counts['calls']:,}"
 
 
 def needed_table(needed: QuestionsNeeded) -> Table:

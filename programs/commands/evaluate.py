@@ -262,7 +262,7 @@ def _forecast(selector: Any, plan: Any, form: Form) -> None:
     """Print what the run would ask."""
     from eldgr_dspy.programs.commands.console import print_tables
     from eldgr_dspy.programs.run.forecast import forecast
-    from eldgr_dspy.tables.forecast import forecast_table
+    from eldgr_dspy.tables.planning import forecast_table
 
     most = forecast(selector, plan)
     if unprinted := print_tables(most, [forecast_table(most)], form):

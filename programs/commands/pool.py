@@ -196,7 +196,7 @@ pool.add_command(pairs)
 def _show(pools: "Sequence[Pool]", *, form: Form = "text", out: Path | None = None, notes: Sequence[str] = ()) -> None:
     """Print the content of pools, and how many questions each two of them share."""
     from eldgr_dspy.figures.contents import contents_of
-    from eldgr_dspy.tables.contents import contents_table
+    from eldgr_dspy.tables.planning import contents_table
 
     contents = [(pool, contents_of(pool)) for pool in pools]
     shared = [

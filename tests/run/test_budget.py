@@ -40,7 +40,7 @@ from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import validate
 from eldgr_dspy.signatures import JudgeCandidates
-from eldgr_dspy.tables.forecast import forecast_table
+from eldgr_dspy.tables.planning import forecast_table
 from eldgr_dspy.words import Role
 from tests.caching import cached_by_dspy
 from tests.capitals import VERDICT, obliging, recording, row, selector_with, write_pool
