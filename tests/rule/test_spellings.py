@@ -16,7 +16,8 @@ ALIKE = [
 APART = [
     ("2", "two hours"), ("two", "2 hours"), ("2 hours", "two days"), ("2 hours", "12 hours"), ("10", "10 pm"),
     ("10 am", "22:00"), ("$5", "$5 million"), ("$5", "$5 trillion"), ("$5", "€5"), ("5%", "0.5%"), ("5%", "-5%"),
-    ("5%", "$5"), ("one of", "1 of"), ("two", "2"), ("Paris", "Paris"), ("$5", "$5.50"), ("3 hours", "1.3 hours"), ("5 lakh", "₹ 5 lakh"),
+    ("5%", "$5"), ("one of", "1 of"), ("two", "2"), ("Paris", "Paris"), ("$5", "$5.50"), ("3 hours", "1.3 hours"),
+    ("5 lakh", "₹ 5 lakh"),
 ]  # fmt: skip
 
 
