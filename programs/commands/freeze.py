@@ -30,7 +30,8 @@ class _GroupedAlike(Grouped):
     default=Path("rule.freeze.json"),
     help="File to write.",
 )
-def freeze(out: Path, models: Models, rules: str, heuristic: bool, **settings: Any) -> None:
+@click.option("--run", type=click.Path(path_type=Path), metavar="RUN", help="Run to decide again after an upgrade.")
+def freeze(out: Path, run: Path | None, models: Models, rules: str, heuristic: bool, **settings: Any) -> None:
     """Write rules, settings and roles to a freeze.
 
     eldgr evaluate --freeze takes rules and settings from it and refuses anything else. Give the models there again. No
@@ -48,7 +49,7 @@ def freeze(out: Path, models: Models, rules: str, heuristic: bool, **settings: A
             "--heuristic to freeze heuristic roles, which only compare words."
         )
     with models.asking(selector):
-        freeze = freezes.write_freeze(selector, names_in(rules), out, named_judges(models, settings))
+        freeze = freezes.write_freeze(selector, names_in(rules), out, named_judges(models, settings), run)
     try:
         write_out(shown(f"{out}: {', '.join(freeze.rules)} frozen as {freeze.sha256[:16]}.\n"))
     except BrokenPipeError:

@@ -5,6 +5,8 @@ resumes without asking for it again. The pool is written from the journal, whole
 missing.
 """
 
+import inspect
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,11 +24,11 @@ from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.extraction import read_sample
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.journal_lines import PROGRAM
-from eldgr_dspy.pools import SUFFIXES, Pool, pool_name, write_pool
+from eldgr_dspy.pools import SUFFIXES, Pool, write_pool
 from eldgr_dspy.programs.lms import holds_lm
 from eldgr_dspy.programs.pools.devsets import Asked, program_named, read_devset
 from eldgr_dspy.programs.run.evaluation import Watcher
-from eldgr_dspy.programs.run.freezes import source_of_module
+from eldgr_dspy.programs.run.frozen_runs import collected_folder
 from eldgr_dspy.programs.run.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.run.plan import require_amount, require_count
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
@@ -35,6 +37,7 @@ from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.run.sample_queries import Drawing, SampleQuery, sample_key
 from eldgr_dspy.programs.run.scheduling import map_ordered
 from eldgr_dspy.programs.run.signals import Signals
+from eldgr_dspy.programs.run.trial_decisions import digits
 from eldgr_dspy.programs.threads import reused_threads
 from eldgr_dspy.rows import MAX_CANDIDATES, Row
 from eldgr_dspy.words import Task
@@ -101,7 +104,7 @@ class Collection:
     @property
     def folder(self) -> Path:
         """Where the samples are kept."""
-        return Path(self.out).with_name(f"{pool_name(Path(self.out))}.collected")
+        return collected_folder(Path(self.out))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,8 @@ class _Sampling:
         settings: dict[str, Any] = {"program": collection.program, **shared}
         settings |= {"columns": True} if collection.columns else {}  # a collection without them is as it was before
         with suppress(OSError, TypeError):  # a script or a notebook, whose module has no file of that name
-            settings["source"] = source_of_module(collection.program.partition(":")[0])
+            module = sys.modules[collection.program.partition(":")[0]]
+            settings["source"] = digits(inspect.getsource(module).encode())
         directory.claim(("settings", "collection", settings), ("role", PROGRAM, details))
         self._drawing = Drawing(n=collection.n, bound=holds_lm(self._call.module), columns=collection.columns, **shared)
         budget = FailureBudget(

@@ -20,7 +20,8 @@ from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.lms import sub_modules
-from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen
+from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen, require_program
+from eldgr_dspy.programs.run.frozen_runs import collected_program
 from eldgr_dspy.programs.run.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings, recordings_in
@@ -153,6 +154,8 @@ def freeze_of(plan: Plan, selector: Selector) -> Freeze | None:
         )
     freeze = read_freeze(Path(plan.freeze))
     require_frozen(freeze, selector, plan.rules, plan.judges)
+    for path in map(Path, plan.pools):
+        require_program(freeze, collected_program(path), str(path))
     return freeze
 
 

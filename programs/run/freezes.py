@@ -1,18 +1,15 @@
-"""A freeze: a rule frozen in a file, with everything that could change its decisions; any change is refused.
+"""A freeze: a rule frozen in a file, with everything that decides; a change of it is refused.
 
 It is plain JSON, and the same rule always makes the same file: rules, settings, roles with their prompts and models,
-versions, hashes of the code of this package and of the user's rules and roles.
+the identity of the code that decides. Where only the code of this package has changed, the run that was frozen is
+decided again by its recorded replies. Versions are stated, and not compared.
 """
 
-import inspect
 import json
-import os
 import platform
-import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -22,25 +19,31 @@ import dspy
 
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.differences import differences
-from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
+from eldgr_dspy.errors import ArgumentError, EldgrError, PoolError, RunChangedError
 from eldgr_dspy.file_limits import document, parsed_json
 from eldgr_dspy.files import replacing
 from eldgr_dspy.named_judges import asked_by, for_judges, judge_in, require_judges
 from eldgr_dspy.named_objects import unhashed
-from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.programs.run.fingerprints import describe
+from eldgr_dspy.programs.run.frozen_runs import require_same_decisions, stated_of_run
+from eldgr_dspy.programs.run.identity import PACKAGE, classes_outside, own_identities, package_identity
 from eldgr_dspy.programs.run.role_calls import metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import without_address
-from eldgr_dspy.programs.run.trial_decisions import SOURCELESS, certificate_decisions, digits, rule_decisions
+from eldgr_dspy.programs.run.trial_decisions import certificate_decisions, rule_decisions
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Settings, own_names, require_hashes
 from eldgr_dspy.rules import is_own, rule_named
+from eldgr_dspy.showing import shown
 from eldgr_dspy.system import refusal
 from eldgr_dspy.words import ROLES
 
-SCHEMA = 1
-_PARTS = ("rules", "settings", "sources", "roles", "versions")
-_NOT_OWN = frozenset({"eldgr_dspy", "dspy", "__main__", *sys.stdlib_module_names})
+SCHEMA = 2
+_PARTS = ("rules", "settings", "code", "roles", "versions")
+_UNCOMPARED = ("schema", "code", "versions", "program", "recordings")
+
+
+class FreezeWarning(UserWarning):
+    """The code that decides is not the code that was frozen, and decides the frozen run as before."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Freeze:
                 f"{', '.join(f'{name}=' for name in lacking)} in Python."
             )
         plain = {name: value for name, value in stated.items() if name not in given}
-        return Settings.from_json(plain).arguments() | dict(given)
+        return {**Settings.from_json(plain).arguments(), "answer": self.content.get("answer"), **given}
 
     def require_given(self, rules: Iterable[str]) -> None:
         """Refuse rules of the user's own that only the freeze names.
@@ -89,15 +92,20 @@ class Freeze:
 
 
 def write_freeze(
-    selector: Selector, rules: Sequence[str], path: Path, judges: Mapping[str, dspy.Module] | None = None
+    selector: Selector,
+    rules: Sequence[str],
+    path: Path,
+    judges: Mapping[str, dspy.Module] | None = None,
+    run: Path | None = None,
 ) -> Freeze:
     """Write a selector's roles and settings, and judges with names, under the rules of these names, to a freeze.
 
-    If `path` already holds the same, nothing is written.
+    If `path` already holds the same, nothing is written. With `run`, the freeze states what that run decided, and the
+    program that its pools were collected from.
 
     Raises:
         ArgumentError: there is no rule, one that is not known, or one that does not decide the same twice; `path` has
-            another freeze, or cannot be written.
+            another freeze, or cannot be written; or the run is not one of this choice.
     """
     if not rules:
         raise ArgumentError(f"rules must have at least one of {', '.join(RULES)}; got {rules!r}.")
@@ -105,7 +113,10 @@ def write_freeze(
         rule_named(rule, "rules")
     judges = judges or {}
     require_judges(judges)
-    content = _frozen(selector, for_judges(rules, judges), selector.settings, judges)
+    rules = for_judges(rules, judges)
+    content = _frozen(selector, rules, selector.settings, judges)
+    if run is not None:
+        content |= stated_of_run(run, path.parent, selector.settings, rules)
     _require_hashed(content, "freeze")
     freeze = Freeze(path, _hash(content), content)
     if path.exists():
@@ -132,12 +143,12 @@ def read_freeze(path: Path) -> Freeze:
     content = _content(path)
     if "sha256" not in content or "schema" not in content:
         raise ArgumentError(f"{path}: not a freeze; give a file that eldgr freeze has written.")
-    if content["schema"] != SCHEMA:
+    if content["schema"] not in (1, SCHEMA):
         made_by = content.get("versions")
         by = f": eldgr_dspy {made_by.get('eldgr_dspy')}" if isinstance(made_by, Mapping) else ""
         raise ArgumentError(
-            f"{path}: schema must be {SCHEMA}, which this version reads; got {content['schema']!r:.80}. Use the "
-            f"version that froze it{by}."
+            f"{path}: schema must be at most {SCHEMA}, which this version reads; got {content['schema']!r:.80}. Use "
+            f"the version that froze it{by}."
         )
     stated = content.pop("sha256")
     if _hash(content) != stated:
@@ -145,7 +156,11 @@ def read_freeze(path: Path) -> Freeze:
             f"{path}: changed since it was frozen (its content has another hash than the {stated!r:.80} that it "
             "states); restore it from a copy."
         )
+    if content["schema"] == 1:
+        content["code"] = content.pop("sources", None)  # of texts, so that none is the identity of a tree
     _require_whole(path, content)
+    for details in content["roles"].values():
+        details["code"] = classes_outside(details.get("code", {}), content["code"])
     return Freeze(path, stated, content)
 
 
@@ -156,11 +171,14 @@ def require_frozen(
     judges: Mapping[str, dspy.Module] | None = None,
     *,
     ships: str | None = None,
+    recordings: Sequence[Path] = (),
 ) -> None:
-    """Refuse a selector, judges and rules that are not what was frozen. The addresses of LMs are not compared.
+    """Refuse a selector, judges and rules that are not what was frozen. Addresses and versions are not compared.
 
     Rules are tried under the settings of the freeze, so that another setting counts as one difference and not several.
-    With `ships`, the name of a rule, only what that rule needs is compared.
+    With `ships`, the name of a rule, only what that rule needs is compared. If only the code of this package differs,
+    the frozen run is decided again, and equal decisions are a `FreezeWarning`. `recordings` says where the run is now,
+    then where its pools are.
 
     Raises:
         RunChangedError: saying what differs.
@@ -170,30 +188,85 @@ def require_frozen(
     frozen = freeze.content if ships is None else _shipping(freeze.content, now, ships)
     if ships is not None and any(map(judge_in, freeze.content["roles"])):
         now["roles"].pop("judge", None)  # it stands for judges with names, and the rule asks none
-    if changed := differences(_unplaced(frozen), _unplaced(now)):
+    if "answer" not in frozen:
+        now.pop("answer", None)  # whoever uses it chooses the answer type
+    same_code = frozen["code"].get(PACKAGE) == now["code"][PACKAGE]
+    if changed := differences(_compared(frozen), _compared(now)):
         listed = "\n".join(f"  {line}" for line in changed)
         raise RunChangedError(
-            f"{freeze.path}: this is not what was frozen:\n{listed}\n"
+            f"{freeze.path}: this is not what was frozen:\n{listed}\n{_note(frozen, now, same_code)}"
             "Undo the change, or freeze the current state in another file."
+        )
+    if not same_code:
+        _require_same_decisions(freeze, selector.settings, rules, recordings, _note(frozen, now, same_code))
+
+
+def _require_same_decisions(
+    freeze: Freeze, settings: Settings, rules: Sequence[str], recordings: Sequence[Path], note: str
+) -> None:
+    """Decide the frozen run again; warn if all is as before, and refuse if not."""
+    stated = freeze.content.get("recordings")
+    if stated is None:
+        raise RunChangedError(
+            f"{freeze.path}: {note}It states no run that could be decided again. Install what it was frozen with, or "
+            "freeze the current state in another file, with --run."
+        )
+    try:
+        found = require_same_decisions(stated, freeze.path.parent, settings, rules, recordings)
+    except EldgrError as error:
+        raise RunChangedError(f"{freeze.path}: {note}The frozen run is decided again: {error}") from error
+    remedy = "What a role is asked is in no recording. To end this note, freeze the current state in another file."
+    warnings.warn(shown(f"{freeze.path}: {note}{found}. {remedy}"), FreezeWarning, stacklevel=4)
+
+
+def _note(frozen: Mapping[str, Any], now: Mapping[str, Any], same_code: bool) -> str:
+    """Return a sentence and a space on the code and the versions that are other ones; nothing if none is."""
+    was, present = (content["versions"] for content in (frozen, now))
+    other = [name for name in present if was.get(name) != present[name]]
+    before, after = (", ".join(f"{name} {of.get(name)}" for name in other) for of in (was, present))
+    versions = f" with {before}; this is {after}" if other else ""
+    if not same_code:
+        return f"The code that decides has changed since it was frozen{versions}. "
+    return f"It was frozen{versions}. " if other else ""
+
+
+def require_program(freeze: Freeze, program: Mapping[str, Any] | None, of: str) -> None:
+    """Refuse a program, as `sampling` states it, that is not the one whose samples were frozen, if there was one.
+
+    None, for a pool that states no program, is a `FreezeWarning`. `of` says what it samples.
+
+    Raises:
+        RunChangedError: saying what differs.
+    """
+    frozen = freeze.content.get("program")
+    if frozen is None:
+        return
+    if program is None:
+        message = f"{freeze.path}: nothing next to {of} states the program that sampled it, so it is not compared."
+        return warnings.warn(shown(message), FreezeWarning, stacklevel=4)
+    pair = [without_address(one) for one in (frozen, json.loads(json.dumps(program)))]
+    if changed := differences(*pair):
+        listed = "\n".join(f"  program.{line}" for line in changed)
+        raise RunChangedError(
+            f"{freeze.path}: {of} is not sampled as what was frozen:\n{listed}\n"
+            "Undo the change, or freeze a run on samples of this program."
         )
 
 
 def _shipping(frozen: Mapping[str, Any], now: Mapping[str, Any], rule: str) -> dict[str, Any]:
-    """Return of a freeze what one rule needs: neither other rules, nor other judges, nor their modules."""
+    """Return of a freeze what one rule needs: neither other rules, nor other judges, nor modules that it lacks."""
     labels = {"certificate", *(asked_by(rule, role) for role in ROLES)}
     roles = {label: details for label, details in frozen["roles"].items() if label in labels}
-    modules = {*now["sources"], *(name.rpartition(".")[0] for role in roles.values() for name in role.get("code", ()))}
-    return {
-        **frozen,
-        "rules": {rule: frozen["rules"][rule]},
-        "sources": {name: digits for name, digits in frozen["sources"].items() if name in modules},
-        "roles": roles,
-    }
+    modules = {*now["code"], *(str(details["module"]).rpartition(".")[0] for details in roles.values())}
+    code = {name: digits for name, digits in frozen["code"].items() if name in modules}
+    return {**frozen, "rules": {rule: frozen["rules"][rule]}, "code": code, "roles": roles}
 
 
-def _unplaced(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a freeze without the addresses of LMs: those come from whoever uses it."""
-    return {**content, "roles": {label: without_address(details) for label, details in content["roles"].items()}}
+def _compared(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is compared of a freeze: no version, no address of an LM, and of code only the user's."""
+    kept = {name: value for name, value in content.items() if name not in _UNCOMPARED}
+    roles = {label: without_address(details) for label, details in content["roles"].items()}
+    return {**kept, "code": {name: of for name, of in content["code"].items() if name != PACKAGE}, "roles": roles}
 
 
 def _frozen(
@@ -203,67 +276,24 @@ def _frozen(
     with metered_settings(), selector.reading():
         roles = {label: describe(module) for label, module in modules_of(selector, judges).items()}
         roles |= {} if selector.certifier is None else {"certificate": describe(selector.certifier)}
+    code = {PACKAGE: package_identity(), **own_identities(selector, rules, judges)}
     for details in roles.values():
         del details["versions"]  # stated once, for all roles
+        details["code"] = classes_outside(details["code"], code)
+    kind = selector.settings.type
     content = {
         "schema": SCHEMA,
         "rules": {name: rule_decisions(name, tried_under) if is_own(name) else {} for name in rules},
         "settings": selector.settings.to_json(),
+        **({} if kind is None or kind.is_own else {"answer": kind.name}),
         **certificate_decisions(selector.settings.own),
-        "sources": _sources(selector, rules, judges),
+        "code": code,
         "roles": roles,
-        "versions": {**{name: version(name) for name in ("eldgr_dspy", "dspy")}, "python": _python()},
+        "versions": {name: version(name) for name in (PACKAGE, "dspy", "pydantic")}
+        | {"python": platform.python_version()},
     }
     read_back: dict[str, Any] = json.loads(json.dumps(content))
     return read_back
-
-
-def _sources(selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy.Module]) -> dict[str, str]:
-    """Return a hash of this package, and one of each module of the user's that has a rule or a role."""
-    sources = {"eldgr_dspy": _code()}
-    for rule in rules:
-        module, own, _ = rule.partition(":")
-        try:
-            sources |= {module: source_of_module(module)} if own else {}
-        except (OSError, KeyError) as error:
-            raise ArgumentError(
-                f"rules={rule!r} cannot be frozen, because its module has no file; write one."
-            ) from error
-    certificate = selector.settings.own
-    try:
-        sources |= {} if certificate is None else {certificate.module: source_of_module(certificate.module)}
-    except (OSError, TypeError, KeyError) as error:
-        raise ArgumentError(SOURCELESS.format(certificate)) from error
-    for module in _own_modules(selector, judges):
-        with suppress(OSError, TypeError, KeyError):  # made by a call, without a file
-            sources[module] = source_of_module(module)
-    return sources
-
-
-def _own_modules(selector: Selector, judges: Mapping[str, dspy.Module]) -> set[str]:
-    """Return the modules with the classes of a user's roles and answer type; a script has no name to find it by."""
-    asked = [*modules_of(selector, judges).values(), *([selector.certifier] if selector.certifier else [])]
-    parts = [part for module in asked for _, part in sub_modules(module, dspy.Module)]
-    names = {kind.__module__ for part in [*parts, selector.type] for kind in type(part).__mro__}
-    return {name for name in names if name.partition(".")[0] not in _NOT_OWN}
-
-
-def source_of_module(module: str) -> str:
-    """Return a hash of the source of a module that is loaded; raises an OSError or a TypeError if it has no file."""
-    return digits(inspect.getsource(sys.modules[module]).encode())
-
-
-@cache
-def _code() -> str:
-    """A hash of every Python file of this package: between two releases code changes and the version does not."""
-    folders = os.walk(Path(inspect.getfile(ArgumentError)).parent, followlinks=True)
-    files = sorted(Path(folder, name) for folder, _, names in folders for name in names if name.endswith(".py"))
-    return digits(b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in files))
-
-
-def _python() -> str:
-    """Return the version of Python, to two places: the third only fixes bugs and changes no table of characters."""
-    return ".".join(platform.python_version_tuple()[:2])
 
 
 def _hash(content: Mapping[str, Any]) -> str:
@@ -308,8 +338,9 @@ def _require_hashed(content: Mapping[str, Any], where: str) -> None:
         require_hashes(content["settings"])
     except ArgumentError as error:
         raise ArgumentError(f"{where}: {error}") from error
-    roles = [(str(role.get("module")), role.get("code", {})) for role in content["roles"].values()]
-    hashless = [module for module, code in roles if module not in code and not module.startswith("dspy.")]
+    stated = {str(role.get("module")): role.get("code", {}) for role in content["roles"].values()}
+    lacking = {name: "" for name, classes in stated.items() if name not in classes and not name.startswith("dspy.")}
+    hashless = classes_outside(lacking, content["code"])
     for name in (*hashless, *unhashed(content["roles"])):
         raise ArgumentError(
             f"{where}: {name!r:.80} is stated without a hash of its source, so a change of it would not be noticed. "

@@ -6,7 +6,7 @@ at an address that the caller gives or at the provider's own. What was made is t
 under a freeze is. So a role that cannot be made is refused with the difference, and never replaced by another one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
@@ -26,7 +26,9 @@ from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 from eldgr_dspy.programs.models import is_of_a_file, is_of_ollama, lm_named
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.fingerprints import UNWRITTEN, describe, describe_lm, predictors
-from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen
+from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen, require_program
+from eldgr_dspy.programs.run.frozen_runs import sampling
+from eldgr_dspy.programs.run.role_calls import metered_settings
 from eldgr_dspy.programs.run.run_directory import without_address
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import OWN
@@ -50,6 +52,8 @@ def frozen_selector(
     rule: str | Rule | None = None,
     lm: dspy.BaseLM | None = None,
     api_base: str | None = None,
+    program: dspy.Module | None = None,
+    recordings: Sequence[str | Path] = (),
     **given: Any,
 ) -> Selector:
     """Return the selector that `eldgr freeze` wrote to a freeze: its rule, settings, roles and models.
@@ -62,6 +66,9 @@ def frozen_selector(
         lm: The LM of the roles that have one. By default it is that of DSPy's settings if the freeze names that one;
             else it is made by the name in the freeze, with credentials from the environment.
         api_base: The address of the server of LMs that are made. A freeze never states where to send a key.
+        program: The program that samples, if the freeze states one: its prompts and LMs are compared.
+        recordings: Where the run that was frozen is now, then files of its pools that were moved; it is decided again
+            if the code that decides has changed.
         given: `certificate`, `refusals` or `answer` of your own, where the freeze has one; a role of your own, such as
             `judge`; and arguments of the selector that no freeze holds: `answer_field`, `on_failure`, `timeout`
             and others. A role is a module, which is used as it is; or a class, which is made and gets its prompts from
@@ -70,9 +77,11 @@ def frozen_selector(
     Raises:
         ArgumentError: The freeze cannot be read or was edited, or holds an argument that is given, or a rule does not
             exist; or it was frozen with something of your own, or an address, that is not given.
-        RunChangedError: Code, versions, prompts or models differ from the freeze; the message lists each difference.
+        RunChangedError: Prompts, models or code of yours differ from the freeze, and the message lists each difference;
+            or the code that decides has changed, and the frozen run is decided otherwise or is not stated.
     """
     freeze = read_freeze(Path(path))
+    _require_program(freeze, program)
     stated = freeze.content["settings"]
     if twice := sorted(name for name in stated.keys() & given.keys() if not isinstance(stated[name], Mapping)):
         raise ArgumentError(f"{path}: {', '.join(twice)} must be as frozen; leave it out.")
@@ -95,15 +104,28 @@ def frozen_selector(
                 if isinstance(error, EldgrError):
                     raise
                 raise ArgumentError(f"{path}: not a freeze (roles: {error!r:.200}); restore it from a copy.") from error
-    name = judge_in(chosen)
+    name, places = judge_in(chosen), [*map(Path, recordings)]
+    judges = {} if name is None else {name: select.judge}
     try:
-        require_frozen(freeze, select, [chosen], {} if name is None else {name: select.judge}, ships=chosen)
+        require_frozen(freeze, select, [chosen], judges, ships=chosen, recordings=places)
     except RunChangedError as error:
+        if "\n  roles." not in str(error):
+            raise
         raise RunChangedError(
             f"{error}\nA role that cannot be made from a freeze can be given: frozen_selector(..., judge=...). So can "
             "an LM with credentials, which no freeze holds: frozen_selector(..., lm=...)."
         ) from None
     return select
+
+
+def _require_program(freeze: Freeze, program: dspy.Module | None) -> None:
+    """Refuse a program that is not the frozen one, and one too many or too few."""
+    if (program is None) == ("program" in freeze.content):
+        which = "with a program that samples; give it" if program is None else "without a program; leave it out"
+        raise ArgumentError(f"{freeze.path}: was frozen {which}: frozen_selector(..., program=...).")
+    if program is not None:
+        with metered_settings():
+            require_program(freeze, sampling(describe(program)), "the program")
 
 
 def _chosen(freeze: Freeze, rule: str | None) -> str:

@@ -4,7 +4,7 @@ Candidates, evidence and gold answers are in the pools and not in the journal. A
 or from the file given now, and must have the content that the run used.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from eldgr_dspy.figures.judges import judge_facts
 from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.named_judges import Asked, asked_by, for_judges, judge_in
-from eldgr_dspy.pools import Pool
+from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.rules import is_own, rule_named
@@ -87,11 +87,25 @@ def judges_of(run: RunRead, rules: Sequence[str] = ()) -> tuple[str, ...]:
 def _figures(
     run: RunRead, rules: Sequence[str], pools: Sequence[Pool], sizes: Mapping[str, int]
 ) -> dict[str, PoolFigures]:
-    settings = run.settings
+    decided = {pool.name: DecidedRows(pool.task, rules) for pool in pools}
+    for pool, row, case, outcomes, used in outcomes_of(run, rules, pools, sizes):
+        failed = [one for one, consultation in used.items() if consultation.outcome == "failed"]
+        with naming_question(pool.name, row.id):
+            sources = [candidate.source for candidate in row.candidates]
+            decided[pool.name].add(case, row.gold, outcomes, failed, sources)
+    return {name: pool_figures(rows, judge_facts(run.heads)) for name, rows in decided.items()}
+
+
+def outcomes_of(
+    run: RunRead, rules: Sequence[str], pools: Sequence[Pool], sizes: Mapping[str, int]
+) -> Iterator[tuple[Pool, Row, Case, dict[str, Outcome], dict[Asked, Consultation]]]:
+    """Yield the first rows of each pool, as many as `sizes` says, with what each rule decides on the run's replies.
+
+    The last of each is the consultations that the rules needed.
+    """
+    settings, everyone = run.settings, [*run.totals.roles()]
     known: dict[Key, Consultation] = {consultation.key: consultation for consultation in run.consultations()}
-    everyone, figures = [*run.totals.roles()], {}
     for pool in pools:
-        decided = DecidedRows(pool.task, rules)
         for row in pool.rows(sizes[pool.name]):
             case, used = Case(run.question(pool.name, row), settings), dict[Asked, Consultation]()
             asked: dict[Asked, Consultation] = {
@@ -99,10 +113,7 @@ def _figures(
             }
             with naming_question(pool.name, row.id):
                 outcomes = {rule: _outcome(case, rule, asked, used) for rule in rules}
-                failed = [one for one, consultation in used.items() if consultation.outcome == "failed"]
-                decided.add(case, row.gold, outcomes, failed, [candidate.source for candidate in row.candidates])
-        figures[pool.name] = pool_figures(decided, judge_facts(run.heads))
-    return figures
+            yield pool, row, case, outcomes, used
 
 
 def _outcome(case: Case, rule: str, asked: Mapping[Asked, Consultation], used: dict[Asked, Consultation]) -> Outcome:

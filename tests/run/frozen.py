@@ -1,6 +1,9 @@
 """Runs under a freeze."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -31,3 +34,11 @@ def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 def hashed(content: Mapping[str, Any]) -> str:
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def command(*arguments: str, path: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    """The command in a process of its own, which imports anew, from a folder before all others."""
+    code = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main(sys.argv[1:]))"
+    given = {**os.environ, "PYTHONPATH": str(path)} if path else None
+    whole = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(whole, capture_output=True, text=True, check=False, env=given)

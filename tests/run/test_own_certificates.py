@@ -564,13 +564,13 @@ def test_a_case_says_whom_to_ask_when_nobody_asked_its_certificate() -> None:
 # -- a freeze ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_lock_states_a_certificate_with_its_source_and_what_it_decides(pool: Path, tmp_path: Path) -> None:
+def test_a_freeze_states_a_certificate_with_its_source_and_what_it_decides(pool: Path, tmp_path: Path) -> None:
     selector, _ = selector_with(grounding(of_paris), certificate=stated)
-    lock = write_freeze(selector, ["majority", "eldgr"], tmp_path / "rule.freeze.json")
-    assert lock.content["settings"]["certificate"] == own_certificate(stated).to_json()
-    assert lock.content["certificate"].keys() == {"decisions"}
-    assert ME in lock.content["sources"]
-    plan = Plan([pool], tmp_path / "run", rules=["majority", "eldgr"], lock=lock.path)
+    freeze = write_freeze(selector, ["majority", "eldgr"], tmp_path / "rule.freeze.json")
+    assert freeze.content["settings"]["certificate"] == own_certificate(stated).to_json()
+    assert freeze.content["certificate"].keys() == {"decisions"}
+    assert ME in freeze.content["code"]
+    plan = Plan([pool], tmp_path / "run", rules=["majority", "eldgr"], freeze=freeze.path)
     assert evaluate(selector, plan)["confirmation"] is not None
     for other in ("folded", witnessed):
         changed_, _ = selector_with(grounding(of_paris), certificate=other)
@@ -578,16 +578,16 @@ def test_a_lock_states_a_certificate_with_its_source_and_what_it_decides(pool: P
             evaluate(changed_, replace(plan, out=tmp_path / "other"))
 
 
-def test_a_lock_states_a_consulted_certificate_like_a_role_and_asks_nobody(pool: Path, tmp_path: Path) -> None:
+def test_a_freeze_states_a_consulted_certificate_like_a_role_and_asks_nobody(pool: Path, tmp_path: Path) -> None:
     selector, lm = asking(grounding(of_paris))
     rules = ["eldgr", "tests.run.test_own_certificates:cautious"]
-    lock = write_freeze(selector, rules, tmp_path / "rule.freeze.json")
+    freeze = write_freeze(selector, rules, tmp_path / "rule.freeze.json")
     assert lm.requests == []
-    assert read_freeze(lock.path).content["roles"]["certificate"]["prompts"].keys() == {"certificate.predict"}
+    assert read_freeze(freeze.path).content["roles"]["certificate"]["prompts"].keys() == {"certificate.predict"}
     certifier: Any = selector.certifier
     certifier.certificate.predict.demos = [dspy.Example(question="?", evidence=[], answer="a", certified=True)]
     with pytest.raises(RunChangedError, match=r"roles\.certificate\.prompts"):
-        evaluate(selector, Plan([pool], tmp_path / "run", rules=rules, lock=lock.path))
+        evaluate(selector, Plan([pool], tmp_path / "run", rules=rules, freeze=freeze.path))
 
 
 def cautious(case: Any) -> Any:

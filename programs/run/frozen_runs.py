@@ -1,0 +1,151 @@
+"""What a freeze states of the run that its choice was made on: what was decided, and the program that sampled.
+
+Where the code of this package has changed since, the run's recorded replies show whether it still decides the same.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from eldgr_dspy.differences import differences
+from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.figures.finished_run import RunRead, read_run
+from eldgr_dspy.journal import read_journal
+from eldgr_dspy.journal_lines import PROGRAM
+from eldgr_dspy.pools import Pool, pool_name
+from eldgr_dspy.programs.run.redecisions import outcomes_of
+from eldgr_dspy.programs.run.reopened_pools import reopened
+from eldgr_dspy.programs.run.trial_decisions import digits
+from eldgr_dspy.questions import Settings, own_names
+
+_Decided: TypeAlias = dict[str, dict[tuple[str, str], list[Any]]]
+"""By rule, and by pool and question: answer, branch, and whether it is certified."""
+
+_COMMAND = "frozen_selector(..., recordings=[RUN, FILE])"
+_NAMED = 20
+
+
+def collected_folder(pool: Path) -> Path:
+    """Return where `eldgr collect` keeps the samples of a pool."""
+    return pool.with_name(f"{pool_name(pool)}.collected")
+
+
+def collected_program(pool: Path) -> dict[str, Any] | None:
+    """Return prompts and LMs of the program that a pool was collected from; None if nothing next to it states them."""
+    journal, heads = collected_folder(pool) / "journal.jsonl", list[dict[str, Any]]()
+    if not journal.is_file():
+        return None
+    next(read_journal(journal, heads, on_torn=lambda error: None), None)  # it is stated before the first sample
+    stated = [head["details"] for head in heads if (head["kind"], head["name"]) == ("role", PROGRAM)]
+    return sampling(stated[-1]) if stated else None
+
+
+def sampling(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a freeze states of a program that samples, of its details."""
+    return {name: details.get(name) for name in ("prompts", "lm")}
+
+
+def stated_of_run(path: Path, beside: Path, settings: Settings, rules: Sequence[str]) -> dict[str, Any]:
+    """Return what a freeze in the folder `beside` states of a run.
+
+    Raises:
+        ArgumentError: the run is not finished, has other settings or lacks a rule, was decided otherwise than now, or
+            its pools were collected from several programs.
+        RunChangedError: a pool is not the one that the run was made on.
+    """
+    run = read_run(path, **_own(settings))
+    if changed := differences(run.stated_settings, settings.to_json()):
+        raise ArgumentError(f"{path}: must be a run with the settings that are frozen; got {'; '.join(changed)}.")
+    for name, pool in run.summary()["pools"].items():
+        if lacking := [rule for rule in rules if rule not in pool["rules"]]:
+            raise ArgumentError(
+                f"{path}: has no decisions of {', '.join(lacking)} on {name!r}. Evaluate these rules, and freeze then."
+            )
+    before, pools = _decided(run, rules), _pools(run, beside, ())
+    if told := _changed(before, _decided_now(run, pools, rules)):
+        raise ArgumentError(
+            f"{path}: is now decided otherwise on {told}. Evaluate its pools anew, and freeze that run."
+        )
+    programs = [one for pool in pools if (one := collected_program(pool.path)) is not None]
+    if any(one != programs[0] for one in programs):
+        raise ArgumentError(f"{path}: its pools were collected from several programs; freeze a run of one.")
+    return {
+        **({"program": programs[0]} if programs else {}),
+        "recordings": {
+            "run": Path(os.path.relpath(path, beside)).as_posix(),
+            "decisions": {rule: _digest(before[rule]) for rule in rules},
+        },
+    }
+
+
+def require_same_decisions(
+    stated: Mapping[str, Any], beside: Path, settings: Settings, rules: Sequence[str], given: Sequence[Path]
+) -> str:
+    """Decide a frozen run again by its recorded replies, and return a clause that says of how many questions.
+
+    Args:
+        stated: What the freeze states of the run. beside: the folder of the freeze. settings, rules: those of now.
+        given: Where the run is now, then its pools that were moved; if empty, the run is where it was.
+
+    Raises:
+        ArgumentError: the run or a pool is not there.
+        RunChangedError: a decision is another one, or the run is not the one that was frozen.
+    """
+    path, *files = given or [beside / stated["run"]]
+    run = read_run(path, **_own(settings))
+    before = _decided(run, rules)
+    if any(_digest(before[rule]) != stated["decisions"].get(rule) for rule in rules):
+        raise RunChangedError(f"{path}: its decisions are not those that were frozen. Give the run that was frozen.")
+    if told := _changed(before, _decided_now(run, _pools(run, beside, files), rules)):
+        raise RunChangedError(
+            f"{path} is now decided otherwise on {told}. Undo the change, or freeze the current state in another file."
+        )
+    return f"{path} is decided as before, {len(before[rules[0]]):,} questions"
+
+
+def _own(settings: Settings) -> dict[str, object]:
+    """Return the settings of the user's own."""
+    return {name: getattr(settings, name) for name in own_names(settings.to_json())}
+
+
+def _pools(run: RunRead, beside: Path, files: Sequence[Path]) -> list[Pool]:
+    """Open the pools of a run: given now, or where they were, as seen from here or from the folder of the freeze."""
+    given = {pool_name(file) for file in files}
+    was = {name: Path(str(head.get("path"))) for name, head in run.stated("pool").items() if name not in given}
+    moved = [beside / path for path in was.values() if not path.exists() and (beside / path).exists()]
+    return reopened(run, [*run.summary()["pools"]], [*files, *moved], _COMMAND)
+
+
+def _decided(run: RunRead, rules: Sequence[str]) -> _Decided:
+    """Return what the run has decided."""
+    found: _Decided = {rule: {} for rule in rules}
+    for one in run.decisions(run.summary()):
+        if one["rule"] in found:
+            found[one["rule"]][one["pool"], one["id"]] = [one["answer"], one["branch"], one["certified"]]
+    return found
+
+
+def _decided_now(run: RunRead, pools: Sequence[Pool], rules: Sequence[str]) -> _Decided:
+    """Return what this code decides on the run's recorded replies; an empty list if one is lacking."""
+    found: _Decided = {rule: {} for rule in rules}
+    sizes = {name: pool["n"] for name, pool in run.summary()["pools"].items()}
+    for pool, row, _, outcomes, _ in outcomes_of(run, rules, pools, sizes):
+        for rule, outcome in outcomes.items():
+            one = outcome.decision
+            found[rule][pool.name, row.id] = [one.answer, one.branch, one.certified] if one else []
+    return found
+
+
+def _changed(before: _Decided, now: _Decided) -> str:
+    """Name the questions on which something else is decided; empty if there is none."""
+    keys = dict.fromkeys(key for rule in before for key in before[rule] if before[rule][key] != now[rule].get(key))
+    names = [f"{pool}: {question}" for pool, question in keys]
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    total = max(map(len, before.values()), default=0)
+    return f"{len(names):,} of {total:,} questions ({', '.join(names[:_NAMED])}{more})" if names else ""
+
+
+def _digest(decided: Mapping[tuple[str, str], Sequence[Any]]) -> str:
+    return digits(json.dumps([[*key, *one] for key, one in decided.items()]).encode())
