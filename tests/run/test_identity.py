@@ -49,7 +49,7 @@ def test_the_list_holds_everything_that_reading_and_deciding_import() -> None:
 
 
 def test_the_list_holds_every_module_with_a_role() -> None:
-    def below(kind: type) -> Iterator[type]:
+    def below(kind: type[object]) -> Iterator[type[object]]:
         for one in kind.__subclasses__():
             yield one
             yield from below(one)
@@ -75,12 +75,14 @@ def test_a_constant_or_an_operator_counts_and_a_comment_or_a_docstring_does_not(
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is not ...:
             node.value.value = "Other words."
     assert tree_identity(tree) == identity
-    for node in ast.walk(tree):
-        if isinstance(node, ast.BinOp | ast.BoolOp):
-            node.op, kept = ast.MatMult(), node.op
-            assert tree_identity(tree) != identity
-            node.op = kept
-            break
+    for operation in [node for node in ast.walk(tree) if isinstance(node, ast.BinOp)][:1]:
+        kept, operation.op = operation.op, ast.MatMult()
+        assert tree_identity(tree) != identity
+        operation.op = kept
+    for comparison in [node for node in ast.walk(tree) if isinstance(node, ast.Compare)][:1]:
+        was, comparison.ops = comparison.ops, [ast.LtE(), *comparison.ops[1:]]
+        assert (tree_identity(tree) != identity) == (not isinstance(was[0], ast.LtE))
+        comparison.ops = was
     for constant in constants(tree)[-1:]:
         constant.value = "another"
         assert tree_identity(tree) != identity

@@ -199,7 +199,8 @@ def test_prompts_and_models_of_the_program_that_samples_are_frozen(pool: Path) -
     lm = scripted_lm(lambda _: "[[ ## answer ## ]]\nDoha\n\n[[ ## completed ## ]]")
     freeze = sampled_by(lm)
     other = Answering()
-    other.respond.signature = other.respond.signature.with_instructions("Guess.")
+    signature: Any = other.respond.signature
+    other.respond.signature = signature.with_instructions("Guess.")
     warm = Answering()
     warm.set_lm(lm.copy(temperature=0.9))
     with dspy.context(lm=lm):
