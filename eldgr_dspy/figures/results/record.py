@@ -181,4 +181,4 @@ class Record(TypedDict):
     roles: dict[AskedName, dict[str, Any]]
     """The details of each role that was asked."""
     confirmation: Confirmed | None
-    """The [lock](../how-to/freeze-and-confirm.md) of the run; null without one."""
+    """The [freeze](../how-to/freeze-and-confirm.md) of the run; null without one."""
