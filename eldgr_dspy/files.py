@@ -9,21 +9,17 @@ import json
 import os
 import re
 import secrets
-import shlex
 import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.file_limits import MAX_EXPANSION, MAX_LINE, MAX_VALUES, RAISE, expansion_limit, parsed_json, scaled
 from eldgr_dspy.system import created, naming, opened, refusal
-
-Wanted = Literal["rows", "pool"]
-"""What the records of a file must be."""
 
 _MAX_NAME = 120
 
@@ -299,45 +295,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique)
-
-
-# -- formats that are not read -----------------------------------------------------------------------------------------
-
-
-def refuse_csv(path: Path, wanted: Wanted = "rows") -> None:
-    """Refuse a file that is CSV by its name; the message has the command or the code that converts it.
-
-    Raises:
-        PoolError: if it is.
-    """
-    if not path.name.lower().endswith((".csv", ".tsv")):
-        return
-    if wanted == "pool":
-        raise PoolError(
-            f"{path}: CSV is not read as a pool, since a cell holds no list. Make a pool of it: eldgr pool build "
-            f"{shlex.quote(str(path))} --answer short --out pool.jsonl (or --answer number)."
-        )
-    tabs = r', delimiter="\t"' if path.name.lower().endswith(".tsv") else ""
-    rows = f'csv.DictReader(io.StringIO(Path({str(path)!r}).read_bytes().decode("utf-8-sig"), newline=""){tabs})'
-    made = _json_lines("row", rows)
-    raise PoolError(
-        f"{path}: CSV is not read, since a cell holds no list. Write one JSON object a line, in Python: "
-        f"import csv, io, json; {made}. Then give rows.jsonl."
-    )
-
-
-def one_document(place: str, path: Path) -> PoolError:
-    """Return the error for a file that is one JSON document, with the code that makes JSON lines of a list of rows."""
-    made = _json_lines("row", f'json.loads(Path({str(path)!r}).read_text("utf-8"))')
-    return PoolError(
-        f"{place}: one JSON document of all rows is not read, since one row is in memory at a time. Write one JSON "
-        f"object a line, in Python: import json; {made}. Then give rows.jsonl. A log of inspect is taken by eldgr pool "
-        "build as it is."
-    )
-
-
-def _json_lines(row: str, rows: str) -> str:
-    """Return Python code that writes JSON lines, a line for each row."""
-    return (
-        f'from pathlib import Path; Path("rows.jsonl").write_text("".join(json.dumps({row}) + "\\n" for row in {rows}))'
-    )

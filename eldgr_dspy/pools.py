@@ -19,14 +19,12 @@ from eldgr_dspy.census import BLOCK, DIGEST, Census, digest_of
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.file_limits import MAX_LINE, scaled
 from eldgr_dspy.files import (
-    Wanted,
-    one_document,
     read_lines,
     read_object,
-    refuse_csv,
     replacing,
     require_file,
 )
+from eldgr_dspy.foreign_formats import Wanted, one_document, refuse_csv
 from eldgr_dspy.parquet import read_parquet, unpack_row, write_parquet, write_table
 from eldgr_dspy.rows import Row, schema, validate
 from eldgr_dspy.system import refusal

@@ -29,6 +29,7 @@ from eldgr_dspy.ballots import Stated
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.columns import COLUMNS, Columns, any_stated, fault_of, quoted
 from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.foreign_formats import named_layout
 from eldgr_dspy.questions import Question
 from eldgr_dspy.thinking import find_thinking
 from eldgr_dspy.words import Task
@@ -203,7 +204,7 @@ def validate(record: Any, where: str) -> Row:
     except ValidationError as error:
         id_ = record.get("id") if isinstance(record, Mapping) else None
         named = f", id {id_!r:.80}" if isinstance(id_, str) else ""
-        raise PoolError(f"{where}{named}: {_explain(error)}") from None
+        raise PoolError(f"{where}{named}: {named_layout(record) or _explain(error)}") from None
 
 
 _REMEDIES = {

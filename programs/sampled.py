@@ -30,7 +30,7 @@ from eldgr_dspy.programs.samples import (
     shipped,
     with_completions,
 )
-from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, SavesChoices
+from eldgr_dspy.programs.saved_state import CHOICES, Saved, SavedChoices
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service_log import LOG
 from eldgr_dspy.programs.threads import at_once, in_thread
@@ -43,7 +43,7 @@ from eldgr_dspy.stopping import SETTLED_BY, Posterior, Settled, next_batch
 _Batches: TypeAlias = "Generator[range, list[Sample], list[Sample]]"
 
 
-class Sampled(SavesChoices):
+class Sampled(Saved):
     """Call a program several times on the same inputs, and ship the answer that a `Selector` decides for.
 
         qa = Sampled(dspy.ChainOfThought("context: list[str], question -> answer"), n=5)

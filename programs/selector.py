@@ -24,7 +24,8 @@ from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
 from eldgr_dspy.programs.repeated_deriver import RepeatedDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
-from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, SavesChoices, asked_after, is_asked
+from eldgr_dspy.programs.rule_roles import asked_after, is_asked
+from eldgr_dspy.programs.saved_state import CHOICES, Saved, SavedChoices
 from eldgr_dspy.programs.scoring.candidates import (
     CandidateScores,
     Scorers,
@@ -62,7 +63,7 @@ OnError = Literal["abstain", "raise"]
 Uncertified = Literal["consensus", "abstain"]
 
 
-class Selector(SavesChoices):
+class Selector(Saved):
     """Decide which of several sampled answers ships, by Evidence-Locked Derive-Gate-Repair.
 
     Consensus ships, unless another answer carries a certificate and consensus does not. A judge is asked only if its

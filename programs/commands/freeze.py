@@ -62,7 +62,7 @@ def freeze(out: Path, run: Path | None, models: Models, rules: str, heuristic: b
 
 def _without_model(models: Models, rules: Sequence[str], kind: AnswerType) -> list[str]:
     """Return the roles that the rules may ask in questions of a type and that have no model."""
-    from eldgr_dspy.programs.saved_choices import roles_of
+    from eldgr_dspy.programs.rule_roles import roles_of
 
     asked = {role for rule in rules for role in roles_of(rule, kind)}
     return [

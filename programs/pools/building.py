@@ -161,6 +161,10 @@ class _Joined:
         unread = [f"{name!r:.80}" for name in sorted(columns.fields - named) if plain_name(name) not in KNOWN][:10]
         if source == self._asked and unread and not has_gold:
             self.lacking.append(f"{path}: no gold answer was read; if {' or '.join(unread)} holds it, name it gold.")
+        elif columns.unread:
+            named_so = ", ".join(f"{name!r:.80}" for name in columns.unread)
+            self.lacking.append(f"{path}: columns that are not read: {named_so}. --column FIELD=NAME reads one.")
+        columns.unread.clear()
 
     def _numbers(self) -> range:
         return range(1, len(self._recipe.sources) + 1)

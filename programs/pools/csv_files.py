@@ -16,7 +16,7 @@ from eldgr_dspy.columns import Columns as Stated
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, require_few
 from eldgr_dspy.files import read_whole, require_file
-from eldgr_dspy.programs.pools.entries import QUESTIONS, By, Entry, Sample, columns_at, is_cut, plain_name
+from eldgr_dspy.programs.pools.entries import QUESTIONS, STOPS, By, Entry, Sample, columns_at, is_cut, plain_name
 from eldgr_dspy.programs.pools.gold_answers import NAMES, final_answers, gold_at
 from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS
 from eldgr_dspy.splitting import folded_question
@@ -37,12 +37,14 @@ class Columns:
         by: What two rows on one question have in common; None: the id if they have one, else the question.
         seen: The columns of the tables that were read.
         fields: The fields of all records that were read, in any layout.
+        unread: The columns of the last table that no field has.
     """
 
     names: Mapping[Field, Sequence[str]] = field(default_factory=dict)
     by: By | None = None
     seen: set[str] = field(default_factory=set)
     fields: set[str] = field(default_factory=set)
+    unread: list[str] = field(default_factory=list)
 
     def refuse_unseen(self) -> None:
         """Raise `ArgumentError` for a name that no table has."""
@@ -77,34 +79,25 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
     """Yield the questions of a table, in the order of their first rows.
 
     Args:
-        path: The table, in UTF-8; the name states whether commas or tabs separate its cells.
+        path: The table, in UTF-8; the name states whether tabs separate its cells, or commas or semicolons.
         columns: What its columns hold; gets their names.
         samples: Whether it has samples; a table without is a file of questions, with a row each.
 
     Raises:
         PoolError: naming the file, the row as a spreadsheet counts it, and the remedy.
     """
-    rows = _rows(path)
-    if len(rows) < 2:
-        raise PoolError(
-            f"{path}: the table is empty; give a row that names the columns, and a row a sample or question."
-        )
-    (first, cells), *filled = rows
-    header = [name.strip() for name in cells]
+    first, header, rows = table_rows(path)
     columns.seen.update(header)
     columns.fields.update(header)
-    places = _places(f"{path}, row {first}", header, columns, samples=samples)
+    places = _places(first, header, columns, samples=samples)
+    used = {at for of_one in places.values() for at in of_one}
+    unread = (name for at, name in enumerate(header) if at not in used and plain_name(name) not in ("", *STOPS))
+    columns.unread[:] = dict.fromkeys(unread)
     several = len(places["prediction"]) > 1
     sources = [header[at] for at in places["prediction"]] if several else [""] * samples
     # A further row on a question has a further sample, unless a row has all of them: that is refused at the join.
     questions = _Questions(columns.by) if samples and not several else None
-    for number, cells in filled:
-        where = f"{path}, row {number}"
-        if len(cells) != len(header):
-            raise PoolError(
-                f"{where}: {len(cells):,} cells under {len(header):,} columns; give one cell a column, in quotes if it "
-                "holds a separator or a line break."
-            )
+    for where, cells in rows:
         row = dict(zip(header, cells, strict=True))
         entry = _entry({of: [_cell(of, cells[at]) for at in places[of]] for of in places}, sources, where)
         right = {header[at]: cell for at in places["gold"] if (cell := _cell("gold", cells[at])).strip()}
@@ -117,6 +110,33 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
             questions.take(entry)
     if questions is not None:
         yield from questions.entries.values()
+
+
+def table_rows(path: Path) -> tuple[str, list[str], list[tuple[str, list[str]]]]:
+    """Return where the first row of a table is, its columns' names, and its other rows, each with its place.
+
+    Raises:
+        PoolError: It is not a table, is empty, or has a row with more or fewer cells than columns.
+    """
+    rows = _rows(path)
+    if len(rows) < 2:
+        raise PoolError(
+            f"{path}: the table is empty; give a row that names the columns, and a row a sample or question."
+        )
+    (first, names), *filled = [(f"{path}, row {number}", cells) for number, cells in rows]
+    for where, cells in filled:
+        if len(cells) != len(names):
+            raise PoolError(
+                f"{where}: {len(cells):,} cells under {len(names):,} columns; give one cell a column, in quotes if it "
+                "holds a separator or a line break."
+            )
+    return first, [name.strip() for name in names], filled
+
+
+def filled_cells(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    """Return the cells of a row by the names of their columns, without those that say that there is no value."""
+    pairs = zip(header, cells, strict=True)
+    return {name: cell for name, cell in pairs if cell.strip() and cell.strip() not in _MISSING}
 
 
 def _cell(of: Field, cell: str) -> str:
@@ -158,12 +178,12 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows that are not blank, each with its number; the first row of the file is row 1."""
     require_file(path)
     data = read_whole(path, MAX_TABLE, "write its rows as JSON lines, which are read one at a time")
-    _require_utf8(path, data)
-    form, mark = ("TSV", "\t") if ".tsv" in path.name.lower()[-7:] else ("CSV", ",")
+    text, form = _decoded(path, data), "TSV" if ".tsv" in path.name.lower()[-7:] else "CSV"
     rows: list[tuple[int, list[str]]] = []
     number, n_cells, before = 0, 0, csv.field_size_limit(MAX_CHARACTERS)
     try:
-        reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), delimiter=mark, strict=True)
+        mark = "\t" if form == "TSV" else _separator(text)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
         for number, cells in enumerate(reader, start=1):
             n_cells += len(cells) + 1
             require_few(n_cells, f"{path}, up to row {number}", MAX_DOCUMENT_VALUES)
@@ -179,7 +199,14 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def _require_utf8(path: Path, data: bytes) -> None:
+def _separator(text: str) -> str:
+    """Return what separates the cells of a CSV: a semicolon where that gives its first row more cells than a comma."""
+    first = next((line for line in io.StringIO(text, newline="") if line.strip(";, \r\n")), "")
+    commas, semicolons = (len(next(csv.reader([first], delimiter=mark), ())) for mark in ",;")
+    return ";" if semicolons > commas else ","
+
+
+def _decoded(path: Path, data: bytes) -> str:
     try:
         text = data.decode("utf-8")
         at, wrong = text.find("\0"), "a NUL byte, as in UTF-16 or in a binary file"
@@ -189,6 +216,7 @@ def _require_utf8(path: Path, data: bytes) -> None:
         before = data[:at].count(b"\n")
     if at >= 0:
         raise PoolError(f"{path}, line {before + 1}: {wrong}; save the table as text in UTF-8.")
+    return text
 
 
 def _places(where: str, header: Sequence[str], columns: Columns, *, samples: bool) -> dict[Field, list[int]]:
@@ -211,7 +239,7 @@ def _places(where: str, header: Sequence[str], columns: Columns, *, samples: boo
         needed = "question"
     if not places[needed]:
         wanted = " or ".join(map(repr, columns.names.get(needed, [needed])))
-        commas = " Separate cells by commas in CSV, by tabs in TSV." if len(header) == 1 else ""
+        commas = " Separate cells by commas or semicolons in CSV, by tabs in TSV." if len(header) == 1 else ""
         raise PoolError(
             f"{where}: no column is named {wanted}; {listed}. Say which one it is: --column {needed}=NAME.{commas}"
         )

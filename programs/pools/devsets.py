@@ -16,6 +16,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.named_objects import object_named, said
 from eldgr_dspy.pools import read_records
+from eldgr_dspy.programs.pools.csv_files import filled_cells, is_table, table_rows
 from eldgr_dspy.programs.pools.entries import (
     Entry,
     asked_of,
@@ -122,9 +123,7 @@ def read_devset(name: str, program: dspy.Module, task: Task, answer: str) -> lis
 
 def _of_file(path: Path, program: dspy.Module, answer: str) -> Iterator[Asked]:
     names = _inputs(program)
-    for place, record in read_records(path):
-        where = f"{path}, {place}"
-        row = object_at(record, where)
+    for where, row in _rows(path):
         told = {name for name in names if plain_name(name) in NAMES}  # what the program is told is not gold
         entry = _entry({name: row[name] for name in row if name not in told}, answer, where)
         if lacking := [name for name in names if name not in row]:
@@ -132,6 +131,18 @@ def _of_file(path: Path, program: dspy.Module, answer: str) -> Iterator[Asked]:
                 f"{where}: {lacking[0]} is missing; {type(program).__name__} is called with {', '.join(names)}. Add it."
             )
         yield Asked(entry, {name: row[name] for name in names})
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the rows of a file, each with its place; the cells of a table are texts, and empty ones are left out."""
+    if is_table(path):
+        first, header, rows = table_rows(path)
+        if twice := next((name for name in header if name and header.count(name) > 1), None):
+            raise PoolError(f"{first}: the column {twice!r:.80} occurs twice; rename one.")
+        yield from ((where, filled_cells(header, cells)) for where, cells in rows)
+    else:
+        for place, record in read_records(path):
+            yield f"{path}, {place}", object_at(record, f"{path}, {place}")
 
 
 def _of_list(name: str, answer: str) -> Iterator[Asked]:

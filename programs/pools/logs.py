@@ -11,6 +11,7 @@ from typing import Any
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES
 from eldgr_dspy.files import read_object, read_whole
+from eldgr_dspy.foreign_formats import named_layout
 from eldgr_dspy.programs.pools.entries import (
     Entry,
     Sample,
@@ -99,7 +100,8 @@ def read_inspect_log(path: Path, *, unfinished: bool = False, told: list[str] | 
             "inspect eval-retry, or accept it as it is with --unfinished."
         )
     if not samples:
-        raise PoolError(f"{path}: must be a log of inspect with samples, and has none. {_NAMED}")
+        said = named_layout(log) or f"must be a log of inspect with samples, and has none. {_NAMED}"
+        raise PoolError(f"{path}: {said}")
     if lacking and told is not None:
         told.append(f"{path}: {lacking}.")
     for numbered in _by_question(samples).values():

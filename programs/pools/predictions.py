@@ -8,6 +8,7 @@ from typing import Any, Literal
 from eldgr_dspy.columns import COLUMNS, quoted
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.files import require_file
+from eldgr_dspy.foreign_formats import named_layout
 from eldgr_dspy.parquet import JSON_COLUMNS, unpack_json
 from eldgr_dspy.pools import SUFFIXES, read_records
 from eldgr_dspy.programs.pools.csv_files import Columns, is_table, read_table
@@ -87,6 +88,8 @@ def _layout(path: Path, place: str, record: Any) -> Layout:
         return "lm-eval"
     if "prediction" in row:
         return "predictions"
+    if named := named_layout(row):
+        raise PoolError(f"{where}: {named}")
     raise PoolError(
         f"{where}: the layout must have `prediction`, or the `resps` of lm-evaluation-harness; "
         f"got the fields {', '.join(map(repr, row)) or '(none)'}."

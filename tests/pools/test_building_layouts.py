@@ -10,6 +10,7 @@ import pytest
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import PoolError
+from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.pools.entries import Entry, Sample
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from eldgr_dspy.programs.pools.questions import Evidence, read_questions
@@ -382,3 +383,31 @@ def test_a_file_without_a_question_is_said_to_be_empty(tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_bytes(b"\n \n")
     with pytest.raises(PoolError, match=r"q\.jsonl: no questions; the file is empty\."):
         list(read_questions(tmp_path / "q.jsonl"))
+
+
+PROMPTFOO = {"promptIdx": 0, "testIdx": 0, "vars": {"question": "Who?"}, "response": {"output": "Ana"}, "success": True}
+SQUAD = {"id": "5", "title": "Ana", "context": "It is Ana's.", "question": "Whose?", "answers": {"text": ["Ana"]}}
+PUBLISHED = {"data": [{"title": "Ana", "paragraphs": [{"context": "It is Ana's.", "qas": []}]}], "version": "1.1"}
+STRANGERS: list[tuple[str, dict[str, Any], str]] = [
+    ("a.jsonl", PROMPTFOO, "line 1: an output of promptfoo is not read. Write a CSV with a row a result"),
+    (
+        "a.json",
+        {"evalId": "e", "results": {"version": 3, "results": [PROMPTFOO]}},
+        "an output of promptfoo is not read",
+    ),
+    ("a.jsonl", SQUAD, "line 1: rows of SQuAD are questions without predictions; give them .* as --questions"),
+    ("a.json", PUBLISHED, "SQuAD is read with a row a question. Write one JSON object a line for each of its `qas`"),
+]
+
+
+@pytest.mark.parametrize(("name", "record", "said"), STRANGERS)
+def test_files_of_other_tools_are_refused_by_their_own_names(
+    name: str, record: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path / name, record)
+    with pytest.raises(PoolError, match=said):
+        list(read_predictions(path))
+    said = said if name == "a.jsonl" else "eldgr pool build .* says how to convert a file of promptfoo or SQuAD"
+    said = said.replace("line 1: rows", "line 1, id '5': rows")
+    with pytest.raises(PoolError, match=said):
+        open_pool(path)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.file_limits import RAISE
+from eldgr_dspy.programs.pools.building import Recipe, build_pool
 from eldgr_dspy.programs.pools.csv_files import _MISSING, _NO_SAMPLE, Columns, Field
 from eldgr_dspy.programs.pools.entries import Entry, Sample
 from eldgr_dspy.programs.pools.predictions import read_predictions
@@ -112,6 +113,47 @@ def test_a_table_of_questions_has_a_row_each(tmp_path: Path) -> None:
 # --- as others write them ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "id;question;prediction",
+        'id;"question";prediction',
+        "id;question;prediction;x,y",
+        ";;;\n\nid;question;prediction",
+    ],
+)
+def test_semicolons_separate_cells_where_the_header_has_them(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f'{header}\n1;Which, then?;"Nice; or, Paris"{";" * header.count("x,y")}\n')
+    (entry,) = read(path)
+    assert (entry.question, entry.samples) == ("Which, then?", (Sample("Nice; or, Paris"),))
+
+
+def test_a_semicolon_in_a_table_with_commas_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,a;b,prediction\n1,x;y;z,Nice;Paris\n")
+    assert texts(read(path)) == [("1", ["Nice;Paris"])]
+
+
+def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
+    rows = [
+        ("id", "prediction", "gold", "notes", "finish_reason", "", "split"),
+        ("1", "a", "a", "x", "stop", "", "dev"),
+    ]
+    path, columns = table(tmp_path / "a.csv", *rows), Columns({"tags": ["split"]})
+    for names, unread in ((columns, ["notes"]), (Columns(), ["notes", "split"])):
+        list(read_predictions(path, columns=names))
+        assert names.unread == unread
+    built = build_pool(
+        Recipe(
+            [table(tmp_path / "b.csv", *[(*row, "Who?") for row in rows])], "retrieval", columns={"question": ["Who?"]}
+        ),
+        tmp_path / "pool.jsonl",
+    )
+    named = "columns that are not read: 'notes', 'split'. --column FIELD=NAME reads one."
+    assert built.lacking == [f"{tmp_path / 'b.csv'}: {named}"]
+
+
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])  # hazard 92
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("packed", [False, True])
@@ -192,8 +234,8 @@ HEADER = "id,question,prediction\n"
         ),
         ("key,prediction\n1,x\n", ", row 1: no column is named 'question'; the columns are 'key', 'prediction'. Say"),
         (
-            "id;question;prediction\n1;Which?;x\n",
-            "Say which one it is: --column prediction=NAME. Separate cells by commas in CSV, by tabs in TSV.",
+            "id|question|prediction\n1|Which?|x\n",
+            "--column prediction=NAME. Separate cells by commas or semicolons in CSV, by tabs in TSV.",
         ),
         ("id,prediction,prediction\n1,x,y\n", ", row 1: the column 'prediction' occurs twice; rename one."),
         (f"{HEADER}1,Which?,x\n1,What?,y\n", ", row 3: its question differs from that in "),

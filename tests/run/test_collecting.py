@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy import Sampled
-from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError, RunStoppedError
+from eldgr_dspy.errors import ArgumentError, EldgrError, PoolError, RunChangedError, RunStoppedError
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
@@ -97,6 +97,16 @@ def written(*records: Any) -> str:
 
 
 # --- what a pool holds ------------------------------------------------------------------------------------------------
+
+
+def test_a_development_set_may_be_a_table() -> None:
+    Path("dev.csv").write_text("id;question;gold;notes\n7;Which, then?;Doha;x\n;And?;nan;\n")
+    collected(devset="dev.csv", lm=answering("Doha"))
+    assert [(one.question, one.gold) for one in rows()] == [("Which, then?", ["Doha"]), ("And?", [])]
+    assert rows()[0].id == "7"
+    Path("dev.csv").write_text("id,question,question\n7,Which?,What?\n")
+    with pytest.raises(PoolError, match=r"dev\.csv, row 1: the column 'question' occurs twice; rename one"):
+        collected(devset="dev.csv", out="other.jsonl")
 
 
 def test_a_row_has_answers_reasoning_passages_and_gold_answers() -> None:

@@ -17,8 +17,8 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.retrying import Limit, limited
 from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.rule_roles import asked_after
 from eldgr_dspy.programs.run.metered_lms import metered_lm
-from eldgr_dspy.programs.saved_choices import asked_after
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
 from tests.lm_server import Answer, serving

@@ -523,26 +523,14 @@ def test_another_threshold_is_another_stop(tmp_path: Path) -> None:
         KINDS[0](stop=Posterior()).load(tmp_path / "saved.json")
 
 
-@pytest.mark.parametrize(
-    ("kind", "key", "of"),
-    [
-        (KINDS[0], "choices", "Sampled"),
-        (KINDS[0], "select.choices", "Selector"),
-    ],
-)
-def test_a_file_without_choices_is_refused_by_the_key_that_misses(
-    kind: Callable[..., Any], key: str, of: str, tmp_path: Path
-) -> None:
-    kind().save(tmp_path / "saved.json")
+@pytest.mark.parametrize("key", ["choices", "select.choices"])
+def test_a_file_without_choices_is_refused_by_the_key_that_misses(key: str, tmp_path: Path) -> None:
+    KINDS[0]().save(tmp_path / "saved.json")
     state = json.loads((tmp_path / "saved.json").read_text())
     del state[key]
     (tmp_path / "saved.json").write_text(json.dumps(state))
-    with pytest.raises(ArgumentError) as raised:
-        kind().load(tmp_path / "saved.json")
-    assert str(raised.value) == (
-        f"The file must have the key {key!r} with the choices of a {of}; the key is missing. It was saved by an "
-        "earlier version, or from another program. Give the program its settings, compile it and save it anew."
-    )
+    with pytest.raises(ArgumentError, match=f"the keys of this Sampled; it lacks '{key}'. Make the program as it was"):
+        KINDS[0]().load(tmp_path / "saved.json")
 
 
 @pytest.mark.parametrize("key", ["parts['qa'].choices", "parts['qa'].select.choices"])

@@ -182,13 +182,54 @@ def test_two_selectors_of_one_program_keep_their_own_choices(tmp_path: Path) -> 
 # -- files of others --------------------------------------------------------------------------------------------------
 
 
-def test_a_file_without_choices_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def without(*path: Any) -> Callable[[Any], Any]:
+    """What leaves out a value of a saved program."""
+
+    def change(state: Any) -> Any:
+        inner = state
+        for key in path[:-1]:
+            inner = inner[key]
+        del inner[path[-1]]
+        return state
+
+    return change
+
+
+FIELDS = ("judge.predict", "signature", "fields")
+MISMATCHES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "no choices": (without("choices"), "the keys of this Selector; it lacks 'choices'"),
+    "no judge": (without("judge.predict"), "it lacks 'judge.predict'"),
+    "another's": (lambda state: {**state, "deriver.predict": {}}, "it has 'deriver.predict'"),
+    "neither": (
+        lambda state: {"metadata": state["metadata"], "predict": state["judge.predict"]},
+        "it lacks 'choices', 'judge.predict', 'repairer.predict' and has 'predict'",
+    ),
+    "a field less": (without(*FIELDS, 0), "must have the fields question, evidence, .*; it has 5 fields"),
+    "no prefix": (
+        without(*FIELDS, 0, "prefix"),
+        "what save wrote for a Selector; reading it raised KeyError: 'prefix'",
+    ),
+    "no signature": (without("judge.predict", "signature"), "reading it raised KeyError: 'signature'"),
+    "no lm": (without("judge.predict", "lm"), "reading it raised KeyError: 'lm'"),
+    "no metadata": (without("metadata"), "reading it raised KeyError: 'metadata'"),
+    "no versions": (without("metadata", "dependency_versions"), "reading it raised KeyError: 'dependency_versions'"),
+    "a judge of nothing": (lambda state: {**state, "judge.predict": None}, "reading it raised TypeError"),
+    "a list": (lambda state: [state], "reading it raised TypeError"),
+    "null": (lambda state: None, "reading it raised TypeError"),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), MISMATCHES.values(), ids=MISMATCHES)
+def test_a_file_of_another_program_is_refused_in_a_sentence_and_nothing_is_loaded(
+    change: Callable[[Any], Any], said: str, tmp_path: Path
+) -> None:
     Selector().save(tmp_path / "saved.json")
     state = json.loads((tmp_path / "saved.json").read_text())
-    del state["choices"]
-    (tmp_path / "saved.json").write_text(json.dumps(state))
-    with pytest.raises(ArgumentError, match=r"^The file must have the key 'choices' with .* save it anew\.$"):
-        Selector().load(tmp_path / "saved.json")
+    (tmp_path / "saved.json").write_text(json.dumps(change(state)))
+    select = taught(Selector())
+    with pytest.raises(ArgumentError, match=rf"{said}.*\. Make the program as it was when it was saved, or compile"):
+        select.load(tmp_path / "saved.json")
+    assert {predictor.signature.instructions for predictor in select.predictors()} == {"Be brief."}
 
 
 def test_in_a_program_a_file_without_choices_is_refused_by_the_key_that_misses(tmp_path: Path) -> None:

@@ -205,8 +205,9 @@ class JudgeFigures(TypedDict):
     logprobs: bool | None
     """Whether it needs log-probabilities; null as above."""
     positioned: NotRequired[bool | None]
-    """Whether it is [in the style of a published system](../reference/selectors.md#selectors-in-the-style-of-published-systems), and so not tested; null
-    as above."""
+    """Whether it is
+    [in the style of a published system](../reference/selectors.md#selectors-in-the-style-of-published-systems),
+    and so not tested; null as above."""
     lacks: NotRequired[str | None]
     """Why it applies to no question of the pool; its figures are null then, and its rules are `withheld`. Null
     where it applies."""
