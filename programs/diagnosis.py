@@ -1,13 +1,14 @@
 """Check step by step whether a model can be the judge.
 
-The judge is asked one easy question twice, as a `Selector` asks it; that decides. Then the model is asked under a
-schema that demands a word which the prompt does not have: a server that does not constrain its output cannot give it.
+The judge is asked one easy question twice, as a `Selector` asks it, and the longest question of a pool; that decides.
+The model is also asked under a schema that demands a word which the prompt does not have: a server that does not
+constrain its output cannot give it.
 This shows whether a judge can be asked, not how well it judges.
 """
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import dspy
@@ -15,8 +16,12 @@ import httpx
 from dspy.lm15 import Config, DataPart, Message, Request, Response, TextPart, ThinkingPart
 from ollama import Client, ShowResponse
 
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certifying import inputs_of
 from eldgr_dspy.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.errors import brief
+from eldgr_dspy.pools import Pool
+from eldgr_dspy.programs.calls import Usage
 from eldgr_dspy.programs.consulting import FAILURES, Said, ask
 from eldgr_dspy.programs.credentials import remember_lm
 from eldgr_dspy.programs.engines.json_objects import read_object
@@ -74,17 +79,18 @@ class Finding:
     text: str
 
 
-def diagnose(lm: dspy.LM, seconds: float, pull: Pull | None = None) -> Iterator[Finding]:
+def diagnose(lm: dspy.LM, seconds: float, pull: Pull | None = None, pool: Pool | None = None) -> Iterator[Finding]:
     """Yield the findings about an LM, in order, up to the first failure that prevents all further checks.
 
     Args:
         lm: The LM; Ollama's get more checks.
         seconds: How long each question to the server may take.
         pull: What to do if an Ollama server lacks the model; None does nothing.
+        pool: Its longest question is asked too.
     """
     remember_environment()
     remember_lm(lm)
-    findings = _Ollama(lm, seconds).findings(pull) if isinstance(lm, OllamaLM) else _answers(lm, seconds)
+    findings = _Ollama(lm, seconds).findings(pull, pool) if isinstance(lm, OllamaLM) else _answers(lm, seconds, pool)
     for finding in findings:
         yield replace(finding, text=shown(finding.text))
 
@@ -97,7 +103,7 @@ class _Ollama:
         self.lm, self.seconds = lm, seconds
         self.model, self.host, self.num_ctx = lm.model.partition("/")[2], options["host"], options["num_ctx"]
 
-    def findings(self, pull: Pull | None) -> Iterator[Finding]:
+    def findings(self, pull: Pull | None, pool: Pool | None) -> Iterator[Finding]:
         with Client(self.host, follow_redirects=False, timeout=self.seconds) as client:
             try:
                 names = [_tagged(entry.model) for entry in client.list().models if entry.model]
@@ -115,7 +121,7 @@ class _Ollama:
         known = [shown.details.parameter_size, shown.details.quantization_level] if shown.details else []
         yield Finding("model", True, f"{', '.join([self.model, *filter(None, known)])} is there.")
         yield self._window(shown)
-        yield from _answers(self.lm, self.seconds)
+        yield from _answers(self.lm, self.seconds, pool)
 
     def _window(self, shown: ShowResponse) -> Finding:
         sizes = [size for name, size in (shown.modelinfo or {}).items() if name.endswith(".context_length")]
@@ -135,13 +141,13 @@ class _Ollama:
         return Finding(check, False, fault.message.partition("\n")[0])
 
 
-def _answers(lm: dspy.LM, seconds: float) -> Iterator[Finding]:
-    """The results of three calls, the first two made as a `Selector` makes them."""
+def _answers(lm: dspy.LM, seconds: float, pool: Pool | None) -> Iterator[Finding]:
+    """The results of three calls, the first two made as a `Selector` makes them; and of one about a pool's question."""
     judge = Judge()
     judge.set_lm(lm)
     try:
-        _, waited = _timed(lambda: ask(judge, _ASKED, "judge"))
-        said, took = _timed(lambda: ask(judge, _ASKED, "judge"))
+        _, waited, _ = _metered(judge, _ASKED)
+        said, took, tokens = _metered(judge, _ASKED)
         wanted = STRICT.reply_format(lm, JudgeCandidates)  # afterwards: a server may have refused a schema
     except FAILURES as error:
         yield Finding("call", False, f"{_told(error, seconds).removesuffix('.')}.")
@@ -160,12 +166,37 @@ def _answers(lm: dspy.LM, seconds: float) -> Iterator[Finding]:
     if isinstance(lm, OllamaLM) and response is not None:
         yield _thinking(response, asked_for=bool(lm.kwargs["metadata"]["think"]))
         yield _served(response.model, lm.model.partition("/")[2])
-    yield Finding("speed", True, f"{took:.1f} seconds a call; the first took {waited:.1f}.")
+    yield Finding("speed", True, f"{took:.1f} seconds a call and {tokens}; the first took {waited:.1f}.")
+    if pool is not None:
+        yield _longest(judge, seconds, pool)
 
 
-def _timed(call: Callable[[], Said]) -> tuple[Said, float]:
-    begun = time.monotonic()
-    return call(), time.monotonic() - begun
+def _longest(judge: Judge, seconds: float, pool: Pool) -> Finding:
+    """Ask the judge the longest question of a pool."""
+    case = max((Case(row.to_question()) for row in pool.rows()), key=lambda one: len(str(_shown(one, judge))))
+    question = f"The longest question of {pool.name}, {brief(repr(case.question.text), 80)}"
+    try:
+        said, took, tokens = _metered(judge, _shown(case, judge))
+    except FAILURES as error:
+        return Finding("your question", False, f"{question}, failed: {_told(error, seconds).removesuffix('.')}.")
+    reply = read_reply("judge", said.content, case.question.answers, len(case.question.passages))
+    if isinstance(reply, Abstention) and reply.unusable:
+        return Finding("your question", False, f"{question}: the Selector would abstain: {reply.reason}")
+    return Finding("your question", True, f"{question}, took {took:.1f} seconds and {tokens}.")
+
+
+def _shown(case: Case, judge: Judge) -> Mapping[str, object]:
+    return inputs_of(case, "judge", {}, judge)
+
+
+def _metered(judge: Judge, inputs: Mapping[str, object]) -> tuple[Said, float, str]:
+    """Return the outcome of a call, its seconds, and its tokens as a message has them."""
+    began, usage = time.monotonic(), Usage()
+    with dspy.context(usage_tracker=usage):
+        said = ask(judge, inputs, "judge")
+    took, (read, written) = time.monotonic() - began, map(usage.total, ("prompt_tokens", "completion_tokens"))
+    known = read is not None and written is not None
+    return said, took, f"{read:,} tokens read, {written:,} written" if known else "an unknown number of tokens"
 
 
 def _told(error: Exception, seconds: float) -> str:

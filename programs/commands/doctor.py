@@ -1,6 +1,7 @@
 """`eldgr doctor`: check that a model can judge, and say what to do if it cannot."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,6 +20,9 @@ _DEFAULT = "ollama/deepseek-r1:7b"
     "--num-ctx", type=click.IntRange(min=1), metavar="N", help="Context of Ollama's models, in tokens.  [default: 8192]"
 )
 @structured_option
+@click.option(
+    "--pool", type=click.Path(path_type=Path), metavar="FILE", help="Pool whose longest question is asked too."
+)
 @click.option("--pull", is_flag=True, help="Let Ollama pull the model if it is missing.")
 @click.option(
     "--timeout",
@@ -36,6 +40,7 @@ def doctor(
     api_base: str | None,
     num_ctx: int | None,
     structured: SchemaUse,
+    pool: Path | None,
     pull: bool,
     timeout: float,
     form: str,
@@ -44,10 +49,12 @@ def doctor(
 
     Prints one line per check. For an Ollama server: whether it answers, has the model, has a large enough context, and
     has thinking turned off. For any model: whether it answers a question as the Selector asks it, whether its replies
-    follow a JSON schema, and how long a call takes. A check fails only if judging would fail. Makes three short calls.
+    follow a JSON schema, and the seconds and tokens of a call. A check fails only if judging would fail. Makes three
+    short calls, and with --pool one as long as its longest.
 
     Exit codes: 0 all checks passed, 1 a check failed, 2 wrong usage.
     """
+    from eldgr_dspy.pools import open_pool
     from eldgr_dspy.programs import diagnosis
     from eldgr_dspy.programs.commands.console import write_out
     from eldgr_dspy.programs.commands.options import require_address
@@ -57,7 +64,7 @@ def doctor(
     options = {"cache": False, "num_retries": 0, "timeout": timeout, "temperature": 0.0}
     lm = lm_named(judge, api_base, num_ctx=num_ctx, structured=structured, **options)
     findings = []
-    for finding in diagnosis.diagnose(lm, timeout, _pull if pull else None):
+    for finding in diagnosis.diagnose(lm, timeout, _pull if pull else None, open_pool(pool) if pool else None):
         findings.append(finding)
         if form == "text":
             write_out(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.check}: {finding.text}\n")

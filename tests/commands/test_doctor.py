@@ -1,9 +1,11 @@
 """`eldgr doctor` says what stands between a model and a verdict, and its exit code whether anything does."""
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -11,6 +13,7 @@ import pytest
 
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.selector import Selector
+from tests.capitals import row, write_pool
 from tests.commands.parisian import VERDICT, parisian
 from tests.loopback import Answer, openai_server
 from tests.ollama_server import Body, Models, Reply, filled, ollama_server
@@ -295,6 +298,25 @@ def test_an_openai_compatible_server_that_is_not_there_is_said() -> None:
         taken.bind(("127.0.0.1", 0))
         code, found = examined(f"http://127.0.0.1:{taken.getsockname()[1]}/v1", judge="openai/m")
     assert (code, list(wrong(found))) == (1, ["call"])
+
+
+def test_a_judge_is_asked_a_question_as_long_as_those_of_a_pool(tmp_path: Path) -> None:
+    short, long = row(0), {**row(1), "question": "Which of these cities, then?"}
+    pool = write_pool(tmp_path / "p.jsonl", [short, long, short | {"id": "q2"}])
+    with ollama_server(parisian) as server:
+        code, found = examined(server.address, "--pool", str(pool))
+    assert (code, list(found)) == (0, [*GOOD, "your question"])
+    assert re.fullmatch(r"\d+\.\d seconds a call and \d+ tokens read, \d+ written; .*", found["speed"]["text"])
+    said = r"The longest question of p, 'Which of these cities, then\?', took .* seconds and \d+ tokens read, .*"
+    assert re.fullmatch(said, found["your question"]["text"])
+
+
+def test_a_judge_that_cannot_read_a_long_question_fails(tmp_path: Path) -> None:
+    pool = write_pool(tmp_path / "p.jsonl", [row(0)])
+    with openai_server(lambda body: told(body) if "France" in json.dumps(body) else "Well,") as address:
+        code, found = examined(address, "--pool", str(pool), judge=UNKNOWN)
+    assert (code, list(wrong(found))) == (1, ["your question"])
+    assert "the Selector would abstain: unparsable: " in found["your question"]["text"]
 
 
 def test_no_finding_quotes_a_secret() -> None:
