@@ -20,7 +20,7 @@ from eldgr_dspy.consultations import Heard
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError, CertificateError, ReplyError
 from eldgr_dspy.falsifying import falsify
-from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken, laws_named
+from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken, first_broken, laws_named
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_types import kept
 from eldgr_dspy.laws.situations import few_situations
@@ -106,7 +106,8 @@ def check_selector(
             profile says.
 
     Raises:
-        LawBroken: With a situation, or with a question and replies that Hypothesis has made as small as it could.
+        LawBroken: With a situation, or with a question and replies that Hypothesis has made as small as it could. Of
+            several broken laws it is the one that matters most; the message names the others.
         AssertionError: The program returns something else than its selector ships.
         ArgumentError: The argument is not a selector, its prediction lacks a field, a law is not known, no example
             would be tried, or a program never calls a selector.
@@ -170,9 +171,16 @@ def check_scenes(
     """
     asked = _of_one_text(several) if one_text else list(map(_marked, several, _marks()))
     calls = [scene.inputs(selector.answer_field) for scene in asked]
+    settled, broken = list[Held](), list[LawBroken]()
     with scripted(selector, asked) as fresh:
+        for scene in asked:
+            try:
+                settled.append(held(fresh(), scene, laws, roles=fresh()))
+            except LawBroken as error:
+                broken.append(error)
         try:
-            settled = [held(fresh(), scene, laws, roles=fresh()) for scene in asked]
+            if broken:
+                raise first_broken(broken)
             if _SAME in laws:
                 _require_the_same_in_every_way(fresh(), settled, calls)
         except LawBroken as error:
@@ -254,7 +262,14 @@ def require_laws(select: Selector, trial: Trial, fields: Mapping[str, Any], laws
     if select.uncertified == "abstain" and fields["answer"] is None and is_withheld(replayed.case, replayed.decision):
         fields = {**fields, "answer": expected["answer"]}  # as it should be
     outcome = outcome_of(select, trial, fields)
-    tried = tuple(law.name for law in laws if law in _OF_A_DECISION and law.check(outcome))
+    tried, broken = list[str](), list[LawBroken]()
+    for law in (law for law in laws if law in _OF_A_DECISION):
+        try:
+            tried += [law.name] * law.check(outcome)
+        except LawBroken as error:
+            broken.append(error)
+    if broken:
+        raise first_broken(broken)
     different = [name for name, value in expected.items() if fields[name] != value]
     if "scores" in fields and "ranking" in different:
         if _SCORES in laws and not is_stratified(outcome):
@@ -265,7 +280,7 @@ def require_laws(select: Selector, trial: Trial, fields: Mapping[str, Any], laws
     if different and _SAME in laws:
         demanded = f"the same from a replay; {', '.join(different)} differ"
         raise LawBroken(_SAME, outcome, Finding(False, demanded, replayed))
-    return tried
+    return tuple(tried)
 
 
 def _require_roles_that_stand_by_their_word(fresh: Fresh, outcome: Outcome) -> None:

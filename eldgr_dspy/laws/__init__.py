@@ -68,6 +68,16 @@ class LawBroken(AssertionError):
         return LawBroken(self.law, self.outcome, self.found, others)
 
 
+def first_broken(broken: Sequence[LawBroken]) -> LawBroken:
+    """Return the broken law that matters most, that of the lock or else the first, with the names of the others."""
+    first, *others = sorted(
+        broken, key=lambda one: (one.law is not LAW["override_needs_a_certificate"], one.law.number)
+    )
+    told = first.also([*dict.fromkeys(one.law.name for one in others if one.law is not first.law)])
+    told.__cause__ = first.__cause__
+    return told
+
+
 LAWS: tuple[Law, ...] = (
     Law(
         1,
