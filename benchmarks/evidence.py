@@ -63,13 +63,6 @@ def _label(rule: str) -> str:
     return unlabelled(rule) if judge is None else f"{unlabelled(rule)}, {judge}"
 
 
-def useful(pool: PoolFigures) -> Iterator[str]:
-    """Yield sentences that say whether each judge is useful."""
-    baselines = pool.get("baselines")
-    for judge, use in baselines["judges"].items() if baselines else ():
-        yield from usefulness(judge, use)
-
-
 def table(pools: Mapping[str, PoolFigures]) -> str:
     """Return the Markdown table of pools side by side."""
     cells = {name: dict(rows(pool)) for name, pool in pools.items()}
@@ -87,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     pools = {name: run(name) for name in chosen.pools}
     print(table(pools))
     for name, pool in pools.items():
-        print(*(f"\n* {name}: {sentence}" for sentence in useful(pool)), sep="")
+        print(*(f"\n* {name}: {sentence}" for sentence in usefulness(pool)), sep="")
 
 
 if __name__ == "__main__":

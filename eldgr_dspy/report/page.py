@@ -19,8 +19,9 @@ from eldgr_dspy.report.plots import bounds, forest
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS, link_to
 from eldgr_dspy.report.templates import template
 from eldgr_dspy.showing import printable
+from eldgr_dspy.tables.baselines import usefulness
 from eldgr_dspy.tables.formats import as_html
-from eldgr_dspy.tables.pool import effects_table, headline, usage_table
+from eldgr_dspy.tables.pool import bound, effects_table, usage_table
 from eldgr_dspy.tables.record import pools_table, record_table, silences_table
 from eldgr_dspy.tables.run import pool_tables
 from eldgr_dspy.tables.table import Table
@@ -68,7 +69,8 @@ def _sections(
             "task": pool["task"],
             "way": shown_type(pool["task"]).way,
             "questions": questions(pool["n"]),
-            "headline": headline(pool) or "No bound is known here.",
+            "conclusion": " ".join(usefulness(pool)) or "No judge was compared here.",
+            "bound": bound(pool) or "No bound is known here.",
             "measured": _measured(pool),
             "judge": None if record is None else _judge(record),
             "tables": [as_html(_without(name, table)) for table in tables],

@@ -10,13 +10,15 @@ from eldgr_dspy.report.templates import drawing_css
 from eldgr_dspy.tables.bounds import authority_lines, widest_bounds
 from eldgr_dspy.tables.table import difference
 
-WIDTH = 820
-"""How wide a plot is, in pixels of its own."""
+WIDTH = 400
+"""How wide a plot is, in pixels of its own: a phone shows it in full size, and a page two side by side."""
 
-_LEFT, _RIGHT = 240, 550  # the plot between the labels and the figures
-_GAP = 18  # between the plot and the text next to it
+_LEFT, _RIGHT = 20, 380  # the scale
+_EDGE = 2  # between a text and the edge
+_LABEL = 165  # how wide a label may be
 _TOP, _BOTTOM = 10, 30
-_ROW = 34  # the height of a row
+_ROW = 48  # the height of a row
+_ABOVE = 21  # how far its text is above its marks
 _SIGNIFICANT = 0.05
 _SQUARE = ((-5.5, -5.5), (5.5, -5.5), (5.5, 5.5), (-5.5, 5.5))
 _DIAMOND = ((0, -8), (7, 0), (0, 8), (-7, 0))
@@ -67,22 +69,23 @@ def authority(pools: Mapping[str, Authority]) -> str | None:
 
 
 class _Rows:
-    """A plot of `n` rows on one scale: left of each its label, right of it its figures."""
+    """A plot of `n` rows on one scale: above the marks of each its label and its figures."""
 
     def __init__(self, n: int, across: Sequence[float]) -> None:
-        self._n, self._bottom, self._middle = n, _TOP + _ROW * n, _TOP - _ROW / 2
+        self._n, self._bottom, self._middle = n, _TOP + _ROW * n, _TOP - _ROW / 4
         self._axes = Axes(_LEFT, _RIGHT, _TOP, self._bottom, across)
         self._marks = [*self._axes.grid()]
 
     def begin(self, label: str, said: str) -> None:
         """Start the next row; later shapes are drawn in it."""
         self._middle += _ROW
-        self._marks.append(text(_LEFT - _GAP, self._middle, _clip(label, 32), anchor="end", room=_LEFT - _GAP))
-        self._marks.append(text(_RIGHT + _GAP, self._middle, said, room=WIDTH - _RIGHT - _GAP))
+        above = self._middle - _ABOVE
+        self._marks.append(text(_EDGE, above, _clip(label, 32), room=_LABEL))
+        self._marks.append(text(WIDTH - _EDGE, above, said, anchor="end", room=WIDTH - _LABEL - 10))
 
     def bar(self, ends: Sequence[float], tone: Tone, *, least: float = 0) -> None:
         """Draw a bar, with an outline where its fill is pale; one of no width is `least` pixels wide."""
-        (left, right), half = map(self._axes.x, ends), _ROW / 4
+        (left, right), half = map(self._axes.x, ends), 8
         wider = max(0, least - (right - left)) / 2
         if left < right or least:
             left, right = left - wider, right + wider

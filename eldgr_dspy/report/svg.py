@@ -19,6 +19,7 @@ Points = Sequence[tuple[float, float]]
 
 _TONES: tuple[Tone, ...] = ("blue", "orange", "soft", "violet")
 _DASHES = ("none", "11 4", "3 3", "11 4 3 4")
+_HALO = "paint-order: stroke; stroke: var(--page); stroke-width: 4px"  # so that a line behind a text does not cross it
 _EM = 0.57  # the mean width of a character in a wide font, in heights of the font
 _STEPS = (1, 2, 2.5, 5, 10)
 
@@ -36,7 +37,7 @@ def text(
     """Return a line of any text with its middle at the height `y`, in smaller letters where `room` is short."""
     cells = sum(2 if east_asian_width(letter) in ("W", "F") else 1 for letter in printable(said))
     size = min(size, room / max(cells, 1) / _EM)
-    style = f"font-size: {size:.3g}px; text-anchor: {anchor}; fill: var(--{tone})"
+    style = f"font-size: {size:.3g}px; text-anchor: {anchor}; fill: var(--{tone}); {_HALO}"
     return f'<text x="{_number(x)}" y="{_number(y + 0.35 * size)}" style="{style}">{_escaped(said)}</text>'
 
 

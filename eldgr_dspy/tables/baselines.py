@@ -20,7 +20,6 @@ NAMES: Mapping[BaselineName, str] = {
     "random_candidate_locked": "random judge locked, draws a candidate",
     "random_class_locked": "random judge locked, draws an answer",
 }
-_PLACES = {"alone": "alone", "locked": "inside the lock"}
 _TERMS = (
     "Alone: the judge has full authority. Locked: under the rule eldgr, where only a certified answer replaces "
     "consensus. Random judges and uniform ties are exact expectations. Repairer and deriver abstain."
@@ -38,8 +37,9 @@ def baselines_table(name: str, pool: PoolFigures) -> Table | None:
     }
     rows = tuple((NAMES[baseline], figure(score["em"])) for baseline, score in scores.items())
     headers = ("baseline", f"{shown_type(pool['task']).scores[0]} %")
-    uses = [sentence for judge, use in baselines["judges"].items() for sentence in usefulness(judge, use)]
-    notes = (*_reasons(scores), *_on_sources(baselines["scores"]), _TERMS, *([_USEFUL] if uses else []), *uses)
+    judges = baselines["judges"]
+    missing = [sentence for judge, use in judges.items() for sentence in _uncompared(judge, use)]
+    notes = (*_reasons(scores), *_on_sources(baselines["scores"]), _TERMS, *([_USEFUL] if judges else []), *missing)
     return Table(f"{name}: what a judge must beat", headers, rows, notes)
 
 
@@ -58,18 +58,28 @@ def _on_sources(scores: Mapping[BaselineName, Baseline]) -> Iterator[str]:
         yield f"In hindsight, on all questions, the best source is {best[0]!r:.60}."
 
 
-def usefulness(judge: str, use: Usefulness) -> Iterator[str]:
-    """Yield a sentence on whether a judge is useful, then one for each authority under which it is not compared."""
-    named = "The judge" if judge == "judge" else judge
-    places: list[tuple[str, JudgeUse]] = [(_PLACES["alone"], use["alone"]), (_PLACES["locked"], use["locked"])]
-    known = [(where, of) for where, of in places if of["useful"] is not None]
-    useful = [where for where, of in known if of["useful"]]
-    if known:
-        verdict = f"useful {' and '.join(useful)}" if useful else "not useful here"
-        yield f"{named} is {verdict}: {'; '.join(f'{where} it is {_against(of)}' for where, of in known)}."
-    for where, of in places:
+def usefulness(pool: PoolFigures) -> Iterator[str]:
+    """Yield a sentence for each judge that was compared: whether it is useful, and by how much."""
+    baselines = pool.get("baselines")
+    for judge, use in baselines["judges"].items() if baselines else ():
+        known = [(where, of) for where, of in _places(use) if of["useful"] is not None]
+        useful = [where for where, of in known if of["useful"]]
+        if known:
+            verdict = f"useful {' and '.join(useful)}" if useful else "not useful here"
+            compared = "; ".join(f"{where} it is {_against(of)}" for where, of in known)
+            yield f"{'The judge' if judge == 'judge' else judge} is {verdict}: {compared}."
+
+
+def _uncompared(judge: str, use: Usefulness) -> Iterator[str]:
+    """Yield a sentence for each authority under which a judge is not compared."""
+    for where, of in _places(use):
         if of["reason"] is not None:
-            yield f"{where.capitalize()} {named[0].lower()}{named[1:]} is not compared: {of['reason']}."
+            named = "the judge" if judge == "judge" else judge
+            yield f"{where.capitalize()} {named} is not compared: {of['reason']}."
+
+
+def _places(use: Usefulness) -> list[tuple[str, JudgeUse]]:
+    return [("alone", use["alone"]), ("inside the lock", use["locked"])]
 
 
 def _against(use: JudgeUse) -> str:

@@ -13,6 +13,7 @@ from eldgr_dspy.figures.results.record import Effects, ExpectedShare
 from eldgr_dspy.figures.results.summary import PoolFigures, Shipped, Summary
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions, share_of
 from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
+from eldgr_dspy.tables.baselines import usefulness
 from eldgr_dspy.tables.bounds import ANY_DERIVER, widest_bounds
 from eldgr_dspy.tables.table import Table, difference, per_question, record, table_of, tokens_of
 from eldgr_dspy.words import CONSULTED, Consulted
@@ -27,12 +28,19 @@ _UNBOUNDED = f"{UNDEFINED}: withheld, or not computable for this rule or without
 
 
 def headline(pool: PoolFigures) -> str:
-    """Return the worst and best case of a pool over all judges, and derivers, in a few sentences; empty without one.
+    """Return the conclusion about the judges of a run, then its bound; empty where neither is known."""
+    return " ".join([*usefulness(pool), *filter(None, [bound(pool)])])
 
-    Without gold answers, return on what share of the questions they can change the answer.
+
+def bound(pool: PoolFigures) -> str:
+    """Return the worst and best case of a pool over all judges, in a few sentences; empty without one.
+
+    It is also over all derivers, and over any span as repair where the run asked a repairer. Without gold answers,
+    return on what share of the questions they can change the answer.
     """
     derives = "bounds_any_deriver" in pool
-    bounds, changes = widest_bounds(pool) if derives else pool["bounds"], pool["can_change"] or {}
+    changes, repairs = pool["can_change"] or {}, not derives and _repairs(pool)
+    bounds = widest_bounds(pool) if derives or repairs else pool["bounds"]
     verbs = {"eldgr": "eldgr scores {} here", "judge": "the judge alone could score {}"}
     if derives:
         verbs = {"eldgr": verbs["eldgr"], "support": "support {}", "judge": verbs["judge"]}
@@ -40,8 +48,8 @@ def headline(pool: PoolFigures) -> str:
     if ranges:
         majority = bounds.get("majority")
         default = f" Majority vote scores {_range(majority)}." if majority else ""
-        if derives:
-            return f"Whatever judge and deriver say, {'; '.join(ranges)}.{default}"
+        if derives or repairs:
+            return f"Whatever judge and {'deriver' if derives else 'repairer'} say, {'; '.join(ranges)}.{default}"
         silent = "Whatever the judge says (repairer and deriver silent)"
         return f"{silent}, {'; '.join(ranges)}.{default}{_moved(pool)}"
     shares = [
@@ -50,6 +58,13 @@ def headline(pool: PoolFigures) -> str:
     who = "A judge or a deriver" if derives else "A judge"
     known = f"{who} can change the answer to these shares of the questions: {', '.join(shares)}."
     return f"{known} Without gold answers, it is unknown whether that helps or harms." if shares else ""
+
+
+def _repairs(pool: PoolFigures) -> bool:
+    """Whether eldgr asked a repairer in this run, and its bound over all spans is known."""
+    eldgr = first_of("eldgr", pool["rules"])
+    of, spans = pool["rules"].get(eldgr), pool["bounds_any_span"]
+    return of is not None and of["asked"].get("repairer", 0) > 0 and spans.get(first_of("eldgr", spans)) is not None
 
 
 def _moved(pool: PoolFigures) -> str:

@@ -1,5 +1,6 @@
 """Both pages in a real Chromium, opened from files: quiet, alone, legible, and safe from what their texts say."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,21 @@ def test_a_narrow_window_is_overflown_by_nothing_but_boxes_that_scroll(tab: Tab,
     tab.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert tab.run("document.documentElement.scrollWidth") <= 380
     assert tab.run(OVERFLOWING) == []
+
+
+def test_every_figure_of_the_report_is_on_the_screen_of_a_phone(tab: Tab, demo: Path) -> None:
+    tab.look(width=390)
+    tab.open(address(demo, "report.html"))
+    wide = "Array.from(document.querySelectorAll('.scroll, svg')).filter((one) => one.scrollWidth > one.clientWidth)"
+    assert tab.run(f"{wide}.map((one) => one.textContent.slice(0, 60))") == []
+    sizes = "Array.from(document.querySelectorAll('svg text'), (one) => one.getBoundingClientRect().height)"
+    assert tab.run(f"Math.min(...{sizes})") >= 9  # pixels: it is not shrunk until it fits
+
+
+def test_the_report_of_two_pools_prints_on_eight_pages(tab: Tab, demo: Path) -> None:
+    tab.look()
+    tab.open(address(demo, "report.html"))
+    assert len(re.findall(rb"/Type\s*/Page\b", tab.printed())) <= 8
 
 
 @pytest.mark.parametrize("page", PAGES, ids=["report", "questions"])

@@ -160,19 +160,21 @@ def test_a_judge_that_knows_more_than_the_evidence_is_useful_and_one_that_guesse
         "random_class_locked",
         pytest.approx(200 / 3),
     )
-    poor = found(cases, replies=[Verdict(2)] * 20)["judges"]["judge"]
+    judged: Any = {"baselines": found(cases, replies=[Verdict(2)] * 20)}
+    poor = judged["baselines"]["judges"]["judge"]
     assert (poor["alone"]["useful"], poor["locked"]["useful"]) == (False, False)
-    assert [*usefulness("judge", poor)] == [
+    assert [*usefulness(judged)] == [
         "The judge is not useful here: alone it is level with certified majority [0.00, 0.00]; "
         "inside the lock it is level with certified majority [0.00, 0.00]."
     ]
 
 
 def test_a_lead_on_a_few_questions_makes_no_judge_useful() -> None:
-    use = found([(asked(DUBAI), "Lusail")] * 2, replies=[Verdict(3)] * 2)["judges"]["judge"]
+    judged: Any = {"baselines": found([(asked(DUBAI), "Lusail")] * 2, replies=[Verdict(3)] * 2)}
+    use = judged["baselines"]["judges"]["judge"]
     assert use["locked"]["over_certified"]["ci"] == [100.0, 100.0]
     assert use["locked"]["useful"] is False
-    assert "on too few questions to tell" in next(usefulness("judge", use))
+    assert "on too few questions to tell" in next(usefulness(judged))
 
 
 def test_in_arithmetic_the_locked_judge_has_no_figure() -> None:
@@ -182,9 +184,10 @@ def test_in_arithmetic_the_locked_judge_has_no_figure() -> None:
     assert use["alone"]["useful"] is True
     assert (use["locked"]["em"], use["locked"]["useful"]) == (None, None)
     assert judged["scores"]["random_class_locked"]["em"] is None
-    assert [*usefulness("judge[gpt4]", use)][1] == (
-        "Inside the lock judge[gpt4] is not compared: in arithmetic the locked rule never asks a judge."
-    )
+    pool: Any = {"task": "arithmetic", "rules": {}, "baselines": judged}
+    table = baselines_table("pool", pool)
+    said = "Inside the lock the judge is not compared: in arithmetic the locked rule never asks a judge."
+    assert table is not None and table.notes[-1] == said
 
 
 def test_a_judge_that_was_not_asked_where_its_reply_counts_has_no_figure_there() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.report.changes import SHOWN, Changes, changes_in
 from eldgr_dspy.report.page import render_report
-from eldgr_dspy.tables.pool import headline
+from eldgr_dspy.tables.baselines import NAMES
+from eldgr_dspy.tables.pool import bound, headline
 from eldgr_dspy.tables.run import tables_of
 from tests.figures import pool_figures, rule_figures, summary_figures
 from tests.memory import memory_of
@@ -56,12 +57,21 @@ def test_every_figure_of_the_tables_stands_in_the_page() -> None:
             assert any(tuple(cells[i : i + len(row)]) == row for i in range(len(cells))), row
 
 
-def test_what_was_measured_is_first_and_the_bound_is_next() -> None:
+def test_the_conclusion_is_first_then_the_bound_then_what_was_measured() -> None:
     shown = words(page())
     assert shown.startswith("EL-DGR evaluation: hotpot EL-DGR evaluation hotpot ")
-    bound = headline(summary()["pools"]["hotpot"])
-    assert "EL-DGR evaluation hotpot Measured: eldgr 61.00 %, first 32.00 %" in words(page(of=summary()))
-    assert f"judge 49.00 %. {bound}" in words(page(of=summary()))
+    of: Any = summary()
+    said = bound(of["pools"]["hotpot"])
+    measured = "Measured: eldgr 61.00 %, first 32.00 %"
+    assert f"EL-DGR evaluation hotpot No judge was compared here. {said} {measured}" in words(page(of=of))
+    lead = {"delta": -2.0, "ci": [-4.0, -1.0], "notes": []}
+    use = {"useful": False, "reason": None, "over_certified": lead, "over_random": lead}
+    scores = {name: {"em": 50.0, "f1": None, "sources": [], "reason": None} for name in NAMES}
+    of["pools"]["hotpot"]["baselines"] = {"scores": scores, "judges": {"judge": {"alone": use, "locked": use}}}
+    why = "it is 2.00 points below certified majority [-4.00, -1.00]"
+    verdict = f"The judge is not useful here: alone {why}; inside the lock {why}."
+    assert f"EL-DGR evaluation hotpot {verdict} {said} {measured}" in words(page(of=of))
+    assert headline(of["pools"]["hotpot"]) == f"{verdict} {said}"
 
 
 def with_judge(**changed: Any) -> Any:
@@ -85,10 +95,17 @@ def test_the_headline_names_the_model_of_the_judge(record: Any, named: str) -> N
     assert f" Judge: {named}. Each question" in words(Page("".join(render_report(undrawn(), Changes(), record))))
 
 
+def test_the_bound_is_that_of_what_was_run_the_repairer_included() -> None:
+    asked, silent = rule_figures(80.0, 71.5, repairer=11), rule_figures(61.0, 71.5)
+    said = [bound(summary(rules={"eldgr": one})["pools"]["hotpot"]) for one in (asked, silent)]
+    assert said[0].startswith("Whatever judge and repairer say, eldgr scores 58–81 % here; the judge alone could")
+    assert said[1].startswith("Whatever the judge says (repairer and deriver silent), eldgr scores 58–69 % here;")
+
+
 @pytest.mark.parametrize(("em", "moved"), [(80.0, True), (58.0, False), (69.0, False), (57.5, True)])
-def test_a_score_outside_the_bound_is_explained_and_one_inside_is_not(em: float, moved: bool) -> None:
+def test_a_score_outside_the_only_bound_that_is_known_is_explained(em: float, moved: bool) -> None:
     rules = {"eldgr": rule_figures(em, 71.5, repairer=11)}
-    said = headline(summary(rules=rules)["pools"]["hotpot"])
+    said = bound(summary(rules=rules, bounds_any_span={"eldgr": None})["pools"]["hotpot"])
     assert (f"The other roles of this run moved eldgr to {em:g}" in said) is moved
 
 
