@@ -66,7 +66,7 @@ def test_the_conclusion_is_first_then_the_bound_then_what_was_measured() -> None
     assert f"EL-DGR evaluation hotpot No judge was compared here. {said} {measured}" in words(page(of=of))
     lead = {"delta": -2.0, "ci": [-4.0, -1.0], "notes": []}
     use = {"useful": False, "reason": None, "over_certified": lead, "over_random": lead}
-    scores = {name: {"em": 50.0, "f1": None, "sources": [], "reason": None} for name in NAMES}
+    scores: Any = {name: {"em": 50.0, "f1": None, "sources": [], "reason": None} for name in NAMES}
     of["pools"]["hotpot"]["baselines"] = {"scores": scores, "judges": {"judge": {"alone": use, "locked": use}}}
     why = "it is 2.00 points below certified majority [-4.00, -1.00]"
     verdict = f"The judge is not useful here: alone {why}; inside the lock {why}."
