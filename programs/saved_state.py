@@ -100,10 +100,13 @@ class Saved(dspy.Module):
             raise ArgumentError(
                 f"The saved program must have the keys of this {type(self).__name__}; it {found}. {_REMEDY}"
             )
-        for name, one in own.items():
-            if isinstance(one, dspy.Predict) and len(one.signature.fields) != len(state[name]["signature"]["fields"]):
-                n, fields = len(state[name]["signature"]["fields"]), ", ".join(one.signature.fields)
-                raise ArgumentError(f"The saved {name} must have the fields {fields}; it has {n} fields. {_REMEDY}")
+        predictors: list[tuple[str, Any]] = [(name, one) for name, one in own.items() if isinstance(one, dspy.Predict)]
+        for name, one in predictors:
+            fields, n = one.signature.fields, len(state[name]["signature"]["fields"])
+            if n != len(fields):
+                raise ArgumentError(
+                    f"The saved {name} must have the fields {', '.join(fields)}; it has {n} fields. {_REMEDY}"
+                )
         super().load_state(state, **options)
 
 
