@@ -27,38 +27,38 @@ __all__ = [
 ]
 
 
-def official_score(answer: str | None, gold: Sequence[str], task: Task | AnswerType) -> Score:
+def official_score(text: str | None, gold: Sequence[str], answer: Task | AnswerType) -> Score:
     """Score an answer as the official script does: nothing is stripped before `normalise`.
 
     Raises:
-        ArgumentError: `gold` is empty or one text, or `task` is not an answer type.
+        ArgumentError: `gold` is empty or one text, or `answer` is not an answer type.
     """
-    kind = answer_type(task)
-    return a_score(kind.official_score(answer, gold), lambda: f"{kind.name}.official_score({answer!r:.60}, ...)")
+    kind = answer_type(answer)
+    return a_score(kind.official_score(text, gold), lambda: f"{kind.name}.official_score({text!r:.60}, ...)")
 
 
-def score(answer: str | None, gold: Sequence[str], task: Task | AnswerType) -> Score:
+def score(text: str | None, gold: Sequence[str], answer: Task | AnswerType) -> Score:
     """Score an answer as its type is scored: exact match and F1 of short text, equality of numbers.
 
     Raises:
-        ArgumentError: `gold` is empty or one text, or `task` is not an answer type.
+        ArgumentError: `gold` is empty or one text, or `answer` is not an answer type.
     """
-    kind = answer_type(task)
-    return a_score(kind.score(answer, gold), lambda: f"{kind.name}.score({answer!r:.60}, ...)")
+    kind = answer_type(answer)
+    return a_score(kind.score(text, gold), lambda: f"{kind.name}.score({text!r:.60}, ...)")
 
 
-def answer_class(answer: str | None, task: Task | AnswerType) -> AnswerClass | None:
+def answer_class(text: str | None, answer: Task | AnswerType) -> AnswerClass | None:
     """Return the class in which an answer votes, or None if the answer is None or shows nothing.
 
     Raises:
-        ArgumentError: `task` is not an answer type.
+        ArgumentError: `answer` is not an answer type.
     """
-    return answer_type(task).class_of(answer)
+    return answer_type(answer).class_of(text)
 
 
-def class_key(answer: str | None, task: Task | AnswerType) -> str | None:
+def class_key(text: str | None, answer: Task | AnswerType) -> str | None:
     """Return the key of an answer's class, by which answers are compared; None where there is no class."""
-    class_ = answer_class(answer, task)
+    class_ = answer_class(text, answer)
     return class_.key if class_ else None
 
 

@@ -149,12 +149,12 @@ def certificates_in(content: Mapping[str, Any]) -> Certificates | Abstention:
     The content may be a recording that was written by hand.
     """
     if "abstained" in content:
-        return Abstention(str(content["abstained"]))
+        return Abstention.stated(str(content["abstained"]), content)
     answers, certified = content.get("answers"), content.get("certified")
     if not isinstance(answers, list) or not isinstance(certified, list) or len(answers) != len(certified):
-        return Abstention("answers and certified are not lists of one length")
+        return Abstention("answers and certified are not lists of one length", "invalid")
     if any(value is not None and type(value) is not bool for value in certified):
-        return Abstention("certified has a value other than true, false and null")
+        return Abstention("certified has a value other than true, false and null", "invalid")
     reasons, witnesses = (_as_many(content.get(name), len(answers)) for name in ("reasons", "witnesses"))
     return Certificates(
         {

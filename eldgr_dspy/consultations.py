@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from eldgr_dspy.abstention_kinds import DECLARED, FAILED, INAPPLICABLE, kind_of
 from eldgr_dspy.certificates import Certificate
+from eldgr_dspy.errors import describe_failure
 from eldgr_dspy.named_judges import Asked, labelled
-from eldgr_dspy.words import Consulted
+from eldgr_dspy.words import ABSTENTION_KINDS, DECLARED_KINDS, NOTHING_TO_SAY, Consulted, Role, is_role
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,40 +60,53 @@ class Derivation:
     others: tuple["Derivation", ...] = ()
 
 
+FAILED = "failed: "
+"""How the reason of a failed call begins in a decision."""
+
+
 @dataclass(frozen=True, slots=True)
 class Abstention:
     """A role gives no answer, and why: unparsable, out of range, it declined, or its call failed.
 
     Attributes:
         reason: For people, as files state it.
-        kind: One of `eldgr_dspy.abstention_kinds.KINDS`, or the error of a failed call; by default as the reason says.
+        kind: One of `eldgr_dspy.words.ABSTENTION_KINDS`; of a failed call the class of its error.
+        failed: Whether the role's call did not come through.
     """
 
     reason: str
-    kind: str = field(default="", compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", self.kind or kind_of(self.reason))
+    kind: str = field(default=NOTHING_TO_SAY, compare=False)
+    failed: bool = field(default=False, compare=False)
 
     @classmethod
-    def failure(cls, description: str) -> "Abstention":
-        """Return the abstention of a role whose call failed."""
-        return cls(f"{FAILED}{description}")
+    def of(cls, kind: str, text: str) -> "Abstention":
+        """Return an abstention whose reason begins with its kind."""
+        return cls(f"{kind}: {text}", kind)
 
-    @property
-    def failed(self) -> bool:
-        """Whether the role's call did not come through."""
-        return self.reason.startswith(FAILED)
+    @classmethod
+    def stated(cls, reason: str, content: Mapping[str, Any]) -> "Abstention":
+        """Return the abstention that a role states in what it returned."""
+        return cls(reason, stated_kind(reason, content) or NOTHING_TO_SAY)
+
+    @classmethod
+    def failure(cls, error: Exception) -> "Abstention":
+        """Return the abstention of a role whose call failed."""
+        return cls(f"{FAILED}{describe_failure(error)}", type(error).__name__, failed=True)
 
     @property
     def unusable(self) -> bool:
         """Whether there was a reply that cannot be used; otherwise the role itself has nothing to say."""
-        return not self.failed and self.kind not in DECLARED
+        return not self.failed and self.kind not in DECLARED_KINDS
 
     @property
     def text(self) -> str:
-        """The reason without the words that only say that a call failed, or that the pool does not apply."""
-        return self.reason.removeprefix(FAILED).removeprefix(INAPPLICABLE)
+        """The reason without the kind at its beginning, or without the word that says that a call failed."""
+        return self.reason.removeprefix(FAILED if self.failed else f"{self.kind}: ")
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What a role returns to abstain so; it need not state that it has nothing to say."""
+        return {"abstained": self.reason} | ({} if self.kind == NOTHING_TO_SAY else {"kind": self.kind})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +119,13 @@ class Certificates:
 Reply = Verdict | Repair | Derivation | Abstention
 Heard = Reply | Certificates
 """A reply to a rule, or to the driver of a rule that has a certificate consulted."""
+
+OUTPUTS: Mapping[Role, tuple[str, ...]] = {
+    "judge": ("preferred",),
+    "repairer": ("repaired_answer",),
+    "deriver": ("derivation_steps", "derived_answer"),
+}
+"""The fields that a reply of a role cannot do without."""
 
 _FINAL = "\nFinal answer: "
 
@@ -130,6 +150,18 @@ def split_candidate(shown: str) -> tuple[str, str]:
 def show_passage(title: str, text: str) -> str:
     """Return a passage as a role sees it: the title on a line of its own, if there is one, then the text."""
     return f"{title}\n{text}" if title else text
+
+
+def stated_kind(reason: str, content: Mapping[str, Any]) -> str | None:
+    """Return the kind that an abstaining role states, in its field `kind` or at the beginning of its reason."""
+    stated = (content.get("kind"), reason.partition(":")[0].replace("unparsable", "unreadable"))
+    return next((kind for kind in stated if kind in ABSTENTION_KINDS), None)
+
+
+def kind_in_line(role: Consulted, reason: str, content: Mapping[str, Any]) -> str:
+    """Return the kind of an abstention as a journal states it: as its role does, else by whether there is an answer."""
+    answered = is_role(role) and not content.keys().isdisjoint(OUTPUTS[role])
+    return stated_kind(reason, content) or ("invalid" if answered else NOTHING_TO_SAY)
 
 
 Outcome = Literal["ok", "abstained", "failed"]
@@ -197,8 +229,10 @@ class Consultation:
     def abstention(self) -> Abstention | None:
         """Why there is no answer; None if there is one."""
         if self.outcome == "failed":
-            return Abstention.failure(f"{self.reason}")
-        return Abstention(self.reason or "no reason given") if self.outcome == "abstained" else None
+            return Abstention(f"{FAILED}{self.reason}", f"{self.reason}".partition(":")[0], failed=True)
+        reason = self.reason or "no reason given"
+        kind = kind_in_line(self.role, reason, self.content or {})
+        return Abstention(reason, kind) if self.outcome == "abstained" else None
 
     @property
     def settled(self) -> bool:

@@ -101,7 +101,7 @@ class SampleReading(NamedTuple):
     cut: bool = False
 
 
-def extract_answer(text: str, task: Task | AnswerType) -> Extraction | None:
+def extract_answer(text: str, answer: Task | AnswerType) -> Extraction | None:
     r"""Return the final answer of a sample, or None where it has none.
 
     Thinking is never read, and thinking that never ends leaves no answer (`eldgr_dspy.thinking`). Once an answer is
@@ -117,21 +117,21 @@ def extract_answer(text: str, task: Task | AnswerType) -> Extraction | None:
 
     Args:
         text: The candidate's whole text.
-        task: The answer type or its name. Without a mark a number is the last one, short text the whole text without
+        answer: The answer type or its name. Without a mark a number is the last one, short text the whole text without
             outer white space.
 
     Returns:
         The answer with its form; None where the text is blank, only thinks or, in arithmetic, is without a number.
 
     Raises:
-        ArgumentError: `task` is not an answer type.
+        ArgumentError: `answer` is not an answer type.
     """
-    return read_sample(text, task).found
+    return read_sample(text, answer).found
 
 
-def read_sample(text: str, task: Task | AnswerType) -> SampleReading:
+def read_sample(text: str, answer: Task | AnswerType) -> SampleReading:
     """Return the answer of a sample as `extract_answer` does, and whether its thinking ends and whether it ran on."""
-    kind = answer_type(task)
+    kind = answer_type(answer)
     _, parts, unclosed = find_thinking(text)
     last = None
     for start, end in () if unclosed else reversed(parts):

@@ -219,7 +219,7 @@ class Question:
     @property
     def type(self) -> AnswerType:
         """The answer type."""
-        return self.kind or answer_type(self.task)
+        return self.kind or answer_type(self.task, "task")
 
     @property
     def stated(self) -> tuple[Stated, ...]:

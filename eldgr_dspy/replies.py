@@ -27,7 +27,8 @@ def read_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | N
 
     Args:
         role: The role that was asked.
-        content: The fields that it returned. `{"abstained": reason}` states an abstention.
+        content: The fields that it returned. `{"abstained": reason}` states an abstention, and `kind` may say of
+            which kind.
         answers: The pool's answers; a judge may only prefer a candidate that has one.
         n_passages: How many passages the evidence has.
     """
@@ -67,7 +68,7 @@ def require_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str 
 def _reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Reply:
     if "abstained" in content:
         said = content["abstained"]
-        return Abstention(said if isinstance(said, str) else _shown(said))
+        return Abstention.stated(said if isinstance(said, str) else _shown(said), content)
     if role == "judge":
         return _verdict(content, answers)
     return _repair(content, n_passages) if role == "repairer" else _derivation(content)
@@ -111,7 +112,7 @@ def _in_unit(value: Any) -> bool:
 def _repair(content: Mapping[str, Any], n_passages: int) -> Repair | Abstention:
     answer = _text(content, "repaired_answer").strip()
     if not answer:
-        return Abstention("no span", "nothing to say")  # as it is asked to say where no passage answers
+        return Abstention("no span")  # as it is asked to say where no passage answers
     passage = content.get("repair_passage")
     if passage is None or (type(passage) is int and passage == -1):
         return Repair(answer)

@@ -127,13 +127,13 @@ def _families(kind: AnswerType) -> st.SearchStrategy[list[Family]]:
 
 
 @st.composite
-def questions(draw: st.DrawFn, task: Task | AnswerType | None = None) -> Question:
+def questions(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> Question:
     """Draw a question with its pool and evidence: one in twelve from any text, the others from a few words.
 
     Args:
-        task: An answer type or its name; short text or numbers if it is not given.
+        answer: An answer type or its name; short text or numbers if it is not given.
     """
-    chosen = answer_type(_taken(_TASKS, draw(_PLACE)) if task is None else task)
+    chosen = answer_type(_taken(_TASKS, draw(_PLACE)) if answer is None else answer)
     kind, own = _taken(_KINDS, draw(_PLACE)), draw(_families(chosen))
     if kind == "anything":
         text, pool, passages = draw(_RAW)
@@ -278,13 +278,13 @@ def replies(draw: st.DrawFn, question: Question, role: Role) -> Reply:
 
 
 @st.composite
-def consultations(draw: st.DrawFn, task: Task | AnswerType | None = None) -> Trial:
+def consultations(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> Trial:
     """Draw a whole `Trial`: a question under settings, each role's reply, and the changes that laws try.
 
     Args:
-        task: As `questions` takes it.
+        answer: As `questions` takes it.
     """
-    question = draw(questions(task))
+    question = draw(questions(answer))
     roles: tuple[Role, ...] = ("judge", question.type.repairer)
     said: dict[Role, Reply] = {role: draw(replies(question, role)) for role in roles}
     answers = [*question.answers, *(reply.answer for reply in said.values() if isinstance(reply, Repair | Derivation))]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 
-from eldgr_dspy.answer_types import answer_type, load_type
+from eldgr_dspy.answer_types import BUILT_IN, answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import RULES, Rule, evidence_locked
@@ -74,7 +74,7 @@ def check_laws(
     case: Callable[[Question, Settings], Case] = Case,
     laws: Sequence[str] | None = None,
     without: Sequence[str] = (),
-    task: Task | AnswerType | None = None,
+    answer: Task | AnswerType | None = None,
     max_examples: int | None = None,
 ) -> dict[str, int]:
     """Check a rule against the laws, and return on how many trials each law applied.
@@ -93,7 +93,7 @@ def check_laws(
         case: A case of your own, with your own votes or ranking; not together with `certificate`.
         laws: The names of the laws to try; all those about a rule if it is not given. without: the names of laws that
             are left out.
-        task: An answer type or its name, for a rule that is meant for it alone; short text and numbers if it is not
+        answer: An answer type or its name, for a rule that is meant for it alone; short text and numbers if it is not
             given. The laws that the type gives up are not tried, and count 0.
         max_examples: How many trials are drawn, 0 for the fixed ones alone; if it is not given, as many as the
             Hypothesis profile says.
@@ -118,14 +118,14 @@ def check_laws(
     if theirs is not None and theirs.consulted:
         raise ArgumentError("certificate is async, and it was called without await; give a function that is not.")
     subject = Subject(rule, case if theirs is None else partial(CertifiedBy, certificate=Steady.of(theirs)))
-    kind = None if task is None else answer_type(task)
+    kind = None if answer is None else answer_type(answer, "answer", BUILT_IN)
     chosen = _chosen([law for law in LAWS if law.statement is not None], laws, without)
     own = around(literals(rule, theirs and theirs.function, case), "retrieval" if rule is evidence_locked else kind)
     return _tried(subject, chosen, kind, chain(situations(kind), own), max_examples)
 
 
 def check_answer_type(
-    kind: AnswerType | Task, *, without: Sequence[str] = (), max_examples: int | None = None
+    answer: AnswerType | Task, *, without: Sequence[str] = (), max_examples: int | None = None
 ) -> dict[str, int]:
     """Check an answer type against the laws of classes, certificates and scores.
 
@@ -134,7 +134,7 @@ def check_answer_type(
     with the type's examples as answers, then drawn ones.
 
     Args:
-        kind: The type, or its name: a built-in one, or `module:name`.
+        answer: The type, or its name: a built-in one, or `module:name`.
         without: The names of laws that are left out. max_examples: as `check_laws` has it.
 
     Raises:
@@ -144,7 +144,7 @@ def check_answer_type(
     """
     __tracebackhide__ = True
     _require_some(max_examples)
-    found = load_type(kind, "kind")
+    found = load_type(answer)
     chosen = _chosen(LAWS_OF_TYPES, None, without)
     return _tried(Subject(RULES["majority"]), chosen, found, situations(found), max_examples, Subject.settle)
 

@@ -40,25 +40,25 @@ class Vote:
 
 
 def majority(
-    answers: Sequence[str | None], task: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
+    answers: Sequence[str | None], answer: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
 ) -> Vote:
     """Return the vote of `answers`, one a candidate, None where a candidate has none.
 
-    The type, or the one that `task` names, puts them into classes. Answers that refuse do not vote.
+    The type, or the one that `answer` names, puts them into classes. Answers that refuse do not vote.
 
     Source: the paper's consensus m; ties to the earliest candidate and the classes are ours (`method`, hazards 1-27).
     """
-    return grouped(answers, task, refuses)[0]
+    return grouped(answers, answer, refuses)[0]
 
 
 def grouped(
-    answers: Sequence[str | None], task: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
+    answers: Sequence[str | None], answer: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
 ) -> tuple[Vote, Grouping]:
     """Return the vote as `majority` does, with the classes in which any answer may be."""
     refused = [*filter(refuses, answers)] if refuses else []
     silent = frozenset(refused)
     voting = [None if answer in silent else answer for answer in answers]
-    kind = answer_type(task)
+    kind = answer_type(answer)
     grouping = kind.grouping(voting)
     if kind.is_own:
         grouping = _checked(grouping, f"{kind.name}.grouping(answers)", len(voting))

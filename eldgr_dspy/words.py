@@ -25,6 +25,20 @@ Channel = Literal["logic", "fact", "epist", "info", "triang", "adv", "min"]
 Reading = Literal["label", "expected", "settled"]
 Mark = Literal["hashes", "a_line", "boxed", "phrase", "finish", "tagged"]
 Form = Literal[Mark, "last_number", "whole"]
+AbstentionKind = Literal[
+    "unreadable",
+    "invalid",
+    "cut off",
+    "withheld",
+    "several answers",
+    "prompt too long",
+    "inconsistent",
+    "not applicable",
+    "nothing to say",
+]
+"""Kinds of abstention: a reply that is not exactly the expected JSON; an invalid value; a reply that ended at its limit
+of tokens, or was stopped by a filter; several replies instead of one; a prompt beyond the model's window; orders that
+prefer different answers; a pool that lacks what a judge needs; and a reason that the role states itself."""
 
 TASKS: tuple[Task, ...] = ("retrieval", "arithmetic")
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -37,6 +51,10 @@ PREFERENCE: tuple[Preference, ...] = get_args(Preference)
 REFUSAL: tuple[Refusal, ...] = get_args(Refusal)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 READINGS: tuple[Reading, ...] = get_args(Reading)
+ABSTENTION_KINDS: tuple[AbstentionKind, ...] = get_args(AbstentionKind)
+DECLARED_KINDS = ABSTENTION_KINDS[-3:]
+"""The kinds that a role states itself; every other abstention is a reply that cannot be used."""
+NOTHING_TO_SAY = ABSTENTION_KINDS[-1]
 
 
 ASKING_NOBODY = ("first", "majority", "certified")

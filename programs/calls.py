@@ -15,11 +15,12 @@ import dspy
 from dspy.utils.usage_tracker import UsageTracker
 
 from eldgr_dspy.answer_types.comparing import Comparisons
-from eldgr_dspy.errors import ArgumentError, describe_failure
+from eldgr_dspy.consultations import Abstention
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask
 from eldgr_dspy.programs.engines.usage import is_count
 from eldgr_dspy.programs.lms import holds_lm, view
-from eldgr_dspy.programs.retrying import Limit, limited
+from eldgr_dspy.programs.requests.retrying import Limit, limited
 from eldgr_dspy.programs.rollouts import keep_trace, own_trace
 from eldgr_dspy.programs.threads import start
 from eldgr_dspy.words import CONSULTED
@@ -64,7 +65,7 @@ class Calls:
     """The calls about one question.
 
     Attributes:
-        failures: Why a call did not come through, by who was called.
+        failed: Why a call did not come through, by who was called.
         seconds: How long calls took, by who was called.
         comparisons: Those of the question's answers, which end with its time; None without a timeout.
         unasked: Those of them that were not called, because no time was left.
@@ -80,12 +81,12 @@ class Calls:
         """Start the clock.
 
         Args:
-            on_failure: `raise` what a call raises, or return None for it.
+            on_failure: `raise` what a call raises, or return an abstention for it.
             timeout: For all calls together, in seconds.
             role_timeouts: For one call each, by who is called.
             scorers: How many scorers are called after all others.
         """
-        self.failures: dict[str, str] = {}
+        self.failed: dict[str, Abstention] = {}
         self.seconds = dict[str, float]()
         self.unasked = set[str]()
         self._on_failure, self._timeout, self._timeouts = on_failure, timeout, role_timeouts or {}
@@ -93,8 +94,10 @@ class Calls:
         self._ends = None if timeout is None else monotonic() + timeout
         self.comparisons = None if timeout is None else Comparisons(ends=self._ends)
 
-    def ask(self, who: str, module: dspy.Module, inputs: Mapping[str, object], later: Sequence[str]) -> Said | None:
-        """Ask a role; None if its call failed.
+    def ask(
+        self, who: str, module: dspy.Module, inputs: Mapping[str, object], later: Sequence[str]
+    ) -> Said | Abstention:
+        """Ask a role.
 
         Args:
             who: The role, or a certificate. module: its module. inputs: what it is told.
@@ -103,18 +106,16 @@ class Calls:
         try:
             return self.within(who, lambda asked: ask(asked, inputs, who), module, later)
         except FAILURES as error:
-            self._fail(who, error)
-            return None
+            return self._failure(who, error)
 
     async def aask(
         self, who: str, module: dspy.Module, inputs: Mapping[str, object], later: Sequence[str]
-    ) -> Said | None:
+    ) -> Said | Abstention:
         """Do the same, awaiting it."""
         try:
             return await self.awithin(who, lambda asked: aask(asked, inputs, who), module, later)
         except FAILURES as error:
-            self._fail(who, error)
-            return None
+            return self._failure(who, error)
 
     def within(self, who: str, call: Callable[[Any], T], module: Any, later: Sequence[str] = ()) -> T:
         """Return what a call returns. One that is late is left behind in its thread, without its trace and its usage.
@@ -215,10 +216,17 @@ class Calls:
         share = "" if whole else "its share of "
         return TimeoutError(f"the {who} did not answer within {share}the question's timeout of {self._timeout:g} s")
 
-    def _fail(self, who: str, error: Exception) -> None:
+    def _failure(self, who: str, error: Exception) -> Abstention:
         if self._on_failure == "raise":
             raise error
-        self.failures[who] = describe_failure(error)
+        failure = Abstention.failure(error)
+        self.failed[who] = failure
+        return failure
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why a call did not come through, by who was called."""
+        return {who: why.text for who, why in self.failed.items()}
 
 
 class Usage(UsageTracker):

@@ -30,6 +30,8 @@ class Certifier(dspy.Module):
         certificate: The user's module or function; a module's predictors are those of the selector.
     """
 
+    sets_lm = False
+
     def __init__(self, own: OwnCertificate) -> None:
         super().__init__()
         if isinstance(own.function, type):

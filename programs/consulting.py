@@ -15,19 +15,21 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dspy
 from dspy.utils import BaseCallback
 from dspy.utils.exceptions import is_retryable_lm_error
 
+from eldgr_dspy.consultations import OUTPUTS, Abstention
 from eldgr_dspy.errors import ArgumentError, ReplyError, brief, settled
 from eldgr_dspy.programs.engines.json_objects import holds_object, is_whole
 from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
 from eldgr_dspy.programs.engines.usage import ANY_USAGE
 from eldgr_dspy.programs.lms import numeric_temperatures
 from eldgr_dspy.programs.plain_values import UnwritableError, plain
+from eldgr_dspy.words import is_role
 
 FAILURES = (dspy.LMError, ConnectionError, TimeoutError)
 """What a call raises if it did not come through."""
@@ -43,25 +45,20 @@ FATAL = (
 
 _NOT_FOUND, _FIRST_REFUSAL = 404, 300
 _ENDS = {
-    "length": "cut off: the LM reached its limit of output tokens; give it a larger max_tokens",
-    "content_filter": "withheld: the server's content filter ended the reply",
+    "length": Abstention.of("cut off", "the LM reached its limit of output tokens; give it a larger max_tokens"),
+    "content_filter": Abstention.of("withheld", "the server's content filter ended the reply"),
 }
-"""Ends of an incomplete reply, by DSPy's word for them, and the reason of the abstention."""
-_BLANK = (
-    "cut off: the LM wrote endless white space up to its limit of output tokens, where a larger max_tokens is no help; "
-    "raise its repetition penalty, or forbid white space between values in the server's JSON mode"
+"""Ends of an incomplete reply, by DSPy's word for them."""
+_BLANK = Abstention.of(
+    "cut off",
+    "the LM wrote endless white space up to its limit of output tokens, where a larger max_tokens is no help; "
+    "raise its repetition penalty, or forbid white space between values in the server's JSON mode",
 )
 _TOO_LONG = re.compile(r"(?:context|model) (?:size|length|window)", re.IGNORECASE)
 _ENDLESS = 16
 """How many characters of white space at the end of a cut reply are endless: more than an indentation has."""
 _UNREAD = {"thinking": "reasoning_content", "tool_call": "tool_calls", "refusal": "refusal"}
 """The fields of a message that hold no reply, by the name of the part of a message in lm15."""
-_OUTPUTS: dict[str | None, tuple[str, ...]] = {
-    "judge": ("preferred",),
-    "repairer": ("repaired_answer",),
-    "deriver": ("derivation_steps", "derived_answer"),
-}
-"""The fields that a reply of a role cannot do without."""
 _NO_PROVIDER = "LLM Provider NOT provided"  # litellm's words for a model of no known provider, which has no status
 
 
@@ -70,8 +67,8 @@ class Said:
     """The outcome of a call that came through: the fields that the role returned, or why it is an abstention.
 
     Attributes:
-        content: The fields as plain JSON values; `{"abstained": reason}` if the role abstains or if its reply could
-            not be parsed.
+        content: The fields as plain JSON values; `abstained` and perhaps `kind` if the role abstains or if its reply
+            could not be parsed.
         error: The error that made it an abstention, for a caller that wants it raised.
     """
 
@@ -82,8 +79,8 @@ class Said:
 class FlawedReplyError(ReplyError):
     """A reply came through and cannot be used; `flaw` says why."""
 
-    def __init__(self, flaw: str) -> None:
-        super().__init__(f"The LM's reply cannot be used: {flaw}.")
+    def __init__(self, flaw: Abstention) -> None:
+        super().__init__(f"The LM's reply cannot be used: {flaw.reason}.")
         self.flaw = flaw
 
 
@@ -127,11 +124,11 @@ def is_several_answers(error: Exception) -> bool:
     return isinstance(error, dspy.LMUnsupportedFeatureError) and "the body carries" in str(error)
 
 
-def _flaw_of(record: Mapping[str, Any], lm: Any) -> str | None:
+def _flaw_of(record: Mapping[str, Any], lm: Any) -> Abstention | None:
     """Return why a reply that came through cannot be used: cut, withheld, or one of several; None if it can."""
     said = len(record.get("outputs") or ())
     if said > 1 and said > (wanted := record["kwargs"].get("n") or getattr(lm, "kwargs", {}).get("n") or 1):
-        return f"several answers: {said} where {wanted} was asked for"
+        return Abstention.of("several answers", f"{said} where {wanted} was asked for")
     output = (record.get("outputs") or [""])[0]
     text = str((output.get("text") if isinstance(output, Mapping) else output) or "")
     end: Any = getattr(_first(record["response"]), "finish_reason", None)
@@ -163,7 +160,7 @@ class _Last:
     """Why the last reply within one consultation cannot be used. DSPy sees it as a calling module and records calls."""
 
     def __init__(self) -> None:
-        self.flaw: str | None = None
+        self.flaw: Abstention | None = None
         self._elsewhere = ""
 
     @property
@@ -183,10 +180,10 @@ class _Last:
         """Return the reply, or the abstention that the flaw makes of it; its reason names JSON that was not read."""
         if self.flaw is None and not isinstance(said.error, dspy.AdapterParseError):
             return said
-        reason = self.flaw or said.content["abstained"]
-        reason = f"{reason.removesuffix('.')}{self._elsewhere}" if self._elsewhere else reason
-        error = said.error if self.flaw is None else FlawedReplyError(reason)
-        return Said({**said.content, "abstained": reason}, error)
+        why = self.flaw or Abstention(said.content["abstained"], said.content["kind"])
+        if self._elsewhere:
+            why = replace(why, reason=f"{why.reason.removesuffix('.')}{self._elsewhere}")
+        return Said({**said.content, **why.fields}, said.error if self.flaw is None else FlawedReplyError(why))
 
 
 def notice(record: Mapping[str, Any], lm: Any) -> None:
@@ -296,7 +293,7 @@ def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
 
 def _said(module: dspy.Module, returned: Any) -> Said:
     if returned is None and isinstance(module, dspy.BestOfN | dspy.Refine):  # none of their attempts could be read
-        return Said({"abstained": "unparsable: no attempt could be read"})
+        return Said(Abstention("unparsable: no attempt could be read", "unreadable").fields)
     if not isinstance(returned, dspy.Example | Mapping):
         raise ArgumentError(
             f"The role module {type(module).__name__} returned {brief(repr(returned), 80)} "
@@ -308,8 +305,8 @@ def _said(module: dspy.Module, returned: Any) -> Said:
         try:
             content[str(name)] = plain(value)
         except UnwritableError as error:
-            flaw = f"unreadable: {brief(name, 40)} holds {error}"
-            return Said({"abstained": flaw}, UnwritableReplyError(f"The {type(module).__name__} abstains: {flaw}."))
+            flaw = Abstention.of("unreadable", f"{brief(name, 40)} holds {error}")
+            return Said(flaw.fields, UnwritableReplyError(f"The {type(module).__name__} abstains: {flaw.reason}."))
     return Said(content)
 
 
@@ -321,7 +318,7 @@ def _require_outputs(role: str | None, said: Said) -> None:
     Raises:
         ArgumentError: naming the role, the field that it lacks and those that it has.
     """
-    outputs = _OUTPUTS.get(role, ())
+    outputs = OUTPUTS[role] if is_role(role) else ()
     if outputs and said.content and said.content.keys().isdisjoint((*outputs, "abstained")):
         names = ", ".join(map(repr, said.content))
         raise ArgumentError(
@@ -333,16 +330,16 @@ def _require_outputs(role: str | None, said: Said) -> None:
 def _abstention(error: Exception) -> Said:
     """Return the abstention for an error; raise a failure."""
     if isinstance(error, FlawedReplyError):
-        reason = error.flaw
+        why = error.flaw
     elif isinstance(error, dspy.AdapterParseError):
-        reason = f"unparsable: {brief(reason_of(error))}"
+        why = Abstention(f"unparsable: {brief(reason_of(error))}", "unreadable")
     elif is_too_long(error):
-        reason = f"prompt too long: {brief(_first_line(error))}"
+        why = Abstention.of("prompt too long", brief(_first_line(error)))
     elif is_several_answers(error):
-        reason = f"several answers: {brief(_first_line(error))}"
+        why = Abstention.of("several answers", brief(_first_line(error)))
     else:
         raise error
-    return Said({"abstained": reason}, error)
+    return Said(why.fields, error)
 
 
 def _first_line(error: Exception) -> str:

@@ -93,7 +93,7 @@ def heard_apart(select: Selector, name: Consulted, case: Case, heard: Mapping[Co
     try:
         with select.reading():
             said = calls.ask(name, *select.asking(case, name, heard))
-        return select.heard(name, said, case, calls)
+        return select.heard(name, said, case)
     except Exception:  # noqa: BLE001 - where the selector asks this role, it raises the same and is checked there
         return SILENT
 

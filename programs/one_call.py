@@ -37,9 +37,14 @@ class OneCall(Saved):
     """Asks its signature once; a subclass may say in `show` what the LM is shown, and in `read` what its reply becomes.
 
     `forward` and `aforward` take the inputs of the signature; further arguments are not read.
+
+    Attributes:
+        signature: What is asked.
+        sets_lm: Whether it may set an LM when it is called, so that it needs none before.
     """
 
     signature: Any
+    sets_lm = False
 
     def __init__(self, signature: Any = None) -> None:
         super().__init__()

@@ -31,6 +31,8 @@ class RepeatedDeriver(dspy.Module):
         deriver: A module in the deriver's role. n: how often it is asked. temperature: of the samples.
     """
 
+    sets_lm = False
+
     def __init__(self, deriver: dspy.Module | None = None, n: int = 3, temperature: float = 0.7) -> None:
         """Set up the deriver.
 

@@ -68,9 +68,9 @@ class Scene:
         return blanks.get(str(kind.get("type")))
 
 
-def at_stake(task: Task | AnswerType) -> st.SearchStrategy[Question]:
+def at_stake(answer: Task | AnswerType) -> st.SearchStrategy[Question]:
     """Draw questions of a type, most of them situations, so that a reply may change what ships."""
-    kind = answer_type(task)
+    kind = answer_type(answer)
     listed = [trial.question for trial in typed(few_situations(kind), kind)]
     return _mostly(st.sampled_from(listed), questions(kind))
 

@@ -13,7 +13,6 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certificates_in, certifying, inputs_of, is_withheld, replies_in
 from eldgr_dspy.consultations import Abstention, Heard, Reply
 from eldgr_dspy.decision import Decision, Rule, adrive, drive
-from eldgr_dspy.errors import describe_failure
 from eldgr_dspy.named_objects import source_of
 from eldgr_dspy.programs.calls import SCORER, Calls, OnFailure, require_timeout, role_timeouts_of
 from eldgr_dspy.programs.certifier import Certifier
@@ -55,8 +54,6 @@ from eldgr_dspy.words import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from eldgr_dspy.channels.protocols import Reasoning, Scorer
 
 OnError = Literal["abstain", "raise"]
@@ -164,13 +161,6 @@ class Selector(Saved):
         self.deriver: dspy.Module = RepeatedDeriver() if derivation == "agreed" else Deriver()
         self.repairer: dspy.Module = Repairer()
 
-    @classmethod
-    def from_frozen(cls, path: "str | Path", **given: Any) -> "Selector":
-        """Return the selector of a freeze; see `eldgr_dspy.programs.run.frozen.frozen_selector`."""
-        from eldgr_dspy.programs.run.frozen import frozen_selector
-
-        return frozen_selector(path, **given)
-
     def forward(
         self,
         question: str,
@@ -217,14 +207,14 @@ class Selector(Saved):
             def consult(name: Consulted) -> Heard:
                 with self.reading():
                     said = calls.ask(name, *self.asking(case, name, heard))
-                heard[name] = self.heard(name, said, case, calls)
+                heard[name] = self.heard(name, said, case)
                 return heard[name]
 
             choice = drive(certifying(self.rule_on(case))(case), consult)
             replies = replies_in(heard)
             decision, texts = case.record(choice, replies), self._texts(case, evidence)
             scores = [self._score(scorer, texts, calls) for scorer in self.scorers]
-            return report(self._prediction(case, decision, replies, scores, calls))
+            return report(self._prediction(case, decision, replies, scores, calls), replies)
 
     async def aforward(
         self,
@@ -244,14 +234,14 @@ class Selector(Saved):
             async def consult(name: Consulted) -> Heard:
                 with self.reading():
                     said = await calls.aask(name, *self.asking(case, name, heard))
-                heard[name] = self.heard(name, said, case, calls)
+                heard[name] = self.heard(name, said, case)
                 return heard[name]
 
             choice = await adrive(certifying(self.rule_on(case))(case), consult, taking)
             replies = replies_in(heard)
             decision, texts = await taking(partial(case.record, choice, replies)), self._texts(case, evidence)
             scores = [await self._ascore(scorer, texts, calls) for scorer in self.scorers]
-            return report(self._prediction(case, decision, replies, scores, calls))
+            return report(self._prediction(case, decision, replies, scores, calls), replies)
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the choices that `save` keeps, and the parameters of the roles that can be asked."""
@@ -287,9 +277,9 @@ class Selector(Saved):
         adapter = LENIENT if self.replies == "lenient" else STRICT
         return nullcontext() if dspy.settings.adapter is not None else dspy.context(adapter=adapter)
 
-    def heard(self, name: Consulted, said: Said | None, case: Case, calls: Calls) -> Heard:
-        """Return what was said as a rule sees it; None is a call that did not come through."""
-        reply = Abstention.failure(calls.failures[name]) if said is None else self._read(name, said, case)
+    def heard(self, name: Consulted, said: Said | Abstention, case: Case) -> Heard:
+        """Return what was said as a rule sees it."""
+        reply = said if isinstance(said, Abstention) else self._read(name, said, case)
         if isinstance(reply, Abstention):
             log_silence(name, reply)
         return reply
@@ -327,7 +317,7 @@ class Selector(Saved):
     def _unscored(self, error: Exception, n: int) -> CandidateScores:
         if self.on_error == "raise" and not (self.on_failure == "abstain" and isinstance(error, FAILURES)):
             raise error
-        log_silence(SCORER, Abstention.failure(describe_failure(error)))
+        log_silence(SCORER, Abstention.failure(error))
         return CandidateScores.undefined(error, n)
 
     def _prediction(

@@ -15,10 +15,13 @@ from typing import Any
 import dspy
 from dspy.utils.callback import ACTIVE_CALL_ID
 
-from eldgr_dspy.abstention_kinds import FAILED, kind_of
+from eldgr_dspy.consultations import Reply
 from eldgr_dspy.errors import describe_failure
 from eldgr_dspy.programs.calls import Calls, Usage
 from eldgr_dspy.programs.service_log import LOG
+from eldgr_dspy.words import Role
+
+_Report = Callable[[dspy.Prediction, Mapping[Role, Reply]], dspy.Prediction]
 
 OPERATION_NAME = "gen_ai.operation.name"
 AGENT_NAME = "gen_ai.agent.name"
@@ -39,7 +42,7 @@ class DecisionEvent:
 
     Attributes:
         branch, reason, certified, consulted: See `eldgr_dspy.decision.Decision`.
-        abstentions: By role, the kind of its reason; see `eldgr_dspy.abstention_kinds`.
+        abstentions: By role, the kind of its reason; see `eldgr_dspy.words.ABSTENTION_KINDS`.
         failures: By who was called, the error.
         input_tokens, output_tokens: Of all calls, as their servers reported; None if one did not, or none was sent.
         seconds: From the call of the selector to its decision, scores included.
@@ -73,8 +76,8 @@ class DecisionEvent:
 
 
 @contextmanager
-def watched(select: dspy.Module, calls: Calls) -> Iterator[Callable[[dspy.Prediction], dspy.Prediction]]:
-    """Watch a selector decide in the block, which gives its prediction to the function that is yielded.
+def watched(select: dspy.Module, calls: Calls) -> Iterator[_Report]:
+    """Watch a selector decide in the block, which gives its prediction, and the replies, to what is yielded.
 
     A callback of DSPy's, of the settings or of the selector, is given the event if it has a method
     `on_decision(call_id, instance, event)`.
@@ -83,12 +86,12 @@ def watched(select: dspy.Module, calls: Calls) -> Iterator[Callable[[dspy.Predic
     listeners = [one.on_decision for one in callbacks if hasattr(one, "on_decision")]
     with _span(type(select).__name__) as span:
         if not listeners and span is None:
-            yield lambda prediction: prediction
+            yield lambda prediction, replies: prediction
             return
         began, usage = monotonic(), Usage()
 
-        def report(prediction: dspy.Prediction) -> dspy.Prediction:
-            event = _event(prediction, calls, usage, monotonic() - began)
+        def report(prediction: dspy.Prediction, replies: Mapping[Role, Reply]) -> dspy.Prediction:
+            event = _event(prediction, replies, calls, usage, monotonic() - began)
             if span is not None:
                 span.set_attributes(event.attributes())
             for listener in listeners:
@@ -99,14 +102,15 @@ def watched(select: dspy.Module, calls: Calls) -> Iterator[Callable[[dspy.Predic
             yield report
 
 
-def _event(prediction: Any, calls: Calls, usage: Usage, seconds: float) -> DecisionEvent:
+def _event(prediction: Any, replies: Mapping[Role, Reply], calls: Calls, usage: Usage, seconds: float) -> DecisionEvent:
+    silent = [role for role in prediction.abstentions if role not in calls.failed]
     return DecisionEvent(
         branch=prediction.branch,
         reason=prediction.reason,
         certified=prediction.certified,
         consulted=tuple(prediction.consulted),
-        abstentions={role: kind_of(why) for role, why in prediction.abstentions.items() if role not in calls.failures},
-        failures={who: kind_of(FAILED + why) for who, why in calls.failures.items()},
+        abstentions={role: getattr(replies[role], "kind", "invalid") for role in silent},  # or the case refused it
+        failures={who: why.kind for who, why in calls.failed.items()},
         input_tokens=usage.total("prompt_tokens"),
         output_tokens=usage.total("completion_tokens"),
         seconds=seconds,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from eldgr_dspy.answer_types import BUILT_IN, IN_FILES
+from eldgr_dspy.answer_types import BUILT_IN, IN_FILES, answer_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import Extraction, extract_answer
@@ -27,6 +28,15 @@ COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
 """The columns that rewards read besides `prompt`, and the content of each."""
 
 _FALLBACKS: Final = frozenset({"last_number", "whole"})
+
+
+def task_of(answer: Task | AnswerType) -> Task:
+    """Return the name that the column `task` has for an answer type.
+
+    Raises:
+        ArgumentError: No type has that name.
+    """
+    return answer_type(answer, "answer", BUILT_IN).name_in_files
 
 
 @dataclass(frozen=True, slots=True)

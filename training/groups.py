@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple
 
 from eldgr_dspy.answer_types import IN_FILES
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.cases import Case
 from eldgr_dspy.channels.undefined import Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.lexical import is_yes_no
 from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.training.calls import Call
+from eldgr_dspy.training.calls import Call, task_of
 from eldgr_dspy.training.rewards import Measured, Reward
 from eldgr_dspy.words import Policy, Task
 
@@ -69,7 +70,7 @@ class GroupReward(Reward):
         *,
         auxiliary: Reward | None = None,
         certificate: Policy = "folded",
-        task: Task | None = None,
+        answer: Task | AnswerType | None = None,
         group_size: int | None = None,
         name: str = "eldgr_rank",
     ) -> None:
@@ -78,7 +79,7 @@ class GroupReward(Reward):
         Args:
             auxiliary: The reward that ranks inside a stratum, as `StepReward`; an undefined score ranks last there.
             certificate: What counts as occurring in the evidence.
-            task: Of all rows; None reads the column `task`.
+            answer: The answer type of all rows; None reads the column `task`.
             group_size: How many completions a prompt has, if the caller is not a trainer that knows it.
             name: Under which it is logged.
 
@@ -87,10 +88,10 @@ class GroupReward(Reward):
         """
         if group_size is not None and (type(group_size) is not int or group_size < 1):
             raise ArgumentError(f"group_size must be a whole number of at least 1; got {group_size!r:.80}.")
-        columns = ["question", "evidence", *([] if task else ["task"]), *(auxiliary.needs if auxiliary else ())]
+        columns = ["question", "evidence", *([] if answer else ["task"]), *(auxiliary.needs if auxiliary else ())]
         wanted, parts = auxiliary is not None and auxiliary.confidence, [auxiliary] if auxiliary else []
         super().__init__(name, list(dict.fromkeys(columns)), confidence=wanted, parts=parts)
-        self.task: Task | None = task
+        self.task = None if answer is None else task_of(answer)
         self.auxiliary, self.group_size = auxiliary, group_size
         self.settings = Settings(certificate=certificate)
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from typing import ClassVar
 
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answers import score
 from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import Extraction
-from eldgr_dspy.training.calls import COLUMNS, Call, is_marked
+from eldgr_dspy.training.calls import COLUMNS, Call, is_marked, task_of
 from eldgr_dspy.training.gold import read_gold
 from eldgr_dspy.training.rewards import Measured, Reward, reasons
 from eldgr_dspy.words import Task
@@ -33,15 +34,15 @@ class OutcomeReward(Reward):
 
     weight: ClassVar[float] = OUTCOME_WEIGHT
 
-    def __init__(self, *, task: Task | None = None, name: str = "orm") -> None:
+    def __init__(self, *, answer: Task | AnswerType | None = None, name: str = "orm") -> None:
         """Make the reward.
 
         Args:
-            task: Of all rows; None reads the column `task`.
+            answer: The answer type of all rows; None reads the column `task`.
             name: Under which it is logged.
         """
-        super().__init__(name, ["gold"] if task else ["gold", "task"])
-        self.task: Task | None = task
+        super().__init__(name, ["gold"] if answer else ["gold", "task"])
+        self.task = None if answer is None else task_of(answer)
 
     def measure(self, call: Call) -> Measured:
         """Return whether each completion is right; see `Reward.measure`."""
@@ -72,10 +73,10 @@ class FormatReward(Reward):
 
     weight: ClassVar[float] = FORMAT_WEIGHT
 
-    def __init__(self, *, task: Task | None = None, name: str = "format") -> None:
+    def __init__(self, *, answer: Task | AnswerType | None = None, name: str = "format") -> None:
         """Make the reward; the arguments are those of `OutcomeReward`."""
-        super().__init__(name, [] if task else ["task"])
-        self.task: Task | None = task
+        super().__init__(name, [] if answer else ["task"])
+        self.task = None if answer is None else task_of(answer)
 
     def measure(self, call: Call) -> Measured:
         """Return whether each completion marks its answer; see `Reward.measure`."""

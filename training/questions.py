@@ -7,28 +7,31 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.programs.pools.prompts import ASKED, prompt_of
 from eldgr_dspy.programs.pools.questions import Evidence, read_questions
+from eldgr_dspy.training.calls import task_of
 from eldgr_dspy.training.gold import read_gold
 from eldgr_dspy.words import Task
 
 __all__ = ["ASKED", "prompt_of", "training_rows"]
 
 
-def training_rows(path: str | Path, task: Task, evidence: Evidence = "paragraphs") -> Iterator[dict[str, Any]]:
+def training_rows(
+    path: str | Path, answer: Task | AnswerType, evidence: Evidence = "paragraphs"
+) -> Iterator[dict[str, Any]]:
     """Yield the questions of a file as rows with `id`, `prompt`, `question`, `task`, `gold` and `evidence`.
 
     Args:
         path: JSON lines or Parquet: rows of GSM8K or HotpotQA as `datasets` has them, or with `gold` and `evidence`.
-        task: Of all of them.
+        answer: The answer type of all of them.
         evidence: Which evidence of a HotpotQA row is used; see `read_questions`. GSM8K has none: `evidence` is null.
 
     Raises:
-        ArgumentError: The task is not known, or a row has gold that is not an answer of the task.
+        ArgumentError: The type is not known, or a row has gold that is not an answer of it.
         PoolError: The file cannot be read, naming line and field.
     """
-    task = answer_type(task).name_in_files
+    task = task_of(answer)
     for number, entry in enumerate(read_questions(Path(path), evidence), start=1):
         question = entry.question or ""
         yield {

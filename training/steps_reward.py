@@ -11,13 +11,14 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, get_args
 
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.channels.protocols import Reasoning, Scorer
 from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.channels.table import StepTable
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError, brief, settled
 from eldgr_dspy.questions import require_one_of
-from eldgr_dspy.training.calls import Call, is_marked
+from eldgr_dspy.training.calls import Call, is_marked, task_of
 from eldgr_dspy.training.completions import Excerpt
 from eldgr_dspy.training.confidence import TokenConfidence
 from eldgr_dspy.training.padding import without_padding
@@ -57,7 +58,7 @@ class StepReward(Reward):
         scorer: Scorer,
         *,
         name: str = "ra_msd",
-        task: Task | None = None,
+        answer: Task | AnswerType | None = None,
         evidence: bool = True,
         confidence: bool = True,
         on_error: OnError = "raise",
@@ -68,7 +69,7 @@ class StepReward(Reward):
             scorer: Who scores the channels, and by which weights: `NLIScorer`, or any other. It is pickled with the
                 reward, if a trainer does that.
             name: Under which it is logged; two such rewards in one run need two.
-            task: Of all rows; None reads the column `task`.
+            answer: The answer type of all rows; None reads the column `task`.
             evidence: Whether each row brings its passages in the column `evidence`; False if the scorer has its own
                 corpus, or needs no passage.
             confidence: Whether token probabilities of the policy are computed, on which `epist` depends.
@@ -83,9 +84,9 @@ class StepReward(Reward):
             raise ArgumentError(
                 f"scorer must be an object with score(reasonings), such as NLIScorer; got {scorer!r:.80}."
             )
-        columns = {"question": True, "evidence": evidence, "task": task is None}
+        columns = {"question": True, "evidence": evidence, "task": answer is None}
         super().__init__(name, [column for column, wanted in columns.items() if wanted], confidence=confidence)
-        self.task: Task | None = task
+        self.task = None if answer is None else task_of(answer)
         self.scorer, self.evidence = scorer, evidence
         self.on_error: OnError = on_error
 

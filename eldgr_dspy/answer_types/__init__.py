@@ -25,7 +25,7 @@ _OWN: dict[Task, AnswerType] = {}
 _STATED: dict[Task, StatedType] = {}
 
 
-def answer_type(name: object, argument: str = "task", built_in: Mapping[Task, AnswerType] = IN_FILES) -> AnswerType:
+def answer_type(name: object, argument: str = "answer", built_in: Mapping[Task, AnswerType] = IN_FILES) -> AnswerType:
     """Return the answer type of that name: a built-in one, or one that `load_type` has loaded; a type as it is.
 
     Args:
@@ -115,7 +115,7 @@ def remember_type(name: Task, way: Way, scores: Sequence[str]) -> None:
 
 def readable_type(name: Task) -> AnswerType:
     """Return the type of a row: one that is known, else as finished figures have stated it, to be shown alone."""
-    return _STATED[name] if name in _STATED and not (_OWN.get(name) or name in IN_FILES) else answer_type(name)
+    return _STATED[name] if name in _STATED and not (_OWN.get(name) or name in IN_FILES) else answer_type(name, "task")
 
 
 def shown_type(name: Task) -> AnswerType:

@@ -10,7 +10,6 @@ from typing import NamedTuple, TypeAlias
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Decisions, RoleSilences, Saved, Stage
 from eldgr_dspy.words import ROLES, Branch, Consulted, Role, Task
@@ -69,11 +68,14 @@ class Consulting(NamedTuple):
     seconds: float
 
 
-def marks_of(case: Case, decision: Decision, outcome: Became, failed: Collection[Consulted] = ()) -> Marks:
+def marks_of(
+    case: Case, decision: Decision, outcome: Became, kinds: Mapping[Role, str], failed: Collection[Consulted] = ()
+) -> Marks:
     """Return the marks of what `eldgr` decided on a question.
 
     Args:
         case: The question. decision: what was decided. outcome: that of the answer, against consensus.
+        kinds: The kind of each abstention and failure; a role that gave an invalid answer may be left out.
         failed: The roles whose call failed; a failed call does not count as an abstention.
     """
     silent, marks = decision.abstentions, _marks_by_evidence if case.type.way == "evidence" else _marks_by_derivation
@@ -85,8 +87,8 @@ def marks_of(case: Case, decision: Decision, outcome: Became, failed: Collection
         *marks(case, decision),
         asked=decision.consulted,
         always=case.roles(),
-        abstained=tuple((role, Abstention(why).kind) for role, why in silent.items() if role not in failed),
-        failed=tuple((role, Abstention(why).kind) for role, why in silent.items() if role in failed),
+        abstained=tuple((role, kinds.get(role, "invalid")) for role in silent if role not in failed),
+        failed=tuple((role, kinds.get(role, "")) for role in silent if role in failed),
     )
 
 
@@ -188,7 +190,7 @@ def audit_funnel(audited: Audited, task: Task) -> list[Stage]:
 def audit_silences(audited: Audited) -> dict[Consulted, RoleSilences]:
     """Return for each role that was asked on how many questions it abstained or its call failed, and by what kinds.
 
-    The kinds are those of `eldgr_dspy.abstention_kinds`, and the errors of failed calls.
+    The kinds are those of `eldgr_dspy.words.ABSTENTION_KINDS`, and the errors of failed calls.
     """
     abstained, failed = Counter[tuple[Role, str]](), Counter[tuple[Role, str]]()
     for marks, n in audited.items():

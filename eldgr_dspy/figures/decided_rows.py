@@ -206,7 +206,7 @@ class DecidedRows:
         for name, audit in self.audits.items():
             eldgr = outcomes.get(name)
             if eldgr and eldgr.decision:
-                audit.append(_audited(case, name, eldgr.decision, failed, right))
+                audit.append(_audited(case, name, eldgr.decision, eldgr.consultations, failed, right))
         self._add_consultations(case, used, heard, judged, right)
         self.facts.append(_facts(case, scored=bool(gold), failed=bool(failed)))
         return {name: ruled[name].score for name in outcomes}
@@ -282,12 +282,14 @@ def _audited(
     case: Case,
     rule: str,
     decision: Decision,
+    made: Iterable[Consultation],
     failed: Collection[Asked],
     right: Callable[[str | None], bool] | None,
 ) -> Marks:
     own: set[Consulted] = {role_of(asked) for asked in failed if asked == asked_by(rule, role_of(asked))}
     outcome = "unscored" if right is None else became(right(decision.consensus), right(decision.answer))
-    return marks_of(case, decision, outcome, own)
+    kinds = {one.role: why.kind for one in made if is_role(one.role) and (why := one.abstention) is not None}
+    return marks_of(case, decision, outcome, kinds, own)
 
 
 def _facts(case: Case, *, scored: bool, failed: bool) -> Facts:

@@ -8,13 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from eldgr_dspy.abstention_kinds import KINDS
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.named_judges import Asked, asked_in_order, role_of
 from eldgr_dspy.replies import journaled_reply
-from eldgr_dspy.words import Consulted, is_role
+from eldgr_dspy.words import NOTHING_TO_SAY, Consulted, is_role
 
 _INSTEAD: Mapping[Consulted, str] = {
     "judge": "rules went on without it there",
@@ -61,7 +60,7 @@ def _kind(one: Consultation) -> str:
     A judge to which a pool does not apply has a sentence of its own.
     """
     kind = one.abstention.kind if one.abstention and one.outcome == "abstained" else ""
-    return "" if kind == "not applicable" or (one.role != "judge" and kind == KINDS[-1]) else kind
+    return "" if kind == "not applicable" or (one.role != "judge" and kind == NOTHING_TO_SAY) else kind
 
 
 def _fault(case: Case, one: Consultation) -> str:

@@ -83,9 +83,9 @@ def _package(thing: Any) -> str:
     return str(getattr(thing, "__module__", None) or "").partition(".")[0]
 
 
-def around(texts: Iterable[str], task: Task | AnswerType | None = None, *, added: bool = True) -> Iterator[Trial]:
+def around(texts: Iterable[str], answer: Task | AnswerType | None = None, *, added: bool = True) -> Iterator[Trial]:
     """Yield the situations around some texts, those of each in turn; those that add evidence only if `added`."""
-    way = None if task is None else answer_type(task).way
+    way = None if answer is None else answer_type(answer).way
     rounds = zip_longest(*(_of_text(text, way, added) for text in texts))
     yield from (trial for trials in rounds for trial in trials if trial is not None)
 

@@ -87,9 +87,9 @@ _VALUES = (
 """Right sums, each with a wrong one that differs in sign or place."""
 
 
-def situations(task: Task | AnswerType | None = None) -> Iterator[Trial]:
-    """Yield every situation of a task, or of both; in retrieval the smallest first, then the central ones."""
-    way = None if task is None else answer_type(task).way
+def situations(answer: Task | AnswerType | None = None) -> Iterator[Trial]:
+    """Yield every situation of an answer type, or of all; in retrieval the smallest first, then the central ones."""
+    way = None if answer is None else answer_type(answer).way
     retrieval = (
         _least,
         _contests,
@@ -110,9 +110,9 @@ def situations(task: Task | AnswerType | None = None) -> Iterator[Trial]:
         yield from several()
 
 
-def few_situations(task: Task | AnswerType) -> Iterator[Trial]:
+def few_situations(answer: Task | AnswerType) -> Iterator[Trial]:
     """Yield the most telling situations, one in ten, under the default settings: for slower tests."""
-    if answer_type(task).way == "derivation":
+    if answer_type(answer).way == "derivation":
         yield from (trial for trial in _sums() if trial.settings == DEFAULTS)
         yield from (trial for trial in _valued() if trial.settings == DEFAULTS and trial.gold in ("-5", "0"))
         return

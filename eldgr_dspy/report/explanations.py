@@ -6,7 +6,7 @@ It is read off the question and the decision in `decisions.jsonl`; nothing is de
 from collections.abc import Iterator
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention
+from eldgr_dspy.consultations import FAILED
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.reasons import REASONS, refusal_of_derivation
 from eldgr_dspy.report.templates import clip
@@ -44,8 +44,8 @@ def _votes(case: Case | None) -> str:
 def _said_by(role: Role, case: Case | None, decided: Decided) -> str:
     reason, preferred = decided["abstentions"].get(role), decided["preference"]
     if reason is not None:
-        if (why := Abstention(reason)).failed:
-            return f"The {role}'s call failed: {_ended(why.text)}"
+        if reason.startswith(FAILED):  # all that a decision states
+            return f"The {role}'s call failed: {_ended(reason.removeprefix(FAILED))}"
         return f"The {role} abstains: {_ended(reason)}"
     if role != "judge":
         return f"The {role} gives {_quoted(decided['repair'])}."

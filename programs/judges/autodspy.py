@@ -13,9 +13,9 @@ from pathlib import Path
 import dspy
 import numpy as np
 
-from eldgr_dspy.abstention_kinds import INAPPLICABLE
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.ballots import Ballot
+from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.lexical import WORD
 from eldgr_dspy.pools import open_pool
@@ -74,13 +74,13 @@ class PipelineSelector(CountingJudge):
         if not ballot.voters:
             return abstained("there is no candidate to judge")
         if not any(names):
-            return abstained(f"{INAPPLICABLE}the pool states no tags or sources")
+            return abstained(Abstention.of("not applicable", "the pool states no tags or sources"))
         if lacking := [index for index in ballot.voters if not names[index]]:
             return abstained(f"no tags or source are stated of candidate {lacking[0]}")
         scores = dict(zip(self.pipelines, _features(ballot.question) @ self._weights, strict=True))
         known = [index for index in ballot.voters if names[index] in scores]
         if not known:
-            return abstained(f"{INAPPLICABLE}no pipeline of the pool was trained")
+            return abstained(Abstention.of("not applicable", "no pipeline of the pool was trained"))
         preferred = max(known, key=lambda index: (scores[names[index]], -index))
         return dspy.Prediction(preferred=preferred, judge_rationale=f"the policy prefers {names[preferred]}", orders=[])
 

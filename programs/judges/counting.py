@@ -6,6 +6,7 @@ from typing import Any, cast
 import dspy
 
 from eldgr_dspy.ballots import Ballot
+from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 
 
@@ -15,10 +16,12 @@ class CountingJudge(dspy.Module):
     Attributes:
         takes_ballot: Makes selector and run give a judge the candidates as a `Ballot`.
         asks_lm: Whether it may ask an LM, or take long: it then counts in a thread under asyncio.
+        sets_lm: Whether it may set the LM that it asks.
     """
 
     takes_ballot = True
     asks_lm = False
+    sets_lm = False
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
         """Return `preferred` and `judge_rationale`, or `abstained` with the reason."""
@@ -60,6 +63,7 @@ def assessments_of(values: Sequence[float | None]) -> list[dict[str, float]] | N
     return [{"scalar": value or 0.0} for value in values]
 
 
-def abstained(reason: str, **more: Any) -> dspy.Prediction:
-    """Return a judge's abstention."""
-    return dspy.Prediction(**{"abstained": reason, "orders": [], **more})
+def abstained(why: str | Abstention, **more: Any) -> dspy.Prediction:
+    """Return a judge's abstention, given its reason if the judge has nothing to say."""
+    fields = why.fields if isinstance(why, Abstention) else {"abstained": why}
+    return dspy.Prediction(**{**fields, "orders": [], **more})

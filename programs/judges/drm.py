@@ -10,7 +10,6 @@ from collections.abc import Mapping
 import dspy
 import numpy as np
 
-from eldgr_dspy.abstention_kinds import INAPPLICABLE
 from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.programs.judges.counting import CountingJudge, abstained
@@ -35,13 +34,13 @@ class DimensionalSelector(CountingJudge):
     def count(self, ballot: Ballot) -> dspy.Prediction:
         """Count a ballot; returns `preferred` and `judge_rationale`, or `abstained` with the reason."""
         found = [_confidences(ballot), *(values_of(ballot, "scores", name) for name in DIMENSIONS[1:])]
-        lacking = [values for values in found if isinstance(values, str)]
+        lacking = [values for values in found if isinstance(values, Abstention)]
         if lacking:
-            inapplicable = (reason for reason in lacking if Abstention(reason).kind == "not applicable")
-            return abstained(next(inapplicable, lacking[0]))
+            return abstained(next((why for why in lacking if why.kind == "not applicable"), lacking[0]))
         if not ballot.voters:
             return abstained("there is no candidate to judge")
-        known = np.array([[values[i] for i in ballot.voters] for values in found], float)
+        numbers = [values for values in found if not isinstance(values, Abstention)]
+        known = np.array([[values[i] for i in ballot.voters] for values in numbers], float)
         deviations = known - known.mean(axis=1, keepdims=True)
         spreads = known.std(axis=1, keepdims=True)
         differ = spreads > _ROUNDING * np.abs(known).max(axis=1, keepdims=True)
@@ -53,17 +52,17 @@ class DimensionalSelector(CountingJudge):
         return dspy.Prediction(preferred=preferred, judge_rationale=rationale, orders=[])
 
 
-def _confidences(ballot: Ballot) -> list[float | None] | str:
+def _confidences(ballot: Ballot) -> list[float | None] | Abstention:
     """Return the mean log-probability of each reasoning plus the sum of its answer's; or why one is missing."""
     known = [stated.logprobs for stated in ballot.stated]
     if ballot.voters and all(one is None for one in known):
-        return f"{INAPPLICABLE}the pool states no log-probabilities"
+        return Abstention.of("not applicable", "the pool states no log-probabilities")
     if all(one is None or one.answer is None for one in known) and ballot.voters:
-        return f"{INAPPLICABLE}the pool states no log-probabilities of answers"
+        return Abstention.of("not applicable", "the pool states no log-probabilities of answers")
     sums: list[float | None] = [None] * len(known)
     for index in ballot.voters:
         one = known[index]
         if one is None or one.reasoning is None or one.answer is None:
-            return f"no log-probabilities of reasoning and answer are stated of candidate {index}"
+            return Abstention(f"no log-probabilities of reasoning and answer are stated of candidate {index}")
         sums[index] = one.reasoning + one.answer
     return sums

@@ -12,7 +12,7 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.consultations import split_candidate
+from eldgr_dspy.consultations import Abstention, split_candidate
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, preferring, require_read
 from eldgr_dspy.programs.one_call import OneCall, Request
@@ -76,12 +76,13 @@ def _reasoning(candidate: str) -> str:
     return text if text.strip() else answer
 
 
-def _share(contents: Sequence[Mapping[str, Any]]) -> float | str:
+def _share(contents: Sequence[Mapping[str, Any]]) -> float | Abstention:
     """Return the share of sound slices, 0 without any, or why one of them cannot be used."""
     for number, content in enumerate(contents):
-        if "abstained" in content or type(content.get("sound")) is not bool:
-            reason = content.get("abstained", f"sound={content.get('sound')!r:.80} is not true or false")
-            return f"{brief(reason)} in slice {number}"
+        if "abstained" in content:
+            return Abstention.stated(f"{brief(content['abstained'])} in slice {number}", content)
+        if type(sound := content.get("sound")) is not bool:
+            return Abstention(f"sound={sound!r:.80} is not true or false in slice {number}", "invalid")
     return sum(content["sound"] for content in contents) / len(contents) if contents else 0.0
 
 

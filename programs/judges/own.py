@@ -50,7 +50,7 @@ class OwnSelector(CountingJudge):
         """Return `preferred`, or `abstained` with the reason."""
         chosen = self.choose(ballot)
         if isinstance(chosen, Abstention):
-            return abstained(chosen.reason)
+            return abstained(chosen)
         return dspy.Prediction(preferred=chosen, judge_rationale=f"chosen by {self.source['name']}", orders=[])
 
 

@@ -6,19 +6,19 @@ square. Who meets whom is drawn from the texts, so the pool's order does not mat
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import dspy
 
-from eldgr_dspy.consultations import Verdict
+from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.effects import Showing, showings
 from eldgr_dspy.programs.judges.counting import abstained
-from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, classes_of
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, classes_of, read_verdict
 from eldgr_dspy.programs.one_call import Request, calls_of
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import CompareCandidates
 
 Pair = tuple[int, int]
@@ -101,30 +101,30 @@ class PairwiseJudge(RepeatedCalls):
 
 
 class _Match(NamedTuple):
-    """Two candidates; who won, None with the `reason` if nobody did; and the showings as a journal has them."""
+    """Two candidates; who won, or why nobody did; and the showings as a journal has them."""
 
     pair: Pair
-    winner: int | None
-    reason: str
+    winner: int | Abstention
     shown: list[dict[str, Any]]
 
 
 def _match(pair: Pair, content: Mapping[str, Any], answers: Sequence[str], n_passages: int) -> _Match:
     both = [answers[index] for index in pair]
-    reply = read_reply("judge", content, both, n_passages)
-    reason = getattr(reply, "reason", "")
+    reply = read_verdict(content, both, n_passages)
+    winner = reply if isinstance(reply, Abstention) else pair[reply.preferred]
     shown = list[dict[str, Any]]()
     for showing in showings(content, both, n_passages) or (Showing((0, 1), None),):
+        reason = winner.reason if isinstance(winner, Abstention) else ""
         verdict = {"abstained": reason} if showing.preferred is None else {"rationale": showing.rationale}
         preferred = None if showing.preferred is None else pair[showing.preferred]
         shown.append({"order": [pair[place] for place in showing.order], "preferred": preferred, **verdict})
-    return _Match(pair, pair[reply.preferred] if isinstance(reply, Verdict) else None, reason, shown)
+    return _Match(pair, winner, shown)
 
 
 def _through(match: _Match, classes: Sequence[int | None]) -> int:
     """Return who advances: without a verdict the answer with more votes; with equal votes the one shown first."""
     first, second = (classes.count(classes[index]) for index in match.pair)
-    return match.pair[second > first] if match.winner is None else match.winner
+    return match.pair[second > first] if isinstance(match.winner, Abstention) else match.winner
 
 
 def _drawn(question: str, candidates: Sequence[str], classes: Sequence[int | None]) -> list[int]:
@@ -143,8 +143,9 @@ def _outcome(played: Sequence[_Match]) -> dspy.Prediction:
     """The preference of the last comparison, or why there is none."""
     final = played[-1]
     orders = [showing for match in played for showing in match.shown]
-    if final.winner is None:
-        return abstained(f"the final is undecided: {final.reason}", orders=orders)
+    if isinstance(final.winner, Abstention):
+        why = replace(final.winner, reason=f"the final is undecided: {final.winner.reason}")
+        return abstained(why, orders=orders)
     loser = next(index for index in final.pair if index != final.winner)
     rationale = f"candidate {final.winner} won the last of {len(played)} comparisons, against candidate {loser}"
     return dspy.Prediction(preferred=final.winner, judge_rationale=rationale, orders=orders)

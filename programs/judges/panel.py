@@ -11,7 +11,7 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.ballots import Ballot
-from eldgr_dspy.consultations import Abstention, Reply, Verdict
+from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.counting import abstained
 from eldgr_dspy.programs.judges.repeated_calls import (
@@ -20,10 +20,10 @@ from eldgr_dspy.programs.judges.repeated_calls import (
     answers_of,
     classes_of,
     listed,
+    read_verdict,
     sum_of_calls,
 )
 from eldgr_dspy.programs.one_call import Request, calls_of
-from eldgr_dspy.replies import read_reply
 
 
 class Panel(RepeatedCalls):
@@ -80,7 +80,7 @@ class Panel(RepeatedCalls):
             for judge in self.judges
         ]
         answers = answers_of(candidates)
-        replies = [read_reply("judge", one.content, answers, len(evidence)) for one in said]
+        replies = [read_verdict(one.content, answers, len(evidence)) for one in said]
         return dspy.Prediction(**_majority(replies, answers), members=[*map(_member, replies)], orders=[])
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
@@ -88,11 +88,11 @@ class Panel(RepeatedCalls):
         return sum_of_calls(calls_of(judge, candidates) for judge in self.judges) if candidates else 0
 
 
-def _majority(replies: Sequence[Reply], answers: Sequence[str]) -> dict[str, Any]:
+def _majority(replies: Sequence[Verdict | Abstention], answers: Sequence[str]) -> dict[str, Any]:
     """Return the preference of more than half of the judges, or why there is none."""
-    inapplicable = [one.reason for one in replies if isinstance(one, Abstention) and one.kind == "not applicable"]
+    inapplicable = [one for one in replies if isinstance(one, Abstention) and one.kind == "not applicable"]
     if len(inapplicable) == len(replies):
-        return {"abstained": inapplicable[0]}
+        return {**inapplicable[0].fields}
     n, classes = len(replies), classes_of(answers)
     preferred = [reply.preferred for reply in replies if isinstance(reply, Verdict)]
     votes = Counter(key for index in preferred if (key := classes[index]) is not None)
@@ -105,7 +105,7 @@ def _majority(replies: Sequence[Reply], answers: Sequence[str]) -> dict[str, Any
     return {"preferred": chosen, "judge_rationale": f"{most} of {n} judges prefer this answer"}
 
 
-def _member(reply: Reply) -> Mapping[str, Any]:
+def _member(reply: Verdict | Abstention) -> Mapping[str, Any]:
     if isinstance(reply, Verdict):
         return {"preferred": reply.preferred}
-    return {"preferred": None, "abstained": reply.reason if isinstance(reply, Abstention) else ""}
+    return {"preferred": None, "abstained": reply.reason}

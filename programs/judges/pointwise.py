@@ -8,17 +8,17 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.consultations import Verdict
+from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.programs.judges.repeated_calls import (
     RepeatedCalls,
     Rounds,
     answers_of,
     preferring,
+    read_verdict,
     require_read,
     sum_of_calls,
 )
 from eldgr_dspy.programs.one_call import OneCall, Request, calls_of
-from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import AssessCandidate, Scores, read_scores
 
 
@@ -72,10 +72,12 @@ class PointwiseJudge(RepeatedCalls):
         return sum_of_calls(calls_of(self.assessor, [candidate]) for candidate in dict.fromkeys(candidates))
 
 
-def _scalar(content: Mapping[str, Any], answer: str) -> float | str:
+def _scalar(content: Mapping[str, Any], answer: str) -> float | Abstention:
     """Return the scalar of one candidate's assessment, or why there is none; checked like any judge's score."""
     alone = {"preferred": 0, "assessments": [content.get("assessment")]}
-    reply = read_reply("judge", content if "abstained" in content else alone, [answer or "-"], 0)
-    if not isinstance(reply, Verdict):
-        return str(getattr(reply, "reason", ""))
-    return reply.remark or "there is no scalar" if reply.scores is None else reply.scores[0]
+    reply = read_verdict(content if "abstained" in content else alone, [answer or "-"], 0)
+    if isinstance(reply, Abstention):
+        return reply
+    if reply.scores is None:
+        return Abstention(reply.remark, "invalid") if reply.remark else Abstention("there is no scalar")
+    return reply.scores[0]

@@ -1,17 +1,19 @@
 """The base of judges that ask other modules several times, and what they make of candidates as they are shown."""
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import dspy
 
 from eldgr_dspy.answers import answer_class
-from eldgr_dspy.consultations import split_candidate
+from eldgr_dspy.consultations import Abstention, Verdict, split_candidate
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.programs.consulting import Said, UnwritableReplyError
 from eldgr_dspy.programs.judges.counting import abstained
 from eldgr_dspy.programs.one_call import Request, aask_each, ask_each
+from eldgr_dspy.replies import read_reply
 from eldgr_dspy.voting import majority
 from eldgr_dspy.words import TASKS, Task
 
@@ -21,6 +23,8 @@ Rounds: TypeAlias = "Generator[Sequence[Request], list[Said], dspy.Prediction]"
 
 class RepeatedCalls(dspy.Module):
     """A judge that asks other modules in rounds; a subclass says in `rounds` what it asks and what it makes of it."""
+
+    sets_lm = False
 
     def rounds(self, *arguments: Any, **inputs: Any) -> Rounds:
         """Yield the requests of each round, given what `forward` is, and return the verdict.
@@ -62,6 +66,12 @@ def require_read(said: Sequence[Said]) -> None:
             raise reply.error
 
 
+def read_verdict(content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Verdict | Abstention:
+    """Return a judge's verdict, or why there is none; see `eldgr_dspy.replies.read_reply`."""
+    verdict: Any = read_reply("judge", content, answers, n_passages)
+    return verdict  # type: ignore[no-any-return]
+
+
 def answers_of(candidates: Sequence[str]) -> list[str]:
     """Return the final answers of candidates as they are shown to a judge."""
     return [split_candidate(shown)[1] for shown in candidates]
@@ -87,22 +97,22 @@ def classes_of(answers: Sequence[str]) -> list[int | None]:
 
 
 def preferring(
-    scores: Sequence[float | str], candidates: Sequence[str], rationale: Callable[[int], object], **more: Any
+    scores: Sequence[float | Abstention], candidates: Sequence[str], rationale: Callable[[int], object], **more: Any
 ) -> dspy.Prediction:
     """Return the verdict of a judge that scores each candidate: the highest score wins.
 
     Args:
-        scores: One a candidate; a text instead says why there is none. The whole is an abstention then, because that
+        scores: One a candidate, or why there is none. The whole is an abstention then, because that
             candidate may have been the best.
         candidates: As they are shown.
         rationale: Why a candidate is preferred, by its index. more: further fields of the verdict.
     """
     for index, score in enumerate(scores):
-        if isinstance(score, str):
-            return abstained(f"{score} (of candidate {index})")
+        if isinstance(score, Abstention):
+            return abstained(replace(score, reason=f"{score.reason} (of candidate {index})"))
     if not scores:
         return abstained("there is no candidate to judge")
-    numbers = [float(score) for score in scores]
+    numbers = [float(score) for score in scores if not isinstance(score, Abstention)]
     preferred = _highest(numbers, answers_of(candidates))
     fields = {"assessments": [{"scalar": score} for score in numbers], "orders": [], **more}
     return dspy.Prediction(preferred=preferred, judge_rationale=str(rationale(preferred) or ""), **fields)

@@ -6,11 +6,12 @@ remedy is theirs: ask again with the places changed, and do not count a preferen
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import dspy
 
-from eldgr_dspy.consultations import Reply, Verdict
+from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.counting import abstained
 from eldgr_dspy.programs.judges.repeated_calls import (
@@ -19,10 +20,10 @@ from eldgr_dspy.programs.judges.repeated_calls import (
     answers_of,
     classes_of,
     listed,
+    read_verdict,
     require_read,
 )
 from eldgr_dspy.programs.one_call import Request, calls_of
-from eldgr_dspy.replies import read_reply
 
 Order = tuple[int, ...]
 """Pool indices in the order in which the candidates are shown."""
@@ -73,21 +74,22 @@ class SwapConsistent(RepeatedCalls):
         require_read(said)
         answers = answers_of(candidates)
         replies = [
-            read_reply("judge", one.content, [answers[index] for index in order], len(evidence))
+            read_verdict(one.content, [answers[index] for index in order], len(evidence))
             for order, one in zip(orders, said, strict=True)
         ]
         shown = [*map(_recorded, orders, replies)]
         verdicts = [reply for reply in replies if isinstance(reply, Verdict)]
         if not orders:
             return abstained("there is no candidate to judge")
-        if len(verdicts) < len(orders):
-            number = next(place for place, reply in enumerate(replies) if not isinstance(reply, Verdict))
-            reason = f"{shown[number]['abstained']} (in order {number + 1} of {len(orders)})"
-            return abstained(reason, orders=shown)
+        for number, why in enumerate(replies, start=1):
+            if isinstance(why, Abstention):
+                reason = f"{why.reason} (in order {number} of {len(orders)})"
+                return abstained(replace(why, reason=reason), orders=shown)
         preferred = [order[verdict.preferred] for order, verdict in zip(orders, verdicts, strict=True)]
         classes = classes_of(answers)
         if len({classes[index] for index in preferred}) > 1:
-            return abstained(f"inconsistent: the orders prefer candidates {listed(preferred)}", orders=shown)
+            changed = f"the orders prefer candidates {listed(preferred)}"
+            return abstained(Abstention.of("inconsistent", changed), orders=shown)
         return dspy.Prediction(
             preferred=preferred[0],
             assessments=_mean_assessments(orders, [one.content.get("assessments") or None for one in said]),
@@ -123,10 +125,10 @@ def _turns(n: int) -> Iterator[Order]:
         yield turned[::-1]
 
 
-def _recorded(order: Order, reply: Reply) -> dict[str, Any]:
+def _recorded(order: Order, reply: Verdict | Abstention) -> dict[str, Any]:
     """A reply as a journal has it, by pool index."""
-    if not isinstance(reply, Verdict):
-        return {"order": [*order], "preferred": None, "abstained": getattr(reply, "reason", "")}
+    if isinstance(reply, Abstention):
+        return {"order": [*order], "preferred": None, "abstained": reply.reason}
     scores = None if reply.scores is None else _by_index(order, reply.scores)
     return {"order": [*order], "preferred": order[reply.preferred], "scores": scores, "rationale": reply.rationale}
 

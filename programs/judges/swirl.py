@@ -10,6 +10,7 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import brief
 from eldgr_dspy.programs.fencing import restore
 from eldgr_dspy.programs.judges.counting import abstained
@@ -50,7 +51,7 @@ class PlanThenCheck(RepeatedCalls):
         plan = yield [Request(self.navigator, {"question": question})]
         require_read(plan)
         checks = _planned(plan[0].content)
-        if isinstance(checks, str):
+        if isinstance(checks, Abstention):
             return abstained(checks)
         about = {"question": question, "evidence": evidence, "checks": checks}
         said = yield [Request(self.interactor, {**about, "candidate": one}) for one in dict.fromkeys(candidates)]
@@ -68,22 +69,26 @@ class PlanThenCheck(RepeatedCalls):
         return 1 + len(set(candidates)) if candidates else 0
 
 
-def _planned(plan: Mapping[str, Any]) -> list[str] | str:
+def _planned(plan: Mapping[str, Any]) -> list[str] | Abstention:
     """Return the checks, without blank ones, or why they cannot be used."""
     if "abstained" in plan:
-        return brief(plan["abstained"])
+        return Abstention.stated(brief(plan["abstained"]), plan)
     checks = plan.get("checks")
     if not isinstance(checks, list) or not all(isinstance(check, str) for check in checks):
-        return "no plan: checks are not a list of texts"
+        return Abstention("no plan: checks are not a list of texts", "invalid")
     kept = [restore(check) for check in checks if check.strip()]
-    return kept if 0 < len(kept) <= _MOST else f"no plan: {len(kept)} checks, not 1 to {_MOST}"
+    if not 0 < len(kept) <= _MOST:
+        return Abstention(f"no plan: {len(kept)} checks, not 1 to {_MOST}", "invalid")
+    return kept
 
 
-def _share(content: Mapping[str, Any], n: int) -> float | str:
+def _share(content: Mapping[str, Any], n: int) -> float | Abstention:
     """Return the share of n checks that are passed, 0 if the candidate is not consistent, or why there is no score."""
     if "abstained" in content:
-        return brief(content["abstained"])
+        return Abstention.stated(brief(content["abstained"]), content)
     passed, consistent = content.get("passed"), content.get("consistent")
     if not (isinstance(passed, list) and isinstance(consistent, bool) and all(type(one) is bool for one in passed)):
-        return "passed and consistent are not true or false"
-    return sum(passed) / n * consistent if len(passed) == n else f"passed has {len(passed)} of {n} checks"
+        return Abstention("passed and consistent are not true or false", "invalid")
+    if len(passed) != n:
+        return Abstention(f"passed has {len(passed)} of {n} checks", "invalid")
+    return sum(passed) / n * consistent

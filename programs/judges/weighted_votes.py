@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 import dspy
 
-from eldgr_dspy.abstention_kinds import INAPPLICABLE
 from eldgr_dspy.ballots import Ballot, Stated
+from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.counting import CountingJudge, abstained, assessments_of
 
@@ -136,7 +136,7 @@ class WeightedVote(CountingJudge):
         Also `assessments`, the values, where all of them lie from 0 to 1; 0 for a candidate that does not vote.
         """
         values = values_of(ballot, self._weighing.column, *self._reading)
-        if isinstance(values, str):
+        if isinstance(values, Abstention):
             return abstained(values)
         given = [value for value in values if value is not None]
         if (low := min(given, default=0.0)) < self._weighing.least:
@@ -174,7 +174,7 @@ def _parameter(formula: str, weighing: Weighing, words: Sequence[str]) -> float:
     return value
 
 
-def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -> list[float | None] | str:
+def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -> list[float | None] | Abstention:
     """Return the value of each candidate in a column, None of one that does not vote; or why one is missing.
 
     Args:
@@ -191,17 +191,17 @@ def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -
         what = "lowest log-probability" if fold == "min" else "mean probability of tokens"
     values: list[float | None] = [None] * len(ballot.classes)
     if ballot.voters and all(read(stated) is None for stated in ballot.stated):
-        return f"{INAPPLICABLE}the pool states no {what}"
+        return Abstention.of("not applicable", f"the pool states no {what}")
     steps = (isinstance(read(ballot.stated[index]), list | tuple) for index in ballot.voters)
     if ballot.voters and not fold and all(steps):
-        return f"{INAPPLICABLE}{what} {_UNFOLDED}"
+        return Abstention.of("not applicable", f"{what} {_UNFOLDED}")
     for index in ballot.voters:
         value = read(ballot.stated[index])
         if value is None:
-            return f"no {what} is stated of candidate {index}"
+            return Abstention(f"no {what} is stated of candidate {index}")
         folded = folded_steps(value, fold) if column == "scores" else float(value)
         if isinstance(folded, str):
-            return f"{folded} (score {score!r} of candidate {index})"
+            return Abstention(f"{folded} (score {score!r} of candidate {index})")
         values[index] = folded
     return values
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.words import Task
@@ -17,16 +18,16 @@ ASKED: Final[dict[Task, str]] = {
 
 
 def prompt_of(
-    question: str, task: Task, evidence: Sequence[Passage] = (), ask: str | None = None
+    question: str, answer: Task | AnswerType, evidence: Sequence[Passage] = (), ask: str | None = None
 ) -> list[dict[str, str]]:
     """Return the prompt of a question as messages; by default the question and the request, without evidence.
 
     Args:
-        question: Its text. task: The name of its answer type.
+        question: Its text. answer: Its answer type, or its name.
         evidence: Passages to show above the question.
         ask: The request below the question, empty for none; None for the one of the type, which types of your own and
             those other than short text and numbers do not have.
     """
-    request = ASKED.get(answer_type(task).name, "") if ask is None else ask
+    request = ASKED.get(answer_type(answer).name, "") if ask is None else ask
     parts = [*(show_passage(passage.title, passage.text) for passage in evidence), question, request]
     return [{"role": "user", "content": "\n\n".join(part for part in parts if part)}]

@@ -27,9 +27,9 @@ from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.pools import SUFFIXES, Pool, write_pool
 from eldgr_dspy.programs.lms import holds_lm
 from eldgr_dspy.programs.pools.devsets import Asked, program_named, read_devset
+from eldgr_dspy.programs.requests.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.run.evaluation import Watcher
 from eldgr_dspy.programs.run.frozen_runs import collected_folder
-from eldgr_dspy.programs.run.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.run.plan import require_amount, require_count
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.programs.run.role_queries import Books

@@ -20,9 +20,9 @@ from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.lms import sub_modules
+from eldgr_dspy.programs.requests.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen, require_program
 from eldgr_dspy.programs.run.frozen_runs import collected_program
-from eldgr_dspy.programs.run.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings, recordings_in
 from eldgr_dspy.programs.run.results import Results, files_of, replacing_all

@@ -10,8 +10,8 @@ import dspy
 from eldgr_dspy.named_judges import Asked, labelled
 from eldgr_dspy.programs.consulting import Said, ask, ask_without_lm
 from eldgr_dspy.programs.lms import sub_modules
+from eldgr_dspy.programs.requests.metered_lms import metered, metered_lm
 from eldgr_dspy.programs.run.fingerprints import asks_by_code, describe, fingerprint, predictors
-from eldgr_dspy.programs.run.metered_lms import metered, metered_lm
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.words import ROLES, Consulted
 
@@ -56,7 +56,9 @@ def role_call(module: dspy.Module) -> tuple[RoleCall, Mapping[str, Any]]:
     bound = [lm for _, lm in sub_modules(module, dspy.BaseLM)]
     used = [*lms, *bound, *([dspy.settings.lm] if asks_by_code(module) else [])]
     model = "+".join(sorted({lm.model for lm in used if lm is not None})) or None
-    return RoleCall(metered(module), fingerprint(details), model, without_lm=_is_ours(module) and None in lms), details
+    return RoleCall(
+        metered(module), fingerprint(details), model, without_lm=None in lms and not _sets_lm(module)
+    ), details
 
 
 def modules_of(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[Asked, dspy.Module]:
@@ -75,7 +77,7 @@ def calls_of_roles(
     return asked
 
 
-def _is_ours(module: dspy.Module) -> bool:
-    """Return whether a role consists of our parts alone; another's may set an LM when it is called."""
-    parts = [part for _, part in sub_modules(module, dspy.Module) if not isinstance(part, dspy.Predict)]
-    return all(type(part).__module__.startswith("eldgr_dspy.programs.") for part in parts)
+def _sets_lm(module: dspy.Module) -> bool:
+    """Return whether a part of a role may set an LM when it is called; one that does not say so may."""
+    parts = (part for _, part in sub_modules(module, dspy.Module) if not isinstance(part, dspy.Predict))
+    return any(getattr(part, "asks_lm", True) and getattr(part, "sets_lm", True) for part in parts)

@@ -9,17 +9,18 @@ from typing import Any
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import naming_question
-from eldgr_dspy.consultations import Abstention, Consultation, Heard, Key
-from eldgr_dspy.errors import RunStoppedError, describe_failure
+from eldgr_dspy.consultations import Abstention, Consultation, Heard, Key, kind_in_line
+from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.named_judges import Asked, judge_in, role_of
 from eldgr_dspy.programs.consulting import FAILURES, Said
-from eldgr_dspy.programs.run.limits import FailureBudget, Spending
-from eldgr_dspy.programs.run.metering import Meter, metering
+from eldgr_dspy.programs.requests.limits import FailureBudget, Spending
+from eldgr_dspy.programs.requests.metering import Meter, metering
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.service_log import log_silence
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.replies import heard_from
+from eldgr_dspy.words import Consulted
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,22 +160,27 @@ class RoleQuery(Query):
                 raise
 
     def _read(self, said: Said | Exception) -> dict[str, Any]:
-        read, self.reply = _failed(said) if isinstance(said, Exception) else _reply(self._key[2], said, self._case)
+        if isinstance(said, Exception):
+            self.reply = Abstention.failure(said)
+            read: dict[str, Any] = {"outcome": "failed", "reason": self.reply.text}
+        else:
+            read, self.reply = _reply(role_of(self._key[2]), said, self._case)
         if isinstance(self.reply, Abstention) and not isinstance(said, RunStoppedError):
             log_silence(self._key[2], self.reply)
         return read
 
 
-def _failed(error: Exception) -> tuple[dict[str, Any], Abstention]:
-    reason = describe_failure(error)
-    return {"outcome": "failed", "reason": reason}, Abstention.failure(reason)
+def _reply(role: Consulted, said: Said, case: Case) -> tuple[dict[str, Any], Heard]:
+    """Return a role's reply, as it is journaled and as rules see it: an answer, or an abstention.
 
-
-def _reply(asked: Asked, said: Said, case: Case) -> tuple[dict[str, Any], Heard]:
-    """Return a role's reply, as it is journaled and as rules see it: an answer, or an abstention."""
+    The kind of an abstention is journaled in its content where the rest of the line does not say it.
+    """
     fields = redacted_value(said.content)
-    reply = heard_from(case.question, role_of(asked), fields)
-    content = {name: value for name, value in fields.items() if name != "abstained"} or None
-    if isinstance(reply, Abstention):
-        return {"outcome": "abstained", "reason": reply.reason, "content": content}, reply
-    return {"outcome": "ok", "content": content}, reply
+    reply = heard_from(case.question, role, fields)
+    if not isinstance(reply, Abstention):
+        return {"outcome": "ok", "content": fields or None}, reply
+    stated = ("abstained", "kind") if "abstained" in fields else ()
+    content = {name: value for name, value in fields.items() if name not in stated}
+    if kind_in_line(role, reply.reason, content) != reply.kind:
+        content["kind"] = reply.kind
+    return {"outcome": "abstained", "reason": reply.reason, "content": content or None}, reply

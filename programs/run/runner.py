@@ -18,7 +18,7 @@ from eldgr_dspy.figures.decided_rows import Outcome
 from eldgr_dspy.figures.record import Questions
 from eldgr_dspy.named_judges import Asked, asked_by, judge_in, role_of
 from eldgr_dspy.pools import Pool, Row
-from eldgr_dspy.programs.run.limits import FailureBudget, Spending
+from eldgr_dspy.programs.requests.limits import FailureBudget, Spending
 from eldgr_dspy.programs.run.plan import Plan
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.role_calls import RoleCall

@@ -159,7 +159,7 @@ def test_a_reply_that_cannot_be_read_is_an_abstention_with_its_reason(consult: C
     with dspy.context(lm=lm):
         said = consult(Repairer(), INPUTS)
     reason = "unparsable: The reply is not exactly one JSON object: Expecting value at character 0."
-    assert said.content == {"abstained": reason}
+    assert said.content == {"abstained": reason, "kind": "unreadable"}
     assert isinstance(said.error, dspy.AdapterParseError)
     assert len(lm.requests) == 1
 

@@ -11,7 +11,7 @@ import pytest
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.errors import brief, describe_failure
-from eldgr_dspy.programs.run.limits import FailureBudget
+from eldgr_dspy.programs.requests.limits import FailureBudget
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.programs.scoring.retrieval import DSPyRetriever
 from eldgr_dspy.programs.selector import Selector

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.abstention_kinds import kind_of
 from eldgr_dspy.consultations import Abstention, show_candidate
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges import PointwiseJudge, SliceJudge, slices_of
@@ -207,7 +206,7 @@ def test_a_slice_that_cannot_be_used_makes_the_whole_an_abstention(call: Any, sa
     found = judged(call(judge), ["Dubai", f"{LONG}\nFinal answer: Doha"])
     assert found["abstained"] == f"{reason} in slice 1 (of candidate 1)"
     assert "preferred" not in found
-    assert (kind_of(found["abstained"]) == "invalid") == (reason != "no idea")
+    assert found.get("kind") == (None if reason == "no idea" else "invalid")
 
 
 @each_call

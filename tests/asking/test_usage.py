@@ -13,9 +13,9 @@ from dspy import lm15
 from eldgr_dspy.programs.consulting import ask
 from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.engines.usage import ANY_USAGE
+from eldgr_dspy.programs.requests.metered_lms import metered
+from eldgr_dspy.programs.requests.metering import metering
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.metered_lms import metered
-from eldgr_dspy.programs.run.metering import metering
 from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.selector import Selector
 from tests.lm_server import Answer, Asked, Behaviour, serving

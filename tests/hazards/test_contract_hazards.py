@@ -179,7 +179,7 @@ def test_a_class_that_changes_from_call_to_call_is_noticed() -> None:
 
 def test_a_class_that_changes_is_not_blamed_on_the_rule() -> None:
     with pytest.raises(ArgumentError, match="The answer type 'town' must put the same answers into the same classes"):
-        check_laws(task=Counting(), max_examples=1)
+        check_laws(answer=Counting(), max_examples=1)
 
 
 def test_evidence_needs_nothing_but_certify() -> None:

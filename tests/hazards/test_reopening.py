@@ -26,8 +26,8 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import ollama
+from eldgr_dspy.programs.requests.metering import entry_of
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.metering import entry_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, text_of
 from tests.capitals import NO_SPAN, row, selector_with, untimed, write_pool

@@ -27,7 +27,6 @@ from typing import Any, get_args
 import dspy
 import pytest
 
-from eldgr_dspy.abstention_kinds import KINDS
 from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.consultations import Consultation
@@ -36,7 +35,7 @@ from eldgr_dspy.figures.results import audit_results, baselines, decision, field
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.pools import schema
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.words import POLICIES, STRICTNESS, Branch
+from eldgr_dspy.words import ABSTENTION_KINDS, POLICIES, STRICTNESS, Branch
 from tests.commands.parisian import parisian
 from tests.house.doc_blocks import ROOT, Block, blocks, listed, named
 from tests.house.field_tables import published
@@ -293,7 +292,7 @@ def test_a_decision_has_the_fields_of_the_rule_s_own() -> None:
 
 
 def test_the_kinds_of_abstention_are_those_that_the_reference_lists() -> None:
-    assert listed("run-directory.md", "Kinds of abstention") == list(KINDS)
+    assert listed("run-directory.md", "Kinds of abstention") == list(ABSTENTION_KINDS)
 
 
 @pytest.mark.parametrize("task", ["retrieval", "arithmetic"])

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.abstention_kinds import INAPPLICABLE
 from eldgr_dspy.ballots import Ballot, Logprobs, Stated
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
@@ -83,7 +82,7 @@ SCORED: list[Any] = [stating(-1, -1), stating(-2, -2)]
 )
 def test_what_is_lacking_is_an_abstention(stated: Sequence[Stated], reason: str) -> None:
     said = count(ballot("ab", stated))
-    assert said.abstained.startswith(reason.replace("{N/A}", INAPPLICABLE))
+    assert said.abstained.startswith(reason.replace("{N/A}", "not applicable: "))
     assert "preferred" not in said
 
 

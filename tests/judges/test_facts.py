@@ -7,7 +7,6 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.abstention_kinds import INAPPLICABLE
 from eldgr_dspy.ballots import Ballot, Stated
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.contrasts import contrasts_of
@@ -101,7 +100,7 @@ def test_a_panel_applies_unless_the_pool_lacks_what_each_member_needs() -> None:
     asked: Any = {"question": "q?", "evidence": [], "candidates": ["a", "b"], "ballot": counted}
     lacking = [WeightedVote("soft_sc"), WeightedVote("best_of_n:prm")]
     said = Panel(lacking)(**asked)
-    assert said.abstained == f"{INAPPLICABLE}the pool states no log-probabilities"
+    assert said.abstained == "not applicable: the pool states no log-probabilities"
     assert len(said.members) == 2
     assert Panel([*lacking, WeightedVote("bcrl_max")])(**asked).abstained.startswith("no majority of 3 judges")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.abstention_kinds import INAPPLICABLE
 from eldgr_dspy.ballots import Stated
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.programs.judges.autodspy import PipelineSelector
@@ -138,7 +137,7 @@ def test_what_is_lacking_is_an_abstention(
     trained: PipelineSelector, keys: str, stated: Sequence[Stated], reason: str
 ) -> None:
     said = trained(ballot=ballot(keys, stated, questions(UNSEEN)[0]))
-    assert said.abstained == reason.replace("{N/A}", INAPPLICABLE)
+    assert said.abstained == reason.replace("{N/A}", "not applicable: ")
     assert "preferred" not in said
 
 

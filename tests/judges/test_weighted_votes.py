@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.abstention_kinds import INAPPLICABLE
 from eldgr_dspy.ballots import Ballot, Logprobs, Stated
 from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.errors import ArgumentError
@@ -123,7 +122,7 @@ def told(said: Any) -> int | str:
     kinds = {"no": "missing", "weights": "negative"}
     if words[0] in kinds:
         return f"{kinds[words[0]]} {words[words.index('candidate') + 1]}"
-    known = {INAPPLICABLE: "none", "the highest confidence": "low", "there is no candidate": "empty"}
+    known = {"not applicable: ": "none", "the highest confidence": "low", "there is no candidate": "empty"}
     return next(kind for begin, kind in known.items() if reason.startswith(begin))
 
 
@@ -142,7 +141,7 @@ def test_a_formula_is_its_naive_version(formula: str, data: st.DataObject) -> No
 @pytest.mark.parametrize("formula", READS)
 def test_a_pool_without_the_column_is_told_from_a_candidate_without_it(formula: str) -> None:
     judge = WeightedVote(READS[formula])
-    assert judge(ballot=ballot("ab")).abstained.startswith(f"{INAPPLICABLE}the pool states no ")
+    assert judge(ballot=ballot("ab")).abstained.startswith("not applicable: the pool states no ")
     partly = stated_by(formula, "-ab", (0.5, 0.5, None))
     assert re.fullmatch(r"no [\w '-]+ (is|are) stated of candidate 2", judge(ballot=partly).abstained)
     # A candidate that does not vote needs no value.
@@ -202,7 +201,7 @@ def test_scores_on_another_scale_are_ranked_as_before(formula: str, keys: str, v
         ("best_of_n:s:product", [0.5, 1.5], "a product needs steps from 0 to 1 (score 's' of candidate 1)"),
         ("best_of_n:s:product", [-0.5], "a product needs steps from 0 to 1 (score 's' of candidate 1)"),
         ("weighted_best_of_n:s:min", [0.5, -0.5], "weights that are added must be at least 0; candidate 1 has -0.5"),
-        ("best_of_n:other", 0.5, f"{INAPPLICABLE}the pool states no score 'other'"),
+        ("best_of_n:other", 0.5, "not applicable: the pool states no score 'other'"),
     ],
 )
 def test_values_that_cannot_be_used_are_an_abstention(formula: str, value: Any, reason: str) -> None:
@@ -215,7 +214,7 @@ def test_values_that_cannot_be_used_are_an_abstention(formula: str, value: Any, 
 def test_a_score_of_steps_alone_does_not_apply_until_a_fold_is_named(formula: str) -> None:
     counted = stated_by("best_of_n", "ab-", ([0.1, 0.2], [0.3, 0.1], 0.5))
     reason = "score 's' has a number for each step; min, last or product makes one of them"
-    assert count(formula, counted).abstained == INAPPLICABLE + reason
+    assert count(formula, counted).abstained == f"not applicable: {reason}"
     assert count("best_of_n:s:min", counted).preferred == 0
 
 
@@ -229,7 +228,7 @@ def test_a_score_of_steps_alone_does_not_apply_until_a_fold_is_named(formula: st
 )
 def test_the_reason_names_the_summary_that_the_pool_lacks(formula: str, known: Logprobs | None, lacking: str) -> None:
     said = count(formula, ballot("ab", [Stated(logprobs=known)] * 2))
-    assert said.abstained == f"{INAPPLICABLE}the pool states no {lacking}"
+    assert said.abstained == f"not applicable: the pool states no {lacking}"
 
 
 def test_a_single_number_is_its_own_fold() -> None:

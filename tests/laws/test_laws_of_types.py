@@ -74,7 +74,7 @@ def test_the_kit_tries_every_law_on_a_built_in_type(kind: AnswerType) -> None:
 
 @by_name
 def test_the_rule_keeps_its_laws_on_a_built_in_type(kind: AnswerType) -> None:
-    assert check_laws(task=kind, max_examples=5)["the_cases_partition"] > 100
+    assert check_laws(answer=kind, max_examples=5)["the_cases_partition"] > 100
 
 
 @by_name
@@ -106,9 +106,9 @@ def test_a_relation_that_is_not_symmetric_is_named_with_the_pair() -> None:
 def test_a_law_that_is_given_up_is_not_tried_and_counts_zero() -> None:
     (law,) = Contradicted.gives_up
     with pytest.raises(LawBroken):
-        check_laws(task=Vetoed(), laws=[law], max_examples=1)
+        check_laws(answer=Vetoed(), laws=[law], max_examples=1)
     assert check_answer_type(Contradicted(), max_examples=1)[law] == 0
-    assert check_laws(task=Contradicted(), max_examples=1)[law] == 0
+    assert check_laws(answer=Contradicted(), max_examples=1)[law] == 0
 
 
 def test_a_selector_whose_type_gives_up_a_law_is_not_held_to_it() -> None:
@@ -131,7 +131,7 @@ def test_a_type_cannot_give_up_everything(given_up: str, said: str) -> None:
 
     for check in (
         check_answer_type,
-        lambda kind: check_laws(task=kind),
+        lambda kind: check_laws(answer=kind),
         lambda kind: check_selector(Selector(answer=kind)),
     ):
         with pytest.raises(ArgumentError, match=said):

@@ -93,9 +93,9 @@ CASES = cache(Case)
 """The situations and their cases, which no rule changes: each class and certificate is found once for all mutants."""
 
 
-def by_the_situations_alone(rule: Rule, laws: Sequence[str], task: Task | None = "retrieval") -> None:
+def by_the_situations_alone(rule: Rule, laws: Sequence[str], answer: Task | None = "short") -> None:
     """Raises for the first law that is broken in one of them."""
-    for trial in SITUATIONS(task):
+    for trial in SITUATIONS(answer):
         outcome = Subject(rule, CASES).settle(trial)
         for law in laws:
             LAW[law].check(outcome)
@@ -114,7 +114,7 @@ def test_a_slip_in_the_tutorial_s_rule_breaks_some_law(slip: tuple[str, str]) ->
 
 
 def test_the_tutorial_s_rule_itself_passes() -> None:
-    tried = check_laws(rule_of(TUTORIAL), without=[NO_REPAIR], task="retrieval", max_examples=1)
+    tried = check_laws(rule_of(TUTORIAL), without=[NO_REPAIR], answer="short", max_examples=1)
     assert NO_REPAIR not in tried
     assert min(count for name, count in tried.items() if name not in OF_REPAIR_OR_SUMS) > 0
 
@@ -154,7 +154,7 @@ def test_a_slip_in_the_shipped_rule_breaks_some_law(plant: Plant) -> None:
     module = planted(plant)
     vars(module)["Choice"] = Choice  # the planted one is another class of the same name
     with pytest.raises(LawBroken):
-        by_the_situations_alone(module.evidence_locked, ABOUT_ONE_DECISION, task=None)
+        by_the_situations_alone(module.evidence_locked, ABOUT_ONE_DECISION, answer=None)
 
 
 def with_authority(mark: str, before: str, after: str = "True") -> Rule:
@@ -185,7 +185,7 @@ OF_MUCH += ["any(len(text) > 150 for text in case.question.texts)"]
 @pytest.mark.parametrize("length", LENGTHS)
 def test_a_judge_with_authority_where_consensus_is_long_or_short_breaks_some_law(mark: str, length: str) -> None:
     with pytest.raises(LawBroken):
-        by_the_situations_alone(with_authority(mark, f"len(consensus) {length}"), ABOUT_ONE_DECISION, task=None)
+        by_the_situations_alone(with_authority(mark, f"len(consensus) {length}"), ABOUT_ONE_DECISION, answer=None)
 
 
 @pytest.mark.parametrize("mark", [SETTLED, UNSETTLED])
@@ -211,7 +211,7 @@ def test_a_preference_that_ships_for_its_length_or_words_breaks_some_law(asked: 
 @pytest.mark.parametrize("after", [one for one in OF_LENGTHS if one != "len(preference) < 3"])
 def test_a_preference_that_ships_in_arithmetic_for_its_length_breaks_some_law(after: str) -> None:
     with pytest.raises(LawBroken):
-        by_the_situations_alone(with_authority(SUM, "True", after), ABOUT_ONE_DECISION, task="arithmetic")
+        by_the_situations_alone(with_authority(SUM, "True", after), ABOUT_ONE_DECISION, answer="number")
 
 
 @pytest.mark.parametrize("n", [3, 5, 8, 12, 20, 40, 80])

@@ -4,6 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import dspy
+
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
@@ -21,6 +23,7 @@ Asked = tuple[Case, list[str], Replies, Collection[Role]]
 
 
 SILENT = Abstention("silent")
+LATENESS = Abstention.failure(dspy.LMTimeoutError("late"))
 
 
 EACH: dict[str, Any] = {"calls": 2, "prompt_tokens": 90, "completion_tokens": 10, "seconds": 0.5}
@@ -31,12 +34,23 @@ def outcome(case: Case, rule: str, replies: Replies, failed: Collection[Role] = 
     said: dict[Role, Reply] = {}
 
     def ask(role: Role) -> Reply:
-        said[role] = Abstention("failed: LMTimeoutError: late") if role in failed else replies.get(role, SILENT)
+        said[role] = LATENESS if role in failed else replies.get(role, SILENT)
         return said[role]
 
     choice = drive(case.rule(rule)(case), ask)
-    made = [Consultation("p", "q", role, "ok", content={}, **EACH) for role in said]
+    made = [_made(role, reply) for role, reply in said.items()]
     return Outcome(case.record(choice, said), None, made)
+
+
+def _made(role: Role, reply: Reply) -> Consultation:
+    """The consultation that gave a reply, as the journal has it."""
+    if isinstance(reply, Abstention):
+        kept: Any = {
+            "outcome": "failed" if reply.failed else "abstained",
+            "reason": reply.text if reply.failed else reply.reason,
+        }
+        return Consultation("p", "q", role, **kept, **EACH)
+    return Consultation("p", "q", role, "ok", content={}, **EACH)
 
 
 def rows_of(task: Task, asked: list[Asked], rules: tuple[str, ...] = DEFAULT_RULES) -> DecidedRows:
@@ -83,7 +97,12 @@ RETRIEVAL: list[Asked] = [
     (retrieval(OPEN), ["Dubai"], {"judge": Verdict(2)}, ()),  # it loses
     (retrieval(OPEN), ["Dubai"], {"judge": Verdict(0)}, ()),  # it prefers consensus, and nobody repairs
     (retrieval(OPEN), ["Doha"], {"judge": Verdict(1), "repairer": Repair("Doha")}, ()),  # a repair mends
-    (retrieval(OPEN), ["Doha"], {"judge": Abstention("unparsable: x"), "repairer": Repair("Rome")}, ()),  # uncertified
+    (
+        retrieval(OPEN),
+        ["Doha"],
+        {"judge": Abstention("unparsable: x", "unreadable"), "repairer": Repair("Rome")},
+        (),
+    ),  # uncertified
     (retrieval(["Rome", "Oslo"]), ["Rome"], {"repairer": Repair("north")}, ()),  # no rival; a repair loses
     (retrieval(["Rome", "Rome"]), ["Doha"], {"repairer": Abstention("no span")}, ()),  # homogeneous, nobody repairs
     (retrieval(OPEN), ["Doha"], {"repairer": Repair("Doha")}, LATE),  # the judge's call fails; a repair mends
@@ -95,6 +114,6 @@ ARITHMETIC: list[Asked] = [
     (arithmetic(["8", "8", "7"]), ["7"], {"deriver": SOUND}, ()),  # mends
     (arithmetic(["8", "8", "7"]), ["8"], {"deriver": SOUND}, ()),  # loses
     (arithmetic(["8", "8", "7"]), ["8"], {"deriver": FAULTY}, ()),  # fails its check
-    (arithmetic(["8", "8", "7"]), ["7"], {"deriver": Abstention("cut off: x")}, ()),
+    (arithmetic(["8", "8", "7"]), ["7"], {"deriver": Abstention.of("cut off", "x")}, ()),
     (arithmetic(["8", "8"]), ["7"], {"deriver": SOUND}, ()),  # homogeneous: nobody is asked
 ]

@@ -100,7 +100,7 @@ def test_the_task_says_how_an_answer_is_scored() -> None:
 
 @pytest.mark.parametrize("call", [lambda task: score("1", ["1"], task), lambda task: answer_class("1", task)])
 def test_an_unknown_task_is_named(call: Callable[[Any], object]) -> None:
-    assert refused(lambda: call("maths")) == f"task must be one of {LISTED}; got 'maths'."
+    assert refused(lambda: call("maths")) == f"answer must be one of {LISTED}; got 'maths'."
 
 
 @pytest.mark.parametrize(("name", "first", "most"), [("gsm8k-openai4", 458, 607), ("hotpotqa-reflexion12", 32, 58)])

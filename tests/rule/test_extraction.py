@@ -147,7 +147,7 @@ def test_arithmetic_without_a_number_has_no_answer() -> None:
 
 def test_an_unknown_task_is_named() -> None:
     task: Any = "maths"
-    with pytest.raises(ArgumentError, match=rf"^task must be one of {LISTED}; got 'maths'\.$"):
+    with pytest.raises(ArgumentError, match=rf"^answer must be one of {LISTED}; got 'maths'\.$"):
         extract_answer("18", task)
 
 

@@ -30,11 +30,11 @@ from eldgr_dspy.programs.judges import (
     SwapConsistent,
     UniversalConsistency,
 )
+from eldgr_dspy.programs.requests.limits import Spending
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.forecast import forecast, roles_asked
 from eldgr_dspy.programs.run.freezes import write_freeze
-from eldgr_dspy.programs.run.limits import Spending
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.questions import Settings

@@ -20,11 +20,14 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import majority_vote
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.journal import TornLineWarning, read_journal
-from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
+from eldgr_dspy.programs.judges import Panel
+from eldgr_dspy.programs.requests.limits import FailureBudget, allowed_questions
+from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, Watcher, evaluate
 from eldgr_dspy.programs.run.forecast import forecast
-from eldgr_dspy.programs.run.limits import FailureBudget, allowed_questions
 from eldgr_dspy.programs.run.plan import out_of
+from eldgr_dspy.programs.run.role_calls import role_call
 from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm, text_of
@@ -175,6 +178,23 @@ def test_a_failure_that_is_a_sentence_ends_in_one_full_stop(error: Exception) ->
 def test_without_a_model_configured_the_run_stops_at_the_first_call(pool: Path, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"The judge has no LM: give --judge MODEL or --lm MODEL, or configure one"):
         evaluate(Selector(), Plan([pool], tmp_path / "run"))
+
+
+def test_whether_an_lm_is_missing_is_what_the_parts_of_a_role_say() -> None:
+    class Bringing(dspy.Module):
+        """A user's module, which may set an LM when it is called."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.judge = Judge()
+
+    class Own(Judge):
+        """A judge of the user's own, asked as ours is."""
+
+    roles = (Judge(), Own(), Panel([Judge(), LexicalJudge()]), Bringing(), LexicalJudge())
+    assert [role_call(role)[0].without_lm for role in roles] == [True, True, True, False, False]
+    with dspy.context(lm=scripted_lm([])):
+        assert not role_call(Judge())[0].without_lm
 
 
 def test_an_abstention_is_never_asked_again(pool: Path, tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 from dspy import lm15
 
 from eldgr_dspy.programs.consulting import aask, ask
-from eldgr_dspy.programs.retrying import Retries
+from eldgr_dspy.programs.requests.limits import Spending
+from eldgr_dspy.programs.requests.metered_lms import metered, metered_lm
+from eldgr_dspy.programs.requests.metering import Meter, metering
+from eldgr_dspy.programs.requests.retrying import Retries
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.limits import Spending
-from eldgr_dspy.programs.run.metered_lms import metered, metered_lm
-from eldgr_dspy.programs.run.metering import Meter, metering
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from tests.caching import cached_by_dspy
 from tests.lm_server import Answer, Asked, Behaviour, LMServer, obliging, serving

@@ -414,7 +414,7 @@ def test_without_a_usable_reply_no_certificate_applies(pool: Path, tmp_path: Pat
 def test_a_call_that_fails_counts_as_a_failure_and_is_asked_again(
     pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eldgr_dspy.programs.retrying._LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("eldgr_dspy.programs.requests.retrying._LONGEST_PAUSE", 0.0)
     plan = Plan([pool], tmp_path / "run", limit=2, rules=["eldgr"])
     with pytest.raises(RunStoppedError, match="1 question failed"):
         evaluate(asking(grounding(away))[0], plan)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import RunStoppedError
-from eldgr_dspy.programs.run.limits import Spending
-from eldgr_dspy.programs.run.metering import Entry, Meter
+from eldgr_dspy.programs.requests.limits import Spending
+from eldgr_dspy.programs.requests.metering import Entry, Meter
 
 LIMIT = 1000
 """Dollars. Prices are whole numbers, so that sums are exact."""

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Certificate
 from eldgr_dspy.channels.table import StepTable
+from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.calls import Calls
-from eldgr_dspy.programs.retrying import Limit, limited
+from eldgr_dspy.programs.requests.metered_lms import metered_lm
+from eldgr_dspy.programs.requests.retrying import Limit, limited
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.rule_roles import asked_after
-from eldgr_dspy.programs.run.metered_lms import metered_lm
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
 from tests.lm_server import Answer, serving
@@ -116,7 +117,8 @@ def test_a_role_for_which_no_time_is_left_was_not_asked_and_it_is_said_who_used_
 
 def test_a_rule_that_takes_the_time_itself_is_said_to() -> None:
     calls = Calls("abstain", 1e-9)
-    assert calls.ask("judge", Returns(SILENCE), {}, ["repairer"]) is None
+    late = calls.ask("judge", Returns(SILENCE), {}, ["repairer"])
+    assert isinstance(late, Abstention) and (late.kind, late.failed) == ("TimeoutError", True)
     assert calls.failures["judge"].endswith("not asked, because the rule used up the question's timeout of 1e-09 s")
     assert calls.unasked == {"judge"}
 

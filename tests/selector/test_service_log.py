@@ -53,12 +53,12 @@ FIRST = "Further ones are logged at most once a minute."
 def test_each_kind_of_reason_is_logged_once_a_role_and_minute(heard: pytest.LogCaptureFixture) -> None:
     log = RareLog(Clock())
     for _ in range(3):
-        log_silence("judge", Abstention("unparsable: The reply is not JSON."), log)
-        log_silence("judge", Abstention("unparsable: it is another text"), log)
-        log_silence("repairer", Abstention("unparsable: x"), log)
-        log_silence("judge", Abstention("failed: LMTimeoutError: late"), log)
-        log_silence("judge", Abstention("failed: LMTimeoutError: later"), log)
-        log_silence("judge", Abstention("failed: ConnectionError: gone"), log)
+        log_silence("judge", Abstention("unparsable: The reply is not JSON.", "unreadable"), log)
+        log_silence("judge", Abstention("unparsable: it is another text", "unreadable"), log)
+        log_silence("repairer", Abstention("unparsable: x", "unreadable"), log)
+        log_silence("judge", Abstention.failure(dspy.LMTimeoutError("late")), log)
+        log_silence("judge", Abstention.failure(dspy.LMTimeoutError("later")), log)
+        log_silence("judge", Abstention.failure(ConnectionError("gone")), log)
         log_silence("repairer", Abstention("no span"), log)
     assert lines(heard) == [
         ("eldgr_dspy", logging.WARNING, message)
@@ -75,21 +75,25 @@ def test_an_outage_that_lasts_is_a_line_a_minute_with_the_count_since(heard: pyt
     clock = Clock()
     log = RareLog(clock)
     for _ in range(3 * EVERY + 1):
-        log_silence("judge", Abstention("failed: ConnectionError: gone"), log)
+        log_silence("judge", Abstention.failure(ConnectionError("gone")), log)
         clock.now += 1
     more = f"{EVERY - 1} more since the last line."
     assert [said for _, _, said in lines(heard)] == [
         f"A call of the judge failed: ConnectionError: gone. {note}" for note in (FIRST, more, more, more)
     ]
     clock.now += 10 * EVERY
-    log_silence("judge", Abstention("failed: ConnectionError: gone"), log)
+    log_silence("judge", Abstention.failure(ConnectionError("gone")), log)
     assert lines(heard)[-1][2].endswith("gone. 0 more since the last line.")
 
 
 def test_many_threads_log_a_kind_once_and_count_the_others(heard: pytest.LogCaptureFixture) -> None:
     log = RareLog(Clock())
     with ThreadPoolExecutor(16) as threads:
-        list(threads.map(lambda number: log_silence("judge", Abstention(f"unparsable: {number}"), log), range(400)))
+        list(
+            threads.map(
+                lambda number: log_silence("judge", Abstention(f"unparsable: {number}", "unreadable"), log), range(400)
+            )
+        )
     assert len(lines(heard)) == 1
     assert [since for _, since in log.kinds.values()] == [399]
 
@@ -98,17 +102,17 @@ def test_errors_of_any_name_fill_neither_the_memory_nor_the_log(heard: pytest.Lo
     clock = Clock()
     log = RareLog(clock)
     for number in range(3 * MOST_KINDS):
-        log_silence("judge", Abstention(f"failed: Error{number}: x"), log)
+        log_silence("judge", Abstention(f"failed: Error{number}: x", f"Error{number}", failed=True), log)
     assert len(log.kinds) == len(lines(heard)) == MOST_KINDS + 1
     clock.now += EVERY
-    log_silence("judge", Abstention("failed: AnotherError: x"), log)
+    log_silence("judge", Abstention("failed: AnotherError: x", "AnotherError", failed=True), log)
     assert lines(heard)[-1][2].endswith(f"{2 * MOST_KINDS - 1} more since the last line.")
 
 
 def test_a_reason_is_one_short_line_without_credentials_or_control_characters(heard: pytest.LogCaptureFixture) -> None:
     remember("sk-91uZq7Yt55ab")
     reason = "failed: LMServerError: key sk-91uZq7Yt55ab\r\nINFO forged \x1b[31m" + "x" * 100_000
-    log_silence("judge", Abstention(reason))
+    log_silence("judge", Abstention(reason, "LMServerError", failed=True))
     ((_, _, said),) = lines(heard)
     assert "sk-91uZ" not in said
     assert "\n" not in said

@@ -15,8 +15,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.semconv._incubating.attributes import error_attributes, gen_ai_attributes
 
 from eldgr_dspy.programs import telemetry
-from eldgr_dspy.programs.run.metered_lms import metered
-from eldgr_dspy.programs.run.metering import metering
+from eldgr_dspy.programs.requests.metered_lms import metered
+from eldgr_dspy.programs.requests.metering import metering
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service_log import LOG
 from eldgr_dspy.programs.telemetry import DecisionEvent

@@ -360,7 +360,7 @@ def test_the_adapter_has_the_parameters_that_the_recipe_says(modules: list[str] 
 def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on(tmp_path: Path) -> None:
     path = tmp_path / "gsm8k.jsonl"
     path.write_text(json.dumps({"question": "What is 2+2?", "answer": "2+2=<<2+2=4>>4\n#### 4"}) + "\n", "utf-8")
-    (row,) = training_rows(path, "arithmetic")
+    (row,) = training_rows(path, "number")
     assert row == {
         "id": "q1",
         "prompt": prompt_of("What is 2+2?", "arithmetic"),
@@ -379,13 +379,13 @@ def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on(tmp_path: Path) -> N
         "supporting_facts": facts,
     }
     path.write_text(json.dumps(asked) + "\n", "utf-8")
-    (row,) = training_rows(path, "retrieval", "facts")
+    (row,) = training_rows(path, "short", "facts")
     assert (row["id"], row["gold"], row["evidence"]) == (
         "h",
         ["Qatar"],
         [{"title": "Cup", "text": "The host was Qatar."}],
     )
-    with pytest.raises(ArgumentError, match=r"task must be one of .*; got 'qa'"):
+    with pytest.raises(ArgumentError, match=r"answer must be one of .*; got 'qa'"):
         list(training_rows(path, "qa"))
 
 
@@ -394,9 +394,9 @@ def test_a_row_whose_gold_is_not_a_number_is_refused_with_its_line(tmp_path: Pat
     path = tmp_path / "mine.jsonl"
     rows = [{"question": "?", "gold": "The answer is 7."}, {"question": "?", "gold": None}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    assert [row["gold"] for row in training_rows(path, "arithmetic")] == [["7"], []]
+    assert [row["gold"] for row in training_rows(path, "number")] == [["7"], []]
     path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"question": "?", "gold": "a few"}]), "utf-8")
-    assert refused(lambda: list(training_rows(path, "arithmetic"))) == (
+    assert refused(lambda: list(training_rows(path, "number"))) == (
         f"{path}, line 3: gold must be an answer of the type 'arithmetic', or a text that states one, as '#### 72'; "
         "got 'a few'. Fix the row of the dataset."
     )

@@ -1,7 +1,7 @@
 """The cost of a consultation: requests, tokens, money and the model that answered, read from DSPy's own call records.
 
-A setting of DSPy's passes the meter of a consultation on; the LMs of `eldgr_dspy.programs.run.metered_lms` report to
-it.
+A setting of DSPy's passes the meter of a consultation on; the LMs of `eldgr_dspy.programs.requests.metered_lms` report
+to it.
 """
 
 import math
@@ -17,7 +17,7 @@ import dspy
 from eldgr_dspy.errors import RunStoppedError, brief, describe_failure
 from eldgr_dspy.journal_lines import is_plausible
 from eldgr_dspy.programs.engines.usage import ANY_USAGE, is_count, reported_usage
-from eldgr_dspy.programs.run.limits import Spending
+from eldgr_dspy.programs.requests.limits import Spending
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.showing import encodable
 
