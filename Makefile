@@ -44,9 +44,10 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Files, lines and statements of the source by room, of tests and benchmarks, and the words of the pages.
-size: $(BIN)/python
+# Files, lines and statements of the source by room, of tests and benchmarks, the words of the pages, and four walks.
+size: $(VENV)/.core
 	$(BIN)/python -m tests.house.size
+	$(BIN)/python -m tests.house.walks
 
 # The tables of fields in docs/reference/run-directory.md and the JSON schemas in artifacts/, from the types of results.
 fields: $(VENV)/.core

@@ -1,0 +1,100 @@
+"""Prints how a person walks through the source: python -m tests.house.walks.
+
+A walk runs the code and reads each of our functions once, where it is first called, then goes back to its caller. A
+stay is an uninterrupted time in one file; a return is a stay in a file that was seen before. Only our files count.
+"""
+
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from eldgr_dspy import Selector
+from eldgr_dspy.programs.commands import main as eldgr
+from eldgr_dspy.programs.testing import scripted_lm
+from tests.house.package_files import ROOT
+
+DEMO = [str(ROOT / "artifacts" / name) for name in ("demo-retrieval.jsonl", "demo-arithmetic.jsonl")]
+REPLAY = str(ROOT / "artifacts" / "demo-replay.jsonl")
+
+
+class Arrived(Exception):
+    """Ends a walk where it was going."""
+
+
+def stays(way: Callable[[], object]) -> list[str]:
+    """Return the files of a walk in the order in which they are read, no two equal ones beside each other."""
+    seen, reading, visited = set[Any](), set[FrameType](), list[str]()
+    folders = tuple(str(ROOT / name) + "/" for name in ("eldgr_dspy", "signatures", "programs", "training"))
+
+    def stay(frame: FrameType | None) -> None:
+        name = frame.f_code.co_filename if frame else ""
+        if name.startswith(folders) and visited[-1:] != [name]:
+            visited.append(name)
+
+    def follow(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code not in seen and frame.f_code.co_name != "<module>":
+            seen.add(frame.f_code)
+            reading.add(frame)
+            stay(frame)
+        elif event == "return" and frame in reading:
+            reading.discard(frame)
+            stay(frame.f_back)
+
+    threading.setprofile(follow)
+    sys.setprofile(follow)
+    try:
+        way()
+    except Arrived:
+        pass
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return visited
+
+
+def command(*words: str) -> None:
+    """Run a command, which has to succeed."""
+    if eldgr([*words]):
+        raise RuntimeError(f"eldgr {' '.join(words)} failed; run it alone to see why.")
+
+
+def to_the_lm() -> None:
+    """Ask a selector, up to the first request."""
+
+    def arrive(request: object) -> str:
+        sys.setprofile(None)
+        raise Arrived
+
+    select = Selector()
+    select.set_lm(scripted_lm(arrive))
+    select(question="Which?", candidates=["Doha", "Dubai"], evidence=["Doha is north of Lusail."])
+
+
+def main() -> None:
+    """Print the stays, the files and the returns of four walks."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = str(Path(folder) / "run")
+        walks: dict[str, Callable[[], object]] = {
+            "eldgr evaluate, to the last file": lambda: command(
+                "evaluate", *DEMO, "--replay", REPLAY, "--out", out, "--workers", "1"
+            ),
+            "eldgr report, to the page": lambda: command("report", out, "--format", "html"),
+            "eldgr bound, to the table": lambda: command("bound", *DEMO),
+            "Selector(), to the LM": to_the_lm,
+        }
+        lines = [f"{'walk':<36}{'stays':>12}{'files':>12}{'returns':>12}\n"]
+        for name, way in walks.items():
+            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                files = stays(way)
+            lines.append(f"{name:<36}{len(files):>12}{len({*files}):>12}{len(files) - len({*files}):>12}\n")
+    sys.stdout.writelines(lines)
+
+
+if __name__ == "__main__":
+    main()
