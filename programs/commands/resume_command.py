@@ -110,7 +110,7 @@ def _require_same_roles(run: "RunRead", settings: Settings, options: _Options) -
     stated = run.stated("role")
     asking = certificate_lm(selector, options.lm, options.api_base, options.num_ctx, options.structured)
     with asking, metered_settings(), selector.reading():
-        now = [("role", role, details) for role, (_, details) in calls_of_roles(selector, {}).items() if role in stated]
+        now = [("role", role, call.details) for role, call in calls_of_roles(selector, {}).items() if role in stated]
     require_same(run.path, run.heads, now)
 
 

@@ -16,95 +16,28 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.answer_types import load_type
-from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.extraction import read_sample
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.journal_lines import PROGRAM
-from eldgr_dspy.pools import SUFFIXES, Pool, write_pool
-from eldgr_dspy.programs.lms import holds_lm
+from eldgr_dspy.pools import Pool, write_pool
 from eldgr_dspy.programs.pools.devsets import Asked, program_named, read_devset
 from eldgr_dspy.programs.requests.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.run.evaluation import Watcher
-from eldgr_dspy.programs.run.frozen_runs import collected_folder
-from eldgr_dspy.programs.run.plan import require_amount, require_count
+from eldgr_dspy.programs.run.plan import Collection
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.programs.run.role_queries import Books
 from eldgr_dspy.programs.run.run_directory import RunDirectory
-from eldgr_dspy.programs.run.sample_queries import Drawing, SampleQuery, sample_key
+from eldgr_dspy.programs.run.sample_queries import SampleQuery, sample_key
 from eldgr_dspy.programs.run.scheduling import map_ordered
 from eldgr_dspy.programs.run.signals import Signals
 from eldgr_dspy.programs.run.trial_decisions import digits
 from eldgr_dspy.programs.threads import reused_threads
-from eldgr_dspy.rows import MAX_CANDIDATES, Row
-from eldgr_dspy.words import Task
+from eldgr_dspy.rows import Row
 
 __all__ = ["Collected", "Collection", "collect"]
-
-
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """What to collect.
-
-    Attributes:
-        program: `MODULE:NAME` of a module, or of a function or class that makes one without arguments.
-        devset: A file of questions, or `MODULE:LIST` of a list of `dspy.Example`.
-        out: The file of the pool.
-        n: Samples of a question. answer: the answer type of all questions.
-        answer_field: The field of the program's answer.
-        passages: The field of the passages that it retrieves: of its inputs or its prediction, or an input of one of
-            its predictors. None looks for evidence, context and passages.
-        temperature: Of the samples; None leaves the LM's own.
-        columns: Whether the fields `confidence`, `logprobs`, `scores` and `tags` of a prediction are kept. One that a
-            pool cannot have is left out and counted.
-        limit: How many questions, None for all.
-        workers: Samples under way at once.
-        max_failures, max_calls, max_cost, fresh: As in `eldgr_dspy.programs.run.plan.Plan`.
-        timeout: Seconds that a sample may take.
-    """
-
-    program: str
-    devset: str
-    out: str | Path
-    n: int = 8
-    answer: Task | AnswerType = "short"
-    answer_field: str = "answer"
-    passages: str | None = None
-    temperature: float | None = None
-    limit: int | None = None
-    workers: int = 8
-    max_failures: int | str = 0
-    timeout: float = 600.0
-    max_calls: int | None = None
-    max_cost: float | None = None
-    fresh: bool = False
-    columns: bool = False
-
-    def __post_init__(self) -> None:
-        load_type(self.answer)
-        for name in ("n", "workers", "limit", "max_calls"):
-            if getattr(self, name) is not None or name in ("n", "workers"):
-                require_count(name, getattr(self, name))
-        for name in ("timeout", "max_cost", "temperature"):
-            if getattr(self, name) is not None or name == "timeout":
-                require_amount(name, getattr(self, name))
-        if self.n > MAX_CANDIDATES:
-            raise ArgumentError(f"n must be at most {MAX_CANDIDATES:,}; got {self.n:,}.")
-        if not str(self.out).endswith(SUFFIXES):
-            raise ArgumentError(f"out must end in one of {', '.join(SUFFIXES)}; got {str(self.out)!r}.")
-
-    @property
-    def task(self) -> Task:
-        """The answer type as files state it."""
-        return load_type(self.answer).name_in_files
-
-    @property
-    def folder(self) -> Path:
-        """Where the samples are kept."""
-        return collected_folder(Path(self.out))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,17 +101,19 @@ class _Sampling:
 
     def __init__(self, collection: Collection, directory: RunDirectory, program: dspy.Module, total: int) -> None:
         """State what shapes a sample, or refuse the samples of another program."""
-        self._collection, journal = collection, directory.journal
-        self._call, details = role_call(program)
-        shared: dict[str, Any] = {"task": collection.task, "answer": collection.answer_field}
-        shared |= {"passages": collection.passages, "temperature": collection.temperature}
-        settings: dict[str, Any] = {"program": collection.program, **shared}
+        self._collection, self._call, journal = collection, role_call(program), directory.journal
+        settings: dict[str, Any] = {
+            "program": collection.program,
+            "task": collection.task,
+            "answer": collection.answer_field,
+            "passages": collection.passages,
+            "temperature": collection.temperature,
+        }
         settings |= {"columns": True} if collection.columns else {}  # a collection without them is as it was before
         with suppress(OSError, TypeError):  # a script or a notebook, whose module has no file of that name
             module = sys.modules[collection.program.partition(":")[0]]
             settings["source"] = digits(inspect.getsource(module).encode())
-        directory.claim(("settings", "collection", settings), ("role", PROGRAM, details))
-        self._drawing = Drawing(n=collection.n, bound=holds_lm(self._call.module), columns=collection.columns, **shared)
+        directory.claim(("settings", "collection", settings), ("role", PROGRAM, self._call.details))
         budget = FailureBudget(
             allowed_questions("max_failures", collection.max_failures, total), patience=max(16, 2 * collection.workers)
         )
@@ -195,7 +130,7 @@ class _Sampling:
             watcher.on_row()
 
         def steps(item: tuple[Asked, int]) -> Generator[SampleQuery, Consultation, None]:
-            query = SampleQuery(*item, self._drawing, self._call, self._books, self._came)
+            query = SampleQuery(*item, self._collection, self._call, self._books, self._came)
             watcher.on_consultation((yield query))
 
         def stop(error: BaseException) -> None:

@@ -114,15 +114,14 @@ def _opened(
         selector.reading(),
         ExitStack() as ended,
     ):
-        asked = calls_of_roles(selector, plan.judges)
-        roles = {label: call for label, (call, _) in asked.items()}
+        roles = calls_of_roles(selector, plan.judges)
         journal = directory.journal
         recordings.require_unchanged(
             journal.consultations(), pools, {label: call.model for label, call in roles.items()}
         )
+        state = RoleStatements(directory, {label: call.details for label, call in roles.items()})
         if elsewhere is not None:
             roles = {**elsewhere(roles)}
-        state = RoleStatements(directory, {label: details for label, (_, details) in asked.items()})
         directory.claim_freeze(None if freeze is None else freeze.sha256)
         made_with = statements(selector, pools)
         require_same(out, journal.heads, [*made_with, *state.statements()])

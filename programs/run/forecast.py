@@ -136,9 +136,9 @@ def forecast(selector: Selector, plan: Plan) -> Forecast:
         roles = calls_of_roles(selector, plan.judges)
     heads: list[dict[str, Any]] = []
     known = {} if plan.fresh else {entry.key: entry for entry in _journaled(out_of(plan), heads) if entry.settled}
-    models: dict[Asked, str | None] = {role: call.model for role, (call, _) in roles.items()}
+    models: dict[Asked, str | None] = {role: call.model for role, call in roles.items()}
     recordings.require_unchanged(known.values(), pools, models)
-    roles_stated = [("role", role, details) for role, (_, details) in roles.items()]
+    roles_stated = [("role", role, call.details) for role, call in roles.items()]
     require_same(out_of(plan), heads, [*statements(selector, pools), *roles_stated])
     return {"pools": {pool.name: _pool(selector, plan, pool, known, recordings) for pool in pools}, "models": models}
 

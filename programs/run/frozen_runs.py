@@ -15,6 +15,7 @@ from eldgr_dspy.figures.finished_run import RunRead, read_run
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.pools import Pool, pool_name
+from eldgr_dspy.programs.run.plan import collected_folder
 from eldgr_dspy.programs.run.redecisions import outcomes_of
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.programs.run.trial_decisions import digits
@@ -25,11 +26,6 @@ _Decided: TypeAlias = dict[str, dict[tuple[str, str], list[Any]]]
 
 _COMMAND = "frozen_selector(..., recordings=[RUN, FILE])"
 _NAMED = 20
-
-
-def collected_folder(pool: Path) -> Path:
-    """Return where `eldgr collect` keeps the samples of a pool."""
-    return pool.with_name(f"{pool_name(pool)}.collected")
 
 
 def collected_program(pool: Path) -> dict[str, Any] | None:

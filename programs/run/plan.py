@@ -1,8 +1,8 @@
-"""The plan of a run: which pools and rules, the run directory, and the limits."""
+"""The plan of a run, and of a collection: which files, which rules or samples, where to, and the limits."""
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from inspect import isfunction
@@ -10,14 +10,18 @@ from pathlib import Path
 
 import dspy
 
+from eldgr_dspy.answer_types import load_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.decision import DEFAULT_RULES, RULES
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.files import safe_name
 from eldgr_dspy.named_judges import for_judges, require_judges
-from eldgr_dspy.pools import Pool, Row, pool_name
+from eldgr_dspy.pools import SUFFIXES, Pool, Row, pool_name
 from eldgr_dspy.programs.run.recordings import Replays, recordings_in
 from eldgr_dspy.redaction import redacted_message
+from eldgr_dspy.rows import MAX_CANDIDATES
 from eldgr_dspy.rules import rule_named
+from eldgr_dspy.words import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +79,71 @@ class Plan:
         if self.recorded_for is not None and not recordings_in(self.replay):
             raise ArgumentError(f"recorded_for={self.recorded_for!r} needs a recording; give replay too.")
         _require_folder(self.out)
-        for name, value in (("workers", self.workers), ("limit", self.limit), ("max_calls", self.max_calls)):
-            if value is not None or name == "workers":
-                require_count(name, value)
-        for name, amount in (("timeout", self.timeout), ("max_cost", self.max_cost)):
-            if amount is not None or name == "timeout":
-                require_amount(name, amount)
+        _require_each(require_count, self, ("workers",), ("limit", "max_calls"))
+        _require_each(require_amount, self, ("timeout",), ("max_cost",))
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What to collect.
+
+    Attributes:
+        program: `MODULE:NAME` of a module, or of a function or class that makes one without arguments.
+        devset: A file of questions, or `MODULE:LIST` of a list of `dspy.Example`.
+        out: The file of the pool.
+        n: Samples of a question. answer: the answer type of all questions.
+        answer_field: The field of the program's answer.
+        passages: The field of the passages that it retrieves: of its inputs or its prediction, or an input of one of
+            its predictors. None looks for evidence, context and passages.
+        temperature: Of the samples; None leaves the LM's own.
+        columns: Whether the fields `confidence`, `logprobs`, `scores` and `tags` of a prediction are kept. One that a
+            pool cannot have is left out and counted.
+        limit: How many questions, None for all.
+        workers: Samples under way at once.
+        max_failures, max_calls, max_cost, fresh: As in `Plan`.
+        timeout: Seconds that a sample may take.
+    """
+
+    program: str
+    devset: str
+    out: str | Path
+    n: int = 8
+    answer: Task | AnswerType = "short"
+    answer_field: str = "answer"
+    passages: str | None = None
+    temperature: float | None = None
+    limit: int | None = None
+    workers: int = 8
+    max_failures: int | str = 0
+    timeout: float = 600.0
+    max_calls: int | None = None
+    max_cost: float | None = None
+    fresh: bool = False
+    columns: bool = False
+
+    def __post_init__(self) -> None:
+        load_type(self.answer)
+        _require_each(require_count, self, ("n", "workers"), ("limit", "max_calls"))
+        _require_each(require_amount, self, ("timeout",), ("max_cost", "temperature"))
+        if self.n > MAX_CANDIDATES:
+            raise ArgumentError(f"n must be at most {MAX_CANDIDATES:,}; got {self.n:,}.")
+        if not str(self.out).endswith(SUFFIXES):
+            raise ArgumentError(f"out must end in one of {', '.join(SUFFIXES)}; got {str(self.out)!r}.")
+
+    @property
+    def task(self) -> Task:
+        """The answer type as files state it."""
+        return load_type(self.answer).name_in_files
+
+    @property
+    def folder(self) -> Path:
+        """Where the samples are kept."""
+        return collected_folder(Path(self.out))
+
+
+def collected_folder(pool: Path) -> Path:
+    """Return where `eldgr collect` keeps the samples of a pool."""
+    return pool.with_name(f"{pool_name(pool)}.collected")
 
 
 def _require_folder(out: str | Path | None) -> None:
@@ -96,6 +159,14 @@ def _require_name(rule: object, index: int) -> None:
         raise ArgumentError(
             f"rules[{index}] must be a string; got {type(rule).__name__}. Give a rule by its name, such as {name!r}."
         )
+
+
+def _require_each(
+    require: Callable[[str, object], None], plan: object, needed: Sequence[str], optional: Sequence[str]
+) -> None:
+    for name in (*needed, *optional):
+        if (value := getattr(plan, name)) is not None or name in needed:
+            require(name, value)
 
 
 def require_count(name: str, value: object) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -121,7 +121,7 @@ class _Workers:
         return {
             label: call
             if call.heuristic
-            else _Elsewhere(call.module, call.fingerprint, call.model, call.without_lm, self, label)
+            else _Elsewhere(**{of.name: getattr(call, of.name) for of in fields(call)}, workers=self, label=label)
             for label, call in roles.items()
         }
 
@@ -189,7 +189,7 @@ class _Worker:
         selector, plan = self._held.enter_context(prepare())
         self._held.enter_context(metered_settings())
         self._held.enter_context(selector.reading())
-        self._calls = {label: call for label, (call, _) in calls_of_roles(selector, plan.judges).items()}
+        self._calls = calls_of_roles(selector, plan.judges)
         self._context = copy_context()
 
     def made(self) -> tuple[str, dict[Asked, str]]:

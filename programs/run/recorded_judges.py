@@ -96,7 +96,8 @@ class _Judge:
 
     def _place(self, recordings: Recordings, key: Key) -> int:
         try:
-            return self._kept.place(recordings.find(key).content)
+            entry = recordings.find(key)
+            return self._kept.place(entry.content if entry.outcome == "ok" else None)
         except NotAskedError:
             return _LACKING
 

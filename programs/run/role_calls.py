@@ -21,12 +21,13 @@ class RoleCall:
     """A role as a run calls it.
 
     Attributes:
-        module: What is called. fingerprint: of everything that shapes the call.
+        module: What is called. details: what shapes the call. fingerprint: of the details.
         model: The model asked, None for a heuristic role.
         without_lm: Whether it has a prompt but no LM to put it to.
     """
 
     module: dspy.Module
+    details: Mapping[str, Any]
     fingerprint: str
     model: str | None
     without_lm: bool = False
@@ -49,16 +50,15 @@ def metered_settings() -> Iterator[None]:
         yield
 
 
-def role_call(module: dspy.Module) -> tuple[RoleCall, Mapping[str, Any]]:
-    """Return a role module as a run calls it, with its details; in the settings that the run will have."""
+def role_call(module: dspy.Module) -> RoleCall:
+    """Return a role module as a run calls it, in the settings that the run will have."""
     details = describe(module)
     lms = [predictor.lm or dspy.settings.lm for _, predictor in predictors(module)]
     bound = [lm for _, lm in sub_modules(module, dspy.BaseLM)]
     used = [*lms, *bound, *([dspy.settings.lm] if asks_by_code(module) else [])]
     model = "+".join(sorted({lm.model for lm in used if lm is not None})) or None
-    return RoleCall(
-        metered(module), fingerprint(details), model, without_lm=None in lms and not _sets_lm(module)
-    ), details
+    without_lm = None in lms and not _sets_lm(module)
+    return RoleCall(metered(module), details, fingerprint(details), model, without_lm)
 
 
 def modules_of(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[Asked, dspy.Module]:
@@ -67,10 +67,8 @@ def modules_of(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[As
     return {labelled("judge", name): module for name, module in judges.items()} | roles
 
 
-def calls_of_roles(
-    selector: Selector, judges: Mapping[str, dspy.Module]
-) -> dict[Asked, tuple[RoleCall, Mapping[str, Any]]]:
-    """Return whom a run asks as it calls them, and a certificate that is consulted, with their details."""
+def calls_of_roles(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[Asked, RoleCall]:
+    """Return whom a run asks as it calls them, and a certificate that is consulted."""
     asked = {label: role_call(module) for label, module in modules_of(selector, judges).items()}
     if selector.certifier is not None:
         asked["certificate"] = asked["repair_certificate"] = role_call(selector.certifier)

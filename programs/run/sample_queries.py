@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import dspy
@@ -13,36 +12,17 @@ from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_fa
 from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.programs.consulting import is_too_long
 from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.lms import holds_lm
 from eldgr_dspy.programs.pools.devsets import Asked
 from eldgr_dspy.programs.pools.entries import asked_of
 from eldgr_dspy.programs.rollouts import rollout
+from eldgr_dspy.programs.run.plan import Collection
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.role_queries import Books, Query
 from eldgr_dspy.programs.samples import UnfitProgramError, candidate_of, require_prediction, retrieved
 from eldgr_dspy.programs.typed_answers import outputs
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.showing import encodable
-from eldgr_dspy.words import Task
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """How samples are drawn.
-
-    Attributes:
-        n: Samples of a question. task: of all questions. answer: the field of the answer.
-        passages: The field of the passages, None if it is looked for. temperature: None leaves the LM's own.
-        columns: Whether the columns of a prediction are kept.
-        bound: Whether the program has LMs of its own.
-    """
-
-    n: int
-    task: Task
-    answer: str
-    passages: str | None
-    temperature: float | None
-    columns: bool
-    bound: bool
 
 
 def sample_key(id: str, number: int) -> Key:
@@ -60,15 +40,16 @@ class SampleQuery(Query):
     failures = (Exception,)
 
     def __init__(
-        self, asked: Asked, number: int, drawing: Drawing, call: RoleCall, books: Books, came: list[None]
+        self, asked: Asked, number: int, collection: Collection, call: RoleCall, books: Books, came: list[None]
     ) -> None:
         super().__init__(sample_key(asked.id, number), call, books)
         self.came = came
-        self._asked, self._number, self._drawing = asked, number, drawing
+        self._asked, self._number, self._collection = asked, number, collection
 
     def _ask(self) -> Mapping[str, Any]:
-        how, given = self._drawing, dict(self._asked.inputs)
-        with rollout(self.call.module, self._number - 1, how.n, how.temperature, bound=how.bound) as (program, trace):
+        how, given, module = self._collection, dict(self._asked.inputs), self.call.module
+        drawn = rollout(module, self._number - 1, how.n, how.temperature, bound=holds_lm(module))
+        with drawn as (program, trace):
             try:
                 said = program(**given) if hasattr(type(program), "forward") else asyncio.run(program.acall(**given))
                 said = settled(said, "program", "give it a forward that is not async, or none besides aforward")
@@ -76,16 +57,17 @@ class SampleQuery(Query):
                 if not isinstance(error, dspy.AdapterParseError) and not is_too_long(error):
                     raise
                 return {"unread": describe_failure(error)}
-        said = require_prediction(said, self._name, how.answer, "Name the field of the answer with --answer-field.")
-        candidate = candidate_of(said, how.answer)
-        passages = retrieved(outputs(self.call.module), given, said, trace, how.passages)
+        hint = "Name the field of the answer with --answer-field."
+        said = require_prediction(said, self._name, how.answer_field, hint)
+        candidate = candidate_of(said, how.answer_field)
+        passages = retrieved(outputs(module), given, said, trace, how.passages)
         if passages is None and how.passages is not None:
             raise UnfitProgramError(
                 f"passages={how.passages!r} must be a field that {self._name} retrieves: of its inputs or its "
                 "prediction, or an input of one of its predictors that no LM writes. Name it with --passages."
             )
         options = asked_of(how.task, self._asked.entry.options, (), "")["options"]
-        read = to_question("", [candidate], None, how.task, how.answer, options)
+        read = to_question("", [candidate], None, how.task, how.answer_field, options)
         return {
             "text": encodable(read.texts[0]),
             "answer": None if (answer := read.answers[0]) is None else encodable(str(answer)),

@@ -200,6 +200,18 @@ def test_recorded_judges_stand_between_the_ends_of_their_rules(
     assert of_run["price"] == found["price"]
 
 
+def test_a_recorded_abstention_is_one_even_if_its_line_has_a_preference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as a reply that a filter of the server ended after it was whole."""
+    monkeypatch.chdir(tmp_path)
+    write_pool(tmp_path / "few.jsonl", [row(0)])
+    silent = {"role": "judge", "outcome": "abstained", "reason": "withheld: x", "content": {**VERDICT, "preferred": 2}}
+    write_pool(tmp_path / "silent.jsonl", [{"kind": "consultation", "pool": "few", "id": "q0", **silent}])
+    found = json.loads(printed(capsys, "few.jsonl", "--replay", "silent.jsonl", "--json"))["pools"]["few"]
+    assert found["measured"]["judge"] == found["measured"]["majority"] == 0.0
+
+
 def test_a_recording_with_gaps_measures_only_what_needs_none_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

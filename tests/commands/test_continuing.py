@@ -43,7 +43,7 @@ class Made(NamedTuple):
         lms: Any = lms_of({**dict.fromkeys(ROLES), **self.models}, self.api_base, self.num_ctx)
         selector = selector_of(lms, self.settings.arguments(), self.style)
         with metered_settings():
-            return {role: role_call(getattr(selector, role))[1] for role in self.asked}
+            return {role: role_call(getattr(selector, role)).details for role in self.asked}
 
 
 REFUSED: Any = (REFUSALS, (), ("pass", "-not  me"), "tests.refusing_function:hedges")

@@ -229,7 +229,7 @@ def test_the_command_names_the_models_and_the_style_of_the_run(
     selector = selector_of(lms_of(models, api_base, num_ctx), {}, style)
     with metered_settings(), (run / "journal.jsonl").open("a", encoding="utf-8") as journal:
         for role in ("judge", "repairer"):
-            details = role_call(getattr(selector, role))[1]
+            details = role_call(getattr(selector, role)).details
             journal.write(json.dumps({"kind": "role", "name": role, "details": details}) + "\n")
     read = read_run(run)
     command = command_that_asks(read, decide_again(read, ["judge"]), {"judge", "deriver"})

@@ -192,9 +192,9 @@ def test_whether_an_lm_is_missing_is_what_the_parts_of_a_role_say() -> None:
         """A judge of the user's own, asked as ours is."""
 
     roles = (Judge(), Own(), Panel([Judge(), LexicalJudge()]), Bringing(), LexicalJudge())
-    assert [role_call(role)[0].without_lm for role in roles] == [True, True, True, False, False]
+    assert [role_call(role).without_lm for role in roles] == [True, True, True, False, False]
     with dspy.context(lm=scripted_lm([])):
-        assert not role_call(Judge())[0].without_lm
+        assert not role_call(Judge()).without_lm
 
 
 def test_an_abstention_is_never_asked_again(pool: Path, tmp_path: Path) -> None:
