@@ -372,21 +372,23 @@ HELPS = [
 
 def command_page(reader: Reader) -> str:
     """The page of the command as it should be: with the help that the command prints."""
-    text, said = COMMAND.read_text(encoding="utf-8"), set[str]()
+    text, earlier = COMMAND.read_text(encoding="utf-8"), set[str]()
     assert sorted(HELP.findall(text)) == sorted(HELPS)
-    return HELP.sub(lambda block: f"```console\n$ {block[1]}\n{without_repeats(reader.run(block[1]), said)}```", text)
+    return HELP.sub(
+        lambda block: f"```console\n$ {block[1]}\n{without_repeats(reader.run(block[1]), earlier)}```", text
+    )
 
 
-def without_repeats(text: str, said: set[str]) -> str:
+def without_repeats(text: str, earlier: set[str]) -> str:
     """A help with `...` for each option and paragraph that an earlier one has in the same words."""
     kept = list[str]()
     for part in re.split(r"^(?=  -|\n)", text, flags=re.MULTILINE):
         words = " ".join(part.split())
-        if words not in said or words.endswith(":"):
+        if words not in earlier or words.endswith(":"):
             kept.append(part)
         elif not kept[-1].endswith("...\n"):
             kept.append("\n...\n" if part.startswith("\n") else "...\n")
-        said.add(words)
+        earlier.add(words)
     return "".join(kept)
 
 
