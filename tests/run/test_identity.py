@@ -56,7 +56,7 @@ def test_the_list_holds_every_module_with_a_role() -> None:
 
     made = {kind.__module__.removeprefix("eldgr_dspy.") for kind in below(dspy.Module)} & modules().keys()
     roles = {name for name in made if not name.startswith(("programs.scoring.", "training."))}
-    assert roles - {"programs.sampled", "programs.saved_choices", "programs.saved_state"} <= {*ASKING}
+    assert roles - {"programs.sampled", "programs.saved_state"} <= {*ASKING}
     assert {*ASKING} <= modules().keys()
 
 
