@@ -288,7 +288,9 @@ def _audited(
 ) -> Marks:
     own: set[Consulted] = {role_of(asked) for asked in failed if asked == asked_by(rule, role_of(asked))}
     outcome = "unscored" if right is None else became(right(decision.consensus), right(decision.answer))
-    kinds = {one.role: why.kind for one in made if is_role(one.role) and (why := one.abstention) is not None}
+    kinds: dict[Role, str] = {
+        one.role: why.kind for one in made if is_role(one.role) and (why := one.abstention) is not None
+    }
     return marks_of(case, decision, outcome, kinds, own)
 
 

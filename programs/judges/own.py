@@ -77,4 +77,5 @@ def own_judge(given: object) -> dspy.Module:
         raise ArgumentError(
             f"judges: {name} must be a dspy.Module or a function of a ballot; got {got}. Name a function or a judge."
         )
-    return OwnSelector(found)
+    chosen: Any = found
+    return OwnSelector(chosen)
