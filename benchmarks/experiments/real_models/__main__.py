@@ -54,7 +54,7 @@ def main() -> None:
         elif options.stage == "judge":
             models = {path.stem: local(path, temperature=0.0, max_tokens=768, **settings) for path in options.models}
             for name in options.pool or [*QUESTIONS, "mixed"]:
-                judge(name, models, options.out)
+                judge(name, models, options.out, options.questions)
         elif options.stage == "keep":
             keep(options.out)
         elif options.stage == "restore":

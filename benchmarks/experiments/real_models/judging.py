@@ -18,8 +18,11 @@ RULES = {
 """The rules on each pool; `near(0)` lets the judge settle ties alone."""
 
 
-def judge(name: str, lms: Mapping[str, dspy.LM], out: Path) -> None:
-    """Run every judge on a pool; the same call resumes. The first model also repairs and derives, for all judges."""
+def judge(name: str, lms: Mapping[str, dspy.LM], out: Path, limit: int) -> None:
+    """Run every judge on the first questions of a pool; the same call resumes, and a larger limit adds to it.
+
+    The first model also repairs and derives, for all judges.
+    """
     selector = Selector()
     first = next(iter(lms.values()))
     selector.repairer.set_lm(first)
@@ -33,6 +36,7 @@ def judge(name: str, lms: Mapping[str, dspy.LM], out: Path) -> None:
         out=out / name,
         rules=RULES[name],
         judges=judges,
+        limit=limit,
         workers=1,
         max_failures="5%",
         timeout=900.0,
