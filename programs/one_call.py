@@ -53,13 +53,17 @@ class OneCall(Saved):
         self.predict = dspy.Predict(self.signature)
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Give the class methods of its own whose signatures are the inputs of its `signature`."""
+        """Give a class with a `signature` of its own methods that show its inputs, unless it has such methods."""
         super().__init_subclass__(**options)
+        if "signature" not in vars(cls):
+            return
         taken = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
         for name, field in cls.signature.input_fields.items():
             kind = str if field.annotation is str else Sequence[str]
             taken.append(Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind))
         for name in ("forward", "aforward"):
+            if name in vars(cls):
+                continue
             shared: Any = getattr(OneCall, name)
             own: Any = FunctionType(shared.__code__, shared.__globals__, name, None, shared.__closure__)
             own.__doc__, own.__signature__ = shared.__doc__, Signature(taken, return_annotation=dspy.Prediction)

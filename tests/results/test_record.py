@@ -92,8 +92,8 @@ def test_parse_failures_are_replies_that_could_not_be_read_of_all_that_came_thro
     said = [
         Consultation("p", "1", "judge", "ok", None, {"preferred": 0}),
         Consultation("p", "2", "judge", "abstained", "unparsable: The reply is not JSON."),
-        Consultation("p", "3", "judge", "abstained", "preferred=7 is not a whole number from 0 to 3"),
-        Consultation("p", "4", "judge", "abstained", "the final is undecided: unparsable: no", recorded=True),
+        Consultation("p", "3", "judge", "abstained", "preferred=7 is not a whole number", {"preferred": 7}),
+        Consultation("p", "4", "judge", "abstained", "undecided", {"kind": "unreadable"}, recorded=True),
         Consultation("p", "5", "judge", "failed", "LMTimeoutError: late"),
     ]
     record = record_of({}, said)
@@ -244,6 +244,6 @@ def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_aske
     assert rows["repairer: no model"] == "Extractive"
     assert rows["judge: replies that could not be read"] == "1 of 2 (50.00 %)"
     assert rows["cost"] == "3 LM calls, — tokens read, — written, $—"
-    assert "lock" not in rows
+    assert "freeze" not in rows
     locked = record_of(pools, said, heads, effects) | {"confirmation": {"lock": "abc"}}
-    assert dict(map(pair, record_table(locked).rows))["lock"] == "abc"
+    assert dict(map(pair, record_table(locked).rows))["freeze"] == "abc"
