@@ -26,6 +26,8 @@ from typing import Any, get_args
 
 import dspy
 import pytest
+from opentelemetry import trace
+from opentelemetry.util._once import Once
 
 from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.answer_types.base import AnswerType
@@ -128,6 +130,8 @@ def desk(folder: Path) -> Iterator[Reader]:
         patch.setenv("COLUMNS", "80")
         patch.setattr(sys, "argv", ["eldgr"])
         patch.setitem(sys.modules, "__main__", ModuleType("eldgr"))
+        patch.setattr(trace, "_TRACER_PROVIDER", None)  # so that what a page sets for a service is taken back
+        patch.setattr(trace, "_TRACER_PROVIDER_SET_ONCE", Once())
         names = {"ELDGR_EVALUATE_LIMIT", "ELDGR_EVALUATE_RULES"}  # so that what a page exports is taken back
         for name in names | {name for name in os.environ if name.startswith("ELDGR_EVALUATE_")}:
             patch.setenv(name, "")
