@@ -84,9 +84,9 @@ RULES: dict[str, dict[str, Any]] = {
     "that counts": {"rule": that_counts},
     "an object": {"rule": ByAnObject()},
     "a partial": {"rule": partial(evidence_locked)},
-    "of retrieval": {"rule": in_words_of_its_own, "task": "retrieval"},
-    "of arithmetic": {"rule": that_counts, "task": "arithmetic"},
-    "of a judge alone": {"rule": of_a_judge_alone, "task": "retrieval", "without": ["the_cases_partition"]},
+    "of retrieval": {"rule": in_words_of_its_own, "answer": "short"},
+    "of arithmetic": {"rule": that_counts, "answer": "number"},
+    "of a judge alone": {"rule": of_a_judge_alone, "answer": "short", "without": ["the_cases_partition"]},
     "over a certificate of its own": {"rule": in_words_of_its_own, "certificate": stands},
 }
 
