@@ -14,10 +14,17 @@ __all__ = ["FIELDS", "answers", "json_values", "questions", "quoting_questions",
 
 @st.composite
 def quoting_questions(draw: st.DrawFn) -> Question:
-    """Questions whose passages hold the answers, or are nothing but a candidate's own text."""
+    """Questions whose passages hold the answers, or are nothing but a candidate's own text.
+
+    The text "None" of a missing answer would be a refusal, of which the naive selectors know nothing.
+    """
     question = draw(questions())
-    texts = tuple(draw(st.sampled_from((f"So: {answer}", answer or "", f" {answer}"))) for answer in question.answers)
-    sources = [Passage("", f"It was {answer}, they say.") for answer in question.answers]
+    named = [answer or "nobody" for answer in question.answers]
+    texts = tuple(
+        draw(st.sampled_from((f"So: {name}", answer or "", f" {name}")))
+        for answer, name in zip(question.answers, named, strict=True)
+    )
+    sources = [Passage("", f"It was {name}, they say.") for name in named]
     sources += [Passage(draw(st.sampled_from(("", "T"))), text) for text in texts]
     passages = draw(st.lists(st.sampled_from(sources), max_size=3)) if sources else []
     return replace(question, texts=texts, passages=(*question.passages, *passages))
