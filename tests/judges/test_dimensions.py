@@ -55,6 +55,11 @@ def test_a_dimension_that_is_the_same_for_all_adds_nothing() -> None:
     assert count(ballot("abb", [stating(-1, -1)] * 3)).preferred == 1  # nothing differs, so that votes decide
 
 
+def test_sums_that_differ_however_little_are_no_tie() -> None:
+    nearly = ballot("ab", [stating(-1, -1, 0.5), stating(-1, -1, 0.5000000000001)])
+    assert count(nearly).preferred == 1
+
+
 def test_values_are_standardised_over_the_candidates_that_vote() -> None:
     """A candidate that does not vote may lack everything, and moves no mean."""
     voting = [stating(-0.5, -0.5, 0.0, 0.0)] * 2 + [stating(-1, -1, 1.0, 0.4), stating(-2, -1, 0.4, 1.0)]
