@@ -269,7 +269,7 @@ def stated_number(payload: str, mark: Mark) -> str:
 
 
 def _numbers(folded: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The spans of the numbers in a part of a text, without loose punctuation; a date or a time is none."""
+    """Return the spans of the numbers in a part of a text, without loose punctuation. Dates and times do not count."""
     for match in _CHUNK.finditer(folded, start, end):
         chunk = match[0].rstrip(_LOOSE_END)
         if read_number(chunk.removeprefix("- ")) or is_ambiguous(chunk):

@@ -68,8 +68,8 @@ def sentence_ends(text: str, start: int = 0, end: int | None = None, cased: bool
 
     Args:
         start: Where to begin; the places are offsets of the whole text. end: Where to stop.
-        cased: Whether the text has its case and its white space, so that a word in lower case goes on with a
-            sentence, "in the U.S. It was" has an end, and the number of a list has none.
+        cased: Whether the text keeps its case and its white space. Then a word in lower case continues a sentence,
+            "in the U.S. It was" ends one, and the number of a list item ends none.
     """
     ends: list[tuple[int, int]] = []
     if cased or _MAY_END(text):

@@ -61,7 +61,7 @@ def test_the_list_holds_every_module_with_a_role() -> None:
 
 
 def constants(tree: ast.Module) -> list[ast.Constant]:
-    """The constants of a source that are no docstrings."""
+    """The constants of a source, without its docstrings."""
     texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     return [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in texts]
 
