@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypedDict
 
 from eldgr_dspy.answer_types import answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType
@@ -40,13 +40,26 @@ OWN: Mapping[str, Callable[[Any], Any]] = {
 """The settings that may be of the user's own, and how each is found from what a caller gives."""
 
 
+class Choices(TypedDict, total=False):
+    """Single settings by name, as a selector takes them; see `Settings`."""
+
+    certificate: "Policy | str | Callable[..., Any]"
+    derivation: Strictness
+    consult: Consult
+    homogeneous: Homogeneous | None
+    preference: Preference
+    refusals: Sequence[str] | Callable[[str], bool] | OwnRefusals
+    refusal: Refusal
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The choices that a rule leaves open. Each has the name and the default of the selector's argument.
+    """The choices that a rule leaves open.
 
     Attributes:
-        certificate: What counts as occurring in the evidence (retrieval): a policy, or a certificate of your own, given
-            as a function or as `module:function`.
+        certificate: What counts as occurring in the evidence (retrieval): a policy, or a certificate of your own: a
+            function `(answer, evidence, question)`, a coroutine function, a DSPy module, or `module:function`; see
+            `eldgr_dspy.own_certificates`.
         derivation: What counts as a checked derivation (arithmetic).
         consult: `lazy` asks only roles that can still change the outcome, `always` asks every role first; same answers.
         homogeneous: Whether a pool of one class is still repaired; None: as the answer type says,
@@ -150,6 +163,11 @@ def own_names(stated: Mapping[str, Any]) -> list[str]:
     return [name for name in OWN if isinstance(stated.get(name), Mapping)]
 
 
+def option_of(name: str) -> str:
+    """Return how the command is given a setting of the user's own."""
+    return "--set refusals=MODULE:NAME" if name == "refusals" else f"--{name} MODULE:NAME"
+
+
 def require_hashes(stated: Mapping[str, Any]) -> None:
     """Refuse settings in a file that state one of the user's own without the hash of its source: nothing could differ.
 
@@ -169,7 +187,7 @@ def _same(name: str, stated: Mapping[str, Any], given: object) -> Any:
     if given is None:
         raise ArgumentError(
             f"{name}={stated.get('loaded_as', stated.get('name'))!r:.80} is of your own, and a file imports nothing. "
-            f"Give it: --{name} MODULE:NAME, or {name}= in Python."
+            f"Give it: {option_of(name)}, or {name}= in Python."
         )
     found = OWN[name](given)
     if changed := differences(dict(stated), found.to_json()):

@@ -1,9 +1,10 @@
 """The selector: EL-DGR as a DSPy module, with typed roles around one pure rule."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import dspy
 
@@ -35,23 +36,10 @@ from eldgr_dspy.programs.scoring.candidates import (
 from eldgr_dspy.programs.service_log import log_silence
 from eldgr_dspy.programs.telemetry import watched
 from eldgr_dspy.programs.threads import at_once, in_thread
-from eldgr_dspy.questions import Settings, require_one_of
-from eldgr_dspy.refusals import REFUSALS, OwnRefusals
+from eldgr_dspy.questions import Choices, Settings, require_one_of
 from eldgr_dspy.replies import read_reply, require_reply
 from eldgr_dspy.rules import finds, is_own, rule_given, rule_named
-from eldgr_dspy.words import (
-    Consult,
-    Consulted,
-    Homogeneous,
-    Policy,
-    Preference,
-    Refusal,
-    Replies,
-    Role,
-    Strictness,
-    Task,
-    is_role,
-)
+from eldgr_dspy.words import Consulted, Replies, Role, Task, is_role
 
 if TYPE_CHECKING:
     from eldgr_dspy.channels.protocols import Reasoning, Scorer
@@ -91,13 +79,7 @@ class Selector(Saved):
         *,
         answer: Task | AnswerType | None = None,
         rule: "str | Rule" = "eldgr",
-        certificate: "Policy | str | Callable[..., Any]" = "folded",
-        consult: Consult = "lazy",
-        homogeneous: Homogeneous | None = None,
-        preference: Preference = "global",
-        derivation: Strictness = "bounded",
-        refusals: Sequence[str] | Callable[[str], bool] | OwnRefusals = REFUSALS,
-        refusal: Refusal = "inapplicable",
+        settings: Settings | None = None,
         on_error: OnError = "abstain",
         on_failure: OnFailure = "raise",
         timeout: float | None = None,
@@ -106,6 +88,7 @@ class Selector(Saved):
         uncertified: Uncertified = "consensus",
         answer_field: str = "answer",
         scorers: "Scorer | Sequence[Scorer] | None" = None,
+        **choices: Unpack[Choices],
     ) -> None:
         """Create a selector with LM-backed roles.
 
@@ -115,9 +98,7 @@ class Selector(Saved):
                 a run then takes pools of any type.
             rule: The rule that decides: a name, or a rule of your own as a generator function or `module:function`;
                 see `eldgr_dspy.rules`.
-            certificate: A policy, or a certificate of your own: a function `(answer, evidence, question)`, a coroutine
-                function, a DSPy module, or `module:function`; see `eldgr_dspy.own_certificates`.
-            consult, homogeneous, preference, derivation, refusals, refusal: see `eldgr_dspy.questions.Settings`.
+            settings: The choices that a rule leaves open, whole; by default `Settings()`.
             on_error: What happens if a reply cannot be parsed, or has a value that is not allowed: `abstain` (the role
                 abstains) or `raise`. For a scorer `abstain` catches every error: its scores are undefined.
             on_failure: What happens if a call fails (no connection, refused, too late): `raise`, or `abstain` (the role
@@ -132,6 +113,8 @@ class Selector(Saved):
             answer_field: The field of the candidates that holds the answer; the prediction has it too.
             scorers: Objects with `score`, and perhaps `ascore`, from a list of `Reasoning` to a `StepTable` each; the
                 first ranks inside a stratum. None changes what ships.
+            choices: Single settings by name, such as `certificate="token"`, in the place of those in `settings`:
+                certificate, consult, derivation, homogeneous, preference, refusal, refusals.
 
         Raises:
             ArgumentError: naming the argument and the values that are known.
@@ -143,12 +126,13 @@ class Selector(Saved):
         require_answer_field(answer_field)
         require_timeout(timeout)
         self.role_timeouts = role_timeouts_of(role_timeouts)
-        self.type: AnswerType = load_type("short" if answer is None else answer)
+        settings = Settings() if settings is None else settings
+        declared = settings.answer if answer is None else answer
+        self.type: AnswerType = load_type("short" if declared is None else declared)
         self.rule, steps = rule_given(rule)
         self._unnamed = None if finds(self.rule, steps) else steps  # a pickle holds a rule that its name finds as that
-        declared = self.type if self.type.is_own or answer is not None else None
-        given: Any = (certificate, derivation, consult, homogeneous, preference, refusals, refusal, declared)
-        self.settings = Settings(*given)
+        single: Any = choices
+        self.settings = replace(settings, answer=None if declared is None else self.type, **single)
         self.on_error: OnError = on_error
         self.on_failure: OnFailure = on_failure
         self.replies: Replies = replies
@@ -158,7 +142,7 @@ class Selector(Saved):
         own = self.settings.own
         self.certifier: dspy.Module | None = Certifier(own) if own is not None and own.consulted else None
         self.judge: dspy.Module = Judge()
-        self.deriver: dspy.Module = RepeatedDeriver() if derivation == "agreed" else Deriver()
+        self.deriver: dspy.Module = RepeatedDeriver() if self.settings.derivation == "agreed" else Deriver()
         self.repairer: dspy.Module = Repairer()
 
     def forward(

@@ -25,7 +25,7 @@ from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, document, require_few_in
 from eldgr_dspy.journal import read_journal
-from eldgr_dspy.questions import Question, Settings, own_names
+from eldgr_dspy.questions import Question, Settings, option_of, own_names
 from eldgr_dspy.rows import Row
 from eldgr_dspy.system import opened, refusal
 
@@ -93,7 +93,7 @@ class RunRead:
         named = " and ".join(f"{name}={stated[name].get('name')!r:.80}" for name in lacking)
         return (
             f"Votes and certificates are not shown: they need {named}, and a file imports nothing. Give it by "
-            f"{' and '.join(f'--{name}' for name in lacking)} to see them."
+            f"{' and '.join(option_of(name) for name in lacking)} to see them."
         )
 
     @property

@@ -13,10 +13,9 @@ from eldgr_dspy.programs.commands.options import (
     answer_option,
     certificate_option,
     derivation_option,
-    homogeneous_option,
     names_in,
-    refusal_options,
     rules_option,
+    set_option,
 )
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 from eldgr_dspy.system import refusal
@@ -49,8 +48,7 @@ _TESTED_TOO = ("support(0)", "support(1)", "support")  # where the evidence cert
 @answer_option
 @certificate_option
 @derivation_option
-@homogeneous_option
-@refusal_options
+@set_option("homogeneous", "refusal", "refusals")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="SVG file to draw the bounds in.")
 @form_options("bound")
 @out_option()
@@ -67,6 +65,7 @@ def bound(
     plot: Path | None,
     form: Form,
     out: Path | None,
+    values: dict[str, Any],
     **settings: Any,
 ) -> None:
     """Bound each rule's accuracy and loss over all judges.
@@ -102,7 +101,7 @@ def bound(
         rule_named(name, "rules")
     if worst is not None:
         allowed(dict.fromkeys(names), worst, guarantee)  # refuses before the pools are read
-    chosen = Settings(**settings)
+    chosen = Settings(**settings, **values)
     opened = open_pools(pools, chosen.type)
     judges: dict[str, Any] = {}
     if replay:

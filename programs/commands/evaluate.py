@@ -19,21 +19,17 @@ from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     Command,
     Models,
-    model_options,
     names_in,
-    rule_options,
+    role_options,
     with_options,
 )
-from eldgr_dspy.programs.commands.output import Form, form_options, pages_option
+from eldgr_dspy.programs.commands.output import Form, form_options
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.results.summary import Summary
     from eldgr_dspy.programs.run.plan import Plan
     from eldgr_dspy.programs.selector import Selector
-
-_PASSED = ("max_failures", "max_abstentions", "timeout", "max_calls", "max_cost", "pages")
-"""Options that a plan takes as they are given."""
 
 _HEURISTIC_WORKERS, _LM_WORKERS = 1, 8
 
@@ -51,11 +47,6 @@ class Grouped(click.Command):
                 "deriver",
                 "repairer",
                 "api_base",
-                "num_ctx",
-                "judge_style",
-                "orders",
-                "structured",
-                "replies",
             ),
         ),
         (
@@ -65,11 +56,7 @@ class Grouped(click.Command):
                 "answer",
                 "certificate",
                 "derivation",
-                "consult",
-                "homogeneous",
-                "preference",
-                "refusals",
-                "refusal",
+                "values",
             ),
         ),
         (
@@ -82,7 +69,6 @@ class Grouped(click.Command):
                 "recorded_for",
                 "fresh",
                 "freeze",
-                "pages",
                 "engine",
             ),
         ),
@@ -128,8 +114,7 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 
 @click.command(cls=Grouped, context_settings={"show_default": True})
 @click.argument("pools", nargs=-1, required=True, type=click.Path(path_type=Path))
-@model_options
-@rule_options
+@role_options
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -146,7 +131,6 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 @click.option(
     "--freeze", type=click.Path(path_type=Path), metavar="FILE", help="File of eldgr freeze; refuse anything else."
 )
-@pages_option
 @click.option("--engine", type=click.Choice(["ray"]), help="Ask in the processes of a Ray cluster.")
 @limit_options("role on one question")
 @click.option(
@@ -155,7 +139,6 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
     help="Questions with an unusable reply before the run stops.  [default: all]",
 )
 @click.option("--dry-run", is_flag=True, help="Print the most that the run would ask, and stop.")
-@click.option("--tables", "all_tables", is_flag=True, help="Print all tables, not only the main table and the bounds.")
 @form_options("evaluate")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 @click.pass_context
@@ -166,6 +149,7 @@ def evaluate(
     out: str | Path | None,
     models: Models,
     rules: str,
+    settings: dict[str, Any],
     limit: int | None,
     workers: int | None,
     replay: dict[str, Path],
@@ -174,17 +158,16 @@ def evaluate(
     freeze: Path | None,
     engine: str | None,
     dry_run: bool,
-    all_tables: bool,
     form: Form,
     quiet: bool,
-    **options: Any,
+    **limits: Any,
 ) -> None:
     """Evaluate rules on pools.
 
     POOLS are .jsonl, .jsonl.gz or .parquet files. All rules see the same replies of the judge and the other roles.
     Without a model the heuristic roles are used: a floor that needs no LM. Results are in the run directory:
     journal.jsonl, decisions.jsonl, summary.json, record.json, report.html and questions.html. Beyond 20,000 questions
-    the last one is written only with --pages. To resume a stopped run, give the same command again, without --fresh.
+    the last one is left to eldgr report --pages. To resume a stopped run, give the same command again, without --fresh.
 
     Ctrl-C or SIGTERM waits for the calls under way and keeps their replies. A second one abandons them.
 
@@ -195,8 +178,6 @@ def evaluate(
     from eldgr_dspy.programs.run.plan import Plan, out_of
 
     session = context.ensure_object(Session)
-    passed = {name: options[name] for name in _PASSED}
-    settings = {name: value for name, value in options.items() if name not in passed}
     if fresh:
         session.resume = without_fresh(context)
     if quiet:
@@ -214,7 +195,7 @@ def evaluate(
         "recorded_for": recorded_for,
         "fresh": fresh,
         "freeze": freeze,
-        **passed,
+        **limits,
     }
     prepare = partial(prepared, models, settings, replay, given)
     bar = progress_bar(session.begin, quiet=quiet or form == "json")
@@ -229,11 +210,11 @@ def evaluate(
                 return _forecast(selector, planned, form)
             with bar as watcher:
                 summary = run_over(selector, planned, watcher)
-    plan = Plan(pools, out, freeze=freeze, pages=options["pages"])
+    plan = Plan(pools, out, freeze=freeze)
     if form == "json" or not quiet:
-        _print(context, summary, out_of(plan), form, all_tables=all_tables)
+        _print(context, summary, out_of(plan), form)
     if not (form == "json" or quiet):
-        _say_where(summary, out_of(plan), plan, all_tables=all_tables)
+        _say_where(summary, out_of(plan))
 
 
 @contextmanager
@@ -269,25 +250,23 @@ def _forecast(selector: Any, plan: Any, form: Form) -> None:
         raise unprinted
 
 
-def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *, all_tables: bool) -> None:
+def _print(context: click.Context, summary: "Summary", out: Path, form: Form) -> None:
     from eldgr_dspy.programs.commands.console import print_tables
-    from eldgr_dspy.tables.run import main_tables, tables_of
+    from eldgr_dspy.tables.run import main_tables
 
-    unprinted = print_tables(summary, tables_of(summary) if all_tables else main_tables(summary), form)
-    if unprinted:
+    if unprinted := print_tables(summary, main_tables(summary), form):
         say(f"The results are in {out}; they could not be printed: {refusal(unprinted)}")
         context.exit(1)
 
 
-def _say_where(summary: "Summary", out: Path, plan: "Plan", *, all_tables: bool) -> None:
+def _say_where(summary: "Summary", out: Path) -> None:
     """Say where the results are."""
     from eldgr_dspy.programs.run.pages import left_out
 
     say(f"Written to {out}: open report.html for the decisions.")
-    if why := left_out(out, sum(pool["n"] for pool in summary["pools"].values()), asked=plan.pages):
+    if why := left_out(out, sum(pool["n"] for pool in summary["pools"].values())):
         say(f"Note: the page of questions was not written: {why}")
-    if not all_tables:
-        say(f"To print all tables: {shlex.join(['eldgr', 'report', str(out)])}")
+    say(f"To print all tables: {shlex.join(['eldgr', 'report', str(out)])}")
 
 
 def _as_frozen(
@@ -297,7 +276,8 @@ def _as_frozen(
     from eldgr_dspy.programs.run.freezes import read_freeze
 
     frozen = read_freeze(freeze)
-    given = {name for name in ("rules", *settings) if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    source = context.get_parameter_source  # None for what --set gives
+    given = {name for name in ("rules", *settings) if source(name) is not ParameterSource.DEFAULT}
     kept = {name: value for name, value in settings.items() if name in given}
     if "rules" not in given:
         frozen.require_given(frozen.rules)

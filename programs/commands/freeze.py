@@ -9,7 +9,7 @@ import click
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.programs.commands.evaluate import Grouped
 from eldgr_dspy.programs.commands.judges import named_judges
-from eldgr_dspy.programs.commands.options import Models, model_options, names_in, rule_options
+from eldgr_dspy.programs.commands.options import Models, names_in, role_options
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import refusal
 
@@ -21,9 +21,8 @@ class _GroupedAlike(Grouped):
 
 
 @click.command(cls=_GroupedAlike, context_settings={"show_default": True})
-@model_options
 @click.option("--heuristic", is_flag=True, help="Freeze the heuristic role where no model is given.")
-@rule_options
+@role_options
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -31,7 +30,7 @@ class _GroupedAlike(Grouped):
     help="File to write.",
 )
 @click.option("--run", type=click.Path(path_type=Path), metavar="RUN", help="Run to decide again after an upgrade.")
-def freeze(out: Path, run: Path | None, models: Models, rules: str, heuristic: bool, **settings: Any) -> None:
+def freeze(out: Path, run: Path | None, models: Models, rules: str, heuristic: bool, settings: dict[str, Any]) -> None:
     """Write rules, settings and roles to a freeze.
 
     eldgr evaluate --freeze takes rules and settings from it and refuses anything else. Give the models there again. No

@@ -13,7 +13,6 @@ from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands.judge_options import judges_option
 from eldgr_dspy.redaction import remember_settings
-from eldgr_dspy.refusals import REFUSALS
 from eldgr_dspy.words import (
     Consult,
     Homogeneous,
@@ -39,10 +38,11 @@ class Models:
 
     Attributes:
         lm: For all roles. judge, deriver, repairer: for one of them.
-        api_base, num_ctx: Address of the server, and context of Ollama's models.
-        judge_style, orders: How many candidates the judge sees in a call, and in how many orders.
-        structured, replies: Whether requests carry a JSON schema, and how replies are read.
+        api_base: Address of the server.
         judges: Judges by name, each as it was given; None where it is a recording alone.
+        judge_style, orders: How many candidates the judge sees in a call, and in how many orders.
+        num_ctx: Context of Ollama's models.
+        structured, replies: Whether requests carry a JSON schema, and how replies are read.
     """
 
     lm: str | None
@@ -50,12 +50,12 @@ class Models:
     deriver: str | None
     repairer: str | None
     api_base: str | None
-    num_ctx: int | None
-    judge_style: JudgeStyle
-    orders: int
-    structured: SchemaUse
-    replies: Replies
     judges: Mapping[str, str | None] = field(default_factory=dict)
+    judge_style: JudgeStyle = "listwise"
+    orders: int = 1
+    num_ctx: int | None = None
+    structured: SchemaUse = "auto"
+    replies: Replies = "strict"
 
     @property
     def named(self) -> dict[Role, str | None]:
@@ -152,38 +152,71 @@ answer_option = click.option(
 )
 
 
+def _phrases(text: str) -> tuple[str, ...] | str:
+    """Return the phrases that a setting states, or the name of a function."""
+    phrases = tuple(one.strip() for one in text.split(",") if one.strip())
+    return phrases[0] if len(phrases) == 1 and ":" in phrases[0] else phrases
+
+
+_OF_RULE: Mapping[str, "click.ParamType[Any]"] = {
+    "consult": choice(Consult),
+    "homogeneous": choice(Homogeneous),
+    "preference": choice(Preference),
+    "refusal": choice(Refusal),
+    "refusals": click.types.FuncParamType(_phrases),
+}
+_OF_MODELS: Mapping[str, "click.ParamType[Any]"] = {
+    "judge_style": choice(JudgeStyle),
+    "num_ctx": click.IntRange(min=1),
+    "orders": click.IntRange(1, 100),
+    "replies": choice(Replies),
+    "structured": choice(SchemaUse),
+}
+"""The settings of `--set` by name, each with the type of its value."""
+
+
+def set_option(*names: str) -> Callable[[Command], Command]:
+    """Return the option `--set NAME=VALUE`, which may be repeated, for these settings.
+
+    Its value is what is set, by name. What is not set has the default of `Settings` or `Models`.
+    """
+    kinds = {name: kind for name, kind in {**_OF_RULE, **_OF_MODELS}.items() if name in names}
+
+    def read(context: click.Context, param: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name, equals, text in (one.partition("=") for one in texts):
+            if name not in kinds or not equals:
+                known = ", ".join(kinds)
+                raise click.BadParameter(
+                    f"It must be NAME=VALUE, NAME one of {known}; got {name + equals + text!r:.80}."
+                )
+            if name in values:
+                raise click.BadParameter(f"{name} is set twice. Set it once.")
+            try:
+                values[name] = kinds[name].convert(text, param, context)
+            except click.BadParameter as error:
+                raise click.BadParameter(f"{name}: {error.message}") from None
+        return values
+
+    return click.option(
+        "--set", "values", metavar="NAME=VALUE", multiple=True, callback=read, help=f"Settings: {', '.join(kinds)}."
+    )
+
+
 def own_options(command: Command) -> Command:
     """Give a command that reads runs the names of code of the user's own; it gets those that are given as `given`."""
-    texts = {"certificate": "Certificate", "refusals": "Refusals", "answer": "Answer type"}
 
     @wraps(command)
-    def gathered(*arguments: Any, **options: Any) -> Any:
-        given = {name: value for name in texts if (value := options.pop(name)) is not None}
-        return command(*arguments, given=given, **options)
+    def gathered(*arguments: Any, certificate: Any, answer: Any, values: dict[str, Any], **options: Any) -> Any:
+        named = {"certificate": certificate, "answer": answer, **values}
+        return command(*arguments, given={name: one for name, one in named.items() if one is not None}, **options)
 
-    says = "of your own that the run was made with; it is imported."
-    named, kinds, shown = list[Any](), {"certificate": Certificate()}, "MODULE:NAME"
-    for name, what in texts.items():
-        named.append(click.option(f"--{name}", type=kinds.get(name), metavar=shown, help=f"{what} {says}"))
-    return with_options(tuple(named))(gathered)
-
-
-homogeneous_option = click.option(
-    "--homogeneous", type=choice(Homogeneous), help="Repair pools with one class, or not.  [default: by task]"
-)
+    says, shown = "of your own that the run was made with; it is imported.", "MODULE:NAME"
+    certificate = click.option("--certificate", type=Certificate(), metavar=shown, help=f"Certificate {says}")
+    answer = click.option("--answer", metavar=shown, help=f"Answer type {says}")
+    return with_options((certificate, answer, set_option("refusals")))(gathered)
 
 
-_REFUSALS = (
-    click.option(
-        "--refusals",
-        metavar="PHRASES",
-        callback=lambda _, __, given: REFUSALS if given is None else _refusals_in(given),
-        help="Answers that refuse, separated by commas; MODULE:FUNCTION names your own.  [default: a short list]",
-    ),
-    click.option(
-        "--refusal", type=choice(Refusal), default="inapplicable", help="Refusals are final, or count as no answer."
-    ),
-)
 structured_option = click.option(
     "--structured", type=choice(SchemaUse), default="auto", help="Send a JSON schema: always, never, or until refused."
 )
@@ -194,25 +227,6 @@ _MODELS = (
     click.option("--deriver", metavar="MODEL", help="Model for the deriver."),
     click.option("--repairer", metavar="MODEL", help="Model for the repairer."),
     click.option("--api-base", metavar="URL", help="Address of the models' server."),
-    click.option(
-        "--num-ctx",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Context of Ollama's models, in tokens.  [default: 8192]",
-    ),
-    click.option(
-        "--judge-style",
-        type=choice(JudgeStyle),
-        default="listwise",
-        help="How the judge is shown candidates: all, pairs, one a call, slices, or for checks.",
-    ),
-    click.option(
-        "--orders", type=click.IntRange(1, 100), default=1, help="Ask the judge in this many candidate orders."
-    ),
-    structured_option,
-    click.option(
-        "--replies", type=choice(Replies), default="strict", help="Read replies strictly, or forgive their form."
-    ),
 )
 derivation_option = click.option(
     "--derivation", type=choice(Strictness), default="bounded", help="How strictly derivations are checked."
@@ -222,38 +236,21 @@ _RULE = (
     answer_option,
     certificate_option,
     derivation_option,
-    click.option("--consult", type=choice(Consult), default="lazy", help="Ask only the roles that matter, or all."),
-    homogeneous_option,
-    click.option("--preference", type=choice(Preference), default="global", help="How the judge's scores are read."),
-    *_REFUSALS,
+    set_option(*_OF_RULE, *_OF_MODELS),
 )
 
 
-def model_options(command: Command) -> Command:
-    """Give a command the options of `Models`; it gets them as its argument `models`."""
+def role_options(command: Command) -> Command:
+    """Give a command options for models and the rule; it gets `models`, `rules` (with commas), and `settings`."""
 
     @wraps(command)
-    def gathered(*arguments: Any, **given: Any) -> Any:
-        models = Models(**{field.name: given.pop(field.name) for field in fields(Models)})
-        return command(*arguments, models=models, **given)
+    def gathered(*arguments: Any, values: dict[str, Any], **given: Any) -> Any:
+        own = {name: values.pop(name) for name in _OF_MODELS if name in values}
+        models = Models(**{one.name: given.pop(one.name) for one in fields(Models) if one.name in given}, **own)
+        settings = {name: given.pop(name) for name in ("answer", "certificate", "derivation")}
+        return command(*arguments, models=models, settings={**settings, **values}, **given)
 
-    return with_options(_MODELS)(gathered)
-
-
-def rule_options(command: Command) -> Command:
-    """Give a command `rules`, separated by commas, and an argument for each setting of the rule."""
-    return with_options(_RULE)(command)
-
-
-def refusal_options(command: Command) -> Command:
-    """Give a command the settings `refusals` and `refusal`."""
-    return with_options(_REFUSALS)(command)
-
-
-def _refusals_in(given: str) -> tuple[str, ...] | str:
-    """Return the phrases that an option states, or the name of a function."""
-    phrases = tuple(one.strip() for one in given.split(",") if one.strip())
-    return phrases[0] if len(phrases) == 1 and ":" in phrases[0] else phrases
+    return with_options((*_MODELS, *_RULE))(gathered)
 
 
 def with_options(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:

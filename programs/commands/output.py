@@ -63,9 +63,6 @@ def _one_of(form: str) -> str:
     return form if typed == {"form"} else "json"
 
 
-pages_option = click.option("--pages", is_flag=True, help="Write questions.html also beyond 20,000 questions.")
-
-
 def out_option(default: str = "standard output") -> Callable[[Any], Any]:
     """Return the option `--out` of a command."""
     kind = click.Path(path_type=Path, dir_okay=False)

@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import answer_option, certificate_option, refusal_options
+from eldgr_dspy.programs.commands.options import answer_option, certificate_option, set_option
 from eldgr_dspy.programs.commands.output import Form, form_options, write
 from eldgr_dspy.system import refusal
 
@@ -37,7 +37,7 @@ _Layout = Literal["dpo", "kto"]
 @click.option("--ask", metavar="TEXT", help="Request below the question.  [default: as in training]")
 @answer_option
 @certificate_option
-@refusal_options
+@set_option("refusal", "refusals")
 @form_options("pool_pairs")
 @click.pass_context
 def pairs(
@@ -53,6 +53,7 @@ def pairs(
     evidence: bool,
     ask: str | None,
     form: Form,
+    values: dict[str, Any],
     **settings: Any,
 ) -> None:
     """Write preference pairs for training.
@@ -71,7 +72,7 @@ def pairs(
     if gold and context.get_parameter_source("certificate") is not ParameterSource.DEFAULT:
         raise click.UsageError("--gold and --certificate contradict each other. Give one of them.", context)
     pairing = Pairing(layout, most, gold, score, messages, evidence, ask)
-    chosen = Settings(**settings)
+    chosen = Settings(**settings, **values)
     (pool,) = open_pools([source], chosen.type)
     try:
         counts = write_pairs(pool, out, chosen, pairing)

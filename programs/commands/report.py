@@ -7,7 +7,7 @@ import click
 
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import own_options
-from eldgr_dspy.programs.commands.output import Form, form_options, out_option, pages_option, write
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ FORMATS = (*get_args(Form), "html")
 @click.argument("pools", nargs=-1, type=click.Path(path_type=Path))
 @form_options("report", FORMATS)
 @out_option("standard output; for html, report.html in RUN")
-@pages_option
+@click.option("--pages", is_flag=True, help="Write questions.html also beyond 20,000 questions.")
 @own_options
 @click.option("--mlflow", is_flag=True, help="Also log results, settings and files to MLflow.")
 @click.pass_context

@@ -90,11 +90,11 @@ class _Options:
             yield from (f"--{role}", model) if model else ()
         yield from ("--lm", self.lm) if self.lm else ()
         yield from ("--api-base", self.api_base) if self.api_base else ()
-        yield from ("--num-ctx", str(self.num_ctx)) if self.num_ctx else ()
-        yield from ("--structured", self.structured) if self.structured != "auto" else ()
-        yield from ("--judge-style", self.style) if self.style != "listwise" else ()
-        yield from ("--orders", str(self.orders)) if self.orders != 1 else ()
-        yield from ("--replies", self.replies) if self.replies != "strict" else ()
+        yield from ("--set", f"num_ctx={self.num_ctx}") if self.num_ctx else ()
+        yield from ("--set", f"structured={self.structured}") if self.structured != "auto" else ()
+        yield from ("--set", f"judge_style={self.style}") if self.style != "listwise" else ()
+        yield from ("--set", f"orders={self.orders}") if self.orders != 1 else ()
+        yield from ("--set", f"replies={self.replies}") if self.replies != "strict" else ()
 
 
 def _require_same_roles(run: "RunRead", settings: Settings, options: _Options) -> None:
@@ -123,7 +123,8 @@ def _of_rule(settings: Settings) -> Iterator[str]:
     for field in fields(Settings):
         value = getattr(settings, field.name)
         if value != field.default:
-            yield from (f"--{field.name}", _word(value))
+            is_option = field.name in ("answer", "certificate", "derivation")
+            yield from (f"--{field.name}", _word(value)) if is_option else ("--set", f"{field.name}={_word(value)}")
 
 
 def _word(value: Any) -> str:

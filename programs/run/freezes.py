@@ -31,7 +31,7 @@ from eldgr_dspy.programs.run.role_calls import metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import without_address
 from eldgr_dspy.programs.run.trial_decisions import certificate_decisions, rule_decisions
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.questions import Settings, own_names, require_hashes
+from eldgr_dspy.questions import Settings, option_of, own_names, require_hashes
 from eldgr_dspy.rules import is_own, rule_named
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import refusal
@@ -70,7 +70,7 @@ class Freeze:
         stated: Mapping[str, Any] = self.content["settings"]
         if lacking := [name for name in own_names(stated) if name not in given]:
             named = " and ".join(f"{name}={stated[name].get('name')!r:.80}" for name in lacking)
-            options = " ".join(f"--{name} MODULE:NAME" for name in lacking)
+            options = " ".join(map(option_of, lacking))
             raise ArgumentError(
                 f"{self.path}: names in a file import nothing, and it was frozen with {named}. Give it: {options}, or "
                 f"{', '.join(f'{name}=' for name in lacking)} in Python."

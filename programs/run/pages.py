@@ -53,7 +53,7 @@ def write_pages(
         OSError: A file cannot be written.
     """
     beside = questions_beside(report)
-    why = left_out(run.path, sum(pool["n"] for pool in summary["pools"].values()), asked=pages)
+    why = None if pages else left_out(run.path, sum(pool["n"] for pool in summary["pools"].values()))
     try:
         if why is None:
             pools = reopened(run, [*summary["pools"]], files, "eldgr report RUN FILE --format html")
@@ -67,13 +67,13 @@ def write_pages(
     return why
 
 
-def left_out(run: Path, n: int, *, asked: bool) -> str | None:
+def left_out(run: Path, n: int) -> str | None:
     """Return why a run has no page of questions, and how to write it; None if it has one.
 
     Args:
-        run: Its directory. n: how many questions it has. asked: whether the page was asked for.
+        run: Its directory. n: how many questions it has.
     """
-    if asked or n <= MOST_QUESTIONS:
+    if n <= MOST_QUESTIONS:
         return None
     command = shlex.join(["eldgr", "report", str(run), "--format", "html", "--pages"])
     return f"there are more than {MOST_QUESTIONS:,} questions. To write it: {command}"

@@ -42,7 +42,6 @@ class Plan:
         timeout: Seconds that a role may take for one question, retries and pauses included.
         max_calls, max_cost: Requests and dollars that the run may take, earlier sessions included; None for no limit.
         fresh: Start anew in a directory that holds a run.
-        pages: Write the page of questions even for more questions than `MOST_QUESTIONS`.
         freeze: A rule frozen by `eldgr freeze`, which the run is checked against.
     """
 
@@ -60,7 +59,6 @@ class Plan:
     max_calls: int | None = None
     max_cost: float | None = None
     fresh: bool = False
-    pages: bool = False
     freeze: str | Path | None = None
 
     def __post_init__(self) -> None:

@@ -43,7 +43,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 def files_of(plan: Plan, n: int) -> list[str]:
     """Return the names of the files that a run of `n` questions writes, in the order of `FILES`."""
-    bare = left_out(out_of(plan), n, asked=plan.pages)
+    bare = left_out(out_of(plan), n)
     return [name for name in FILES if not (bare and name == "questions.html")]
 
 

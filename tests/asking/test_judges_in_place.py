@@ -174,7 +174,7 @@ def test_a_style_that_does_not_suit_is_refused(judge: Any, style: Any, orders: i
         judge_in_style(judge(), style, orders)
 
 
-@pytest.mark.parametrize("options", [["--orders", "2"], ["--judge-style", "pairwise", "--orders", "2"]])
+@pytest.mark.parametrize("options", [["--set", "orders=2"], ["--set", "judge_style=pairwise", "--set", "orders=2"]])
 def test_the_command_asks_the_judge_in_a_style_and_resumes_only_in_the_same(
     tmp_path: Path, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

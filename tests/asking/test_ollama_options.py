@@ -210,9 +210,9 @@ def test_the_command_asks_for_the_context_that_it_is_given(
         judged = ["--judge", "ollama/deepseek-r1:7b", "--api-base", server.address]
         assert evaluating(*judged) == 0
         assert [body["options"]["num_ctx"] for body in server.bodies()] == [8192] * 3
-        assert evaluating(*judged, "--num-ctx", "16384") == 1
+        assert evaluating(*judged, "--set", "num_ctx=16384") == 1
         assert "num_ctx: 8192 -> 16384" in capsys.readouterr().err
-        assert evaluating(*judged, "--num-ctx", "16384", "--fresh") == 0
+        assert evaluating(*judged, "--set", "num_ctx=16384", "--fresh") == 0
         assert [body["options"]["num_ctx"] for body in server.bodies()] == [8192] * 3 + [16384] * 3
 
 
@@ -220,9 +220,9 @@ def test_a_context_is_for_the_models_of_ollama_alone(
     evaluating: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     mixed = ["--judge", "ollama/m", "--repairer", "openai/m", "--api-base", "http://127.0.0.1:9"]
-    assert evaluating(*mixed, "--num-ctx", "16384", "--dry-run") == 0
+    assert evaluating(*mixed, "--set", "num_ctx=16384", "--dry-run") == 0
     capsys.readouterr()
-    assert evaluating("--judge", "openai/m", "--num-ctx", "16384") == 1
+    assert evaluating("--judge", "openai/m", "--set", "num_ctx=16384") == 1
     assert "num_ctx=16384 is for models of Ollama; got openai/m." in capsys.readouterr().err
-    assert evaluating("--num-ctx", "16384") == 1
+    assert evaluating("--set", "num_ctx=16384") == 1
     assert "got no model" in capsys.readouterr().err

@@ -149,7 +149,7 @@ def test_the_command_says_whether_a_schema_is_sent(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     pool = write_pool(tmp_path / "pool.jsonl", map(row, range(2)))
     with openai_server(server := Server(json.dumps(JUDGED), json.dumps(JUDGED))) as address:
-        asking = ["--judge", "openai/m", "--api-base", address, "--structured", structured, "--rules", "judge"]
+        asking = ["--judge", "openai/m", "--api-base", address, "--set", f"structured={structured}", "--rules", "judge"]
         assert main(["evaluate", str(pool), "--out", str(tmp_path / "run"), "--quiet", *asking]) == 0
     assert set(server.formatted) == formats
 

@@ -52,7 +52,7 @@ def test_the_bounds_are_those_of_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for settings in (["--certificate", "substring"], ["--homogeneous", "skip"]):
+    for settings in (["--certificate", "substring"], ["--set", "homogeneous=skip"]):
         assert main(["evaluate", RETRIEVAL, "--out", "run", "--fresh", "--quiet", *settings]) == 0
         of_run = json.loads(Path("run/summary.json").read_text())["pools"]["demo-retrieval"]
         found = json.loads(printed(capsys, RETRIEVAL, "--json", *settings))["pools"]["demo-retrieval"]

@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -146,13 +146,13 @@ def command_in(text: str) -> list[str]:
     return shlex.split(found[1])[1:]
 
 
-@pytest.mark.parametrize("settings", [{}, {"certificate": "token", "consult": "always", "homogeneous": "skip"}])
+@pytest.mark.parametrize("settings", [[], ["--certificate token", "--set consult=always", "--set homogeneous=skip"]])
 @pytest.mark.parametrize("limit", [None, 4])
 def test_the_command_that_is_shown_asks_what_was_lacking(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: Mapping[str, str], limit: int | None
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: Sequence[str], limit: int | None
 ) -> None:
     pool = write_pool(tmp_path / "my capitals.jsonl", numbered(6))
-    options = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    options = [word for setting in settings for word in setting.split(" ")]
     options += ["--limit", str(limit)] if limit else []
     said(capsys, "evaluate", pool, "--rules", "majority", "--out", "a run", *options)
     out, _ = said(capsys, "decide", "a run", "--rules", "judge")
@@ -210,8 +210,8 @@ ONE = {"judge": "openai/a", "deriver": None, "repairer": None}
         (OPENAI, None, None, ("listwise", 1), "--judge openai/a --deriver MODEL --repairer openai/b"),
         (ONE, "http://h/v1", None, ("pairwise", 2), "--judge openai/a --deriver openai/a --api-base http://h/v1"),
         (OLLAMA, "http://h:1", 4096, ("pointwise", 1), "--judge ollama/qwen3:8b --deriver ollama/qwen3:8b"),
-        (OLLAMA, None, None, ("listwise", 3), "--orders 3"),
-        (dict.fromkeys(ROLES), None, None, ("pairwise", 1), "--judge-style pairwise"),
+        (OLLAMA, None, None, ("listwise", 3), "--set orders=3"),
+        (dict.fromkeys(ROLES), None, None, ("pairwise", 1), "--set judge_style=pairwise"),
     ],
     ids=["two models", "pairs", "ollama", "orders", "heuristic"],
 )
@@ -235,7 +235,7 @@ def test_the_command_names_the_models_and_the_style_of_the_run(
     command = command_that_asks(read, decide_again(read, ["judge"]), {"judge", "deriver"})
     assert command is not None
     assert expected in command
-    assert ("--num-ctx 4096" in command) == (num_ctx is not None)
+    assert ("--set num_ctx=4096" in command) == (num_ctx is not None)
 
 
 @pytest.mark.parametrize("replies", ["strict", "lenient"])
@@ -244,7 +244,7 @@ def test_the_command_reads_replies_as_the_run_did(tmp_path: Path, replies: Repli
     read = read_run(run)
     command = command_that_asks(read, decide_again(read, ["eldgr"]), {"repairer"})
     assert command is not None
-    assert ("--replies lenient" in command) == (replies == "lenient")
+    assert ("--set replies=lenient" in command) == (replies == "lenient")
 
 
 @pytest.mark.parametrize(

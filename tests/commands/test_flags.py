@@ -1,5 +1,6 @@
 """The help fits one screen in named groups, and a flag means the same in every command."""
 
+import inspect
 import json
 import re
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.command import cli
+from eldgr_dspy.programs.selector import Selector
 from tests.capitals import row, write_pool
 from tests.finished_runs import finished_run
 
@@ -68,7 +70,7 @@ def test_every_command_that_prints_results_takes_json_and_format() -> None:
         assert name == "pool build" or (isinstance(one.type, click.Choice) and {"text", "json"} <= {*one.type.choices})
 
 
-@pytest.mark.parametrize("flag", ["--rules", "--limit", "--judge-style", "--num-ctx", "--certificate", "--homogeneous"])
+@pytest.mark.parametrize("flag", ["--rules", "--limit", "--set", "--certificate"])
 def test_a_flag_takes_the_same_values_in_every_command(flag: str) -> None:
     found = having(flag).values()
     assert len(found) > 1
@@ -100,23 +102,44 @@ def test_json_is_short_for_format_json(
     assert capsys.readouterr().out.startswith("### ")
 
 
-def test_evaluate_prints_the_main_table_and_the_bounds_and_with_tables_all(
+def test_evaluate_prints_the_main_table_and_the_bounds_and_report_all_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_pool(tmp_path / "capitals.jsonl", map(row, range(8)))
     titles = {}
-    for words in ((), ("--tables",)):
-        assert main(["evaluate", "capitals.jsonl", "--format", "markdown", *words]) == 0
+    for command in ("evaluate capitals.jsonl", "report runs/capitals"):
+        assert main([*command.split(), "--format", "markdown"]) == 0
         out, err = capsys.readouterr()
-        titles[words] = re.findall(r"^### (.*)", out, flags=re.MULTILINE)
-        assert ("To print all tables: eldgr report runs/capitals" in err) is (not words)
-    assert titles[()] == [
+        titles[command.split()[0]] = re.findall(r"^### (.*)", out, flags=re.MULTILINE)
+        assert ("To print all tables: eldgr report runs/capitals" in err) is command.startswith("evaluate")
+    assert titles["evaluate"] == [
         "capitals: retrieval, 8 questions",
         "capitals: what a judge must beat",
         "capitals: authority bounds, %",
     ]
-    assert len(titles["--tables",]) > 6
-    assert {*titles[()]} <= {*titles["--tables",]}
-    assert main(["report", "runs/capitals", "--format", "markdown"]) == 0
-    assert re.findall(r"^### (.*)", capsys.readouterr().out, flags=re.MULTILINE) == titles["--tables",]
+    assert len(titles["report"]) > 6
+    assert {*titles["evaluate"]} <= {*titles["report"]}
+
+
+def test_evaluate_has_at_most_28_options_and_a_selector_12_arguments() -> None:
+    assert len([one for one in dict(commands())["evaluate"].params if isinstance(one, click.Option)]) <= 28
+    assert len([name for name in inspect.signature(Selector.__init__).parameters if name != "self"]) <= 12
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["replys=strict"], "It must be NAME=VALUE, NAME one of consult, homogeneous, preference, refusal, refusals,"),
+        (["orders"], "got 'orders'."),
+        (["orders=0"], "orders: 0 is not in the range 1<=x<=100."),
+        (["orders=two"], "orders: 'two' is not a valid integer range."),
+        (["consult=often"], "consult: 'often' is not one of 'lazy', 'always'."),
+        (["orders=2", "orders=3"], "orders is set twice. Set it once."),
+    ],
+)
+def test_a_setting_that_is_not_known_or_not_valid_is_named(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", "none.jsonl", *(word for one in options for word in ("--set", one))]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())

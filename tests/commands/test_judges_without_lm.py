@@ -146,7 +146,16 @@ def test_candidates_that_are_shown_together_are_shown_in_each_order(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     for orders in (1, 3):
-        run = ["evaluate", "capitals.jsonl", "--judges", f"j={word}", "--orders", str(orders), "--dry-run", "--json"]
+        run = [
+            "evaluate",
+            "capitals.jsonl",
+            "--judges",
+            f"j={word}",
+            "--set",
+            f"orders={orders}",
+            "--dry-run",
+            "--json",
+        ]
         role = json.loads(printed(capsys, *run))["pools"]["capitals"]["roles"]["judge[j]"]
         assert role["calls"] == calls * orders * role["to_ask"] > 0
 

@@ -1,4 +1,4 @@
-"""`--refusals` and `--refusal`: of a run, of its directory from before these options, of a freeze and of bounds."""
+"""The settings `refusals` and `refusal`: of a run, of a run from before them, of a freeze and of bounds."""
 
 import json
 from pathlib import Path
@@ -37,11 +37,11 @@ def evaluated(*options: str) -> dict[str, Any]:
     ("options", "answer", "reason"),
     [
         ([], "I don't know", "consensus_inapplicable"),
-        (["--refusals", ""], "Doha", "preference_certified"),
-        (["--refusal", "no_answer"], "Doha", "consensus_certified"),
-        (["--refusals", "pass, I DON'T KNOW"], "I don't know", "consensus_inapplicable"),
-        (["--refusals", "pass,None"], "Doha", "preference_certified"),
-        (["--refusals", "tests.refusing_function:hedges"], "I don't know", "consensus_inapplicable"),
+        (["--set", "refusals="], "Doha", "preference_certified"),
+        (["--set", "refusal=no_answer"], "Doha", "consensus_certified"),
+        (["--set", "refusals=pass, I DON'T KNOW"], "I don't know", "consensus_inapplicable"),
+        (["--set", "refusals=pass,None"], "Doha", "preference_certified"),
+        (["--set", "refusals=tests.refusing_function:hedges"], "I don't know", "consensus_inapplicable"),
     ],
 )
 def test_a_run_decides_by_its_refusals_and_states_them(options: list[str], answer: str, reason: str) -> None:
@@ -53,7 +53,7 @@ def test_a_run_decides_by_its_refusals_and_states_them(options: list[str], answe
 
 
 def test_a_run_from_before_refusals_is_read_and_resumed_without_them(capsys: pytest.CaptureFixture[str]) -> None:
-    evaluated("--refusals", "")
+    evaluated("--set", "refusals=")
     heads = [json.loads(line) for line in Path("run/journal.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
     assert [*heads[0]["details"]] == ["certificate", "derivation", "consult", "homogeneous", "preference"]
     assert RunRead(Path("run"), heads, None).settings.refusals == ()  # type: ignore[arg-type]
@@ -62,25 +62,28 @@ def test_a_run_from_before_refusals_is_read_and_resumed_without_them(capsys: pyt
     assert json.loads(capsys.readouterr().out)["pools"]["pool"]["rules"]["eldgr"]["em"] == 100  # the judge's Doha
     assert main(["evaluate", "pool.jsonl", "--out", "run", "--quiet"]) == 1
     assert '  refusal: (absent) -> "inapplicable"\n  refusals: (absent) -> ["I don\'t know"' in capsys.readouterr().err
-    assert main(["evaluate", "pool.jsonl", "--out", "run", "--quiet", "--refusals", ""]) == 0
+    assert main(["evaluate", "pool.jsonl", "--out", "run", "--quiet", "--set", "refusals="]) == 0
 
 
 def test_a_freeze_keeps_a_function_and_refuses_other_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     Path("mine.py").write_text("def refuses(answer):\n    return 'know' in answer\n", encoding="utf-8")
-    assert main(["freeze", "--heuristic", "--refusals", "mine:refuses", "--out", "rule.freeze.json"]) == 0
+    assert main(["freeze", "--heuristic", "--set", "refusals=mine:refuses", "--out", "rule.freeze.json"]) == 0
     stated = json.loads(Path("rule.freeze.json").read_text(encoding="utf-8"))["settings"]["refusals"]
     assert stated["name"] == "mine:refuses"
-    assert evaluated("--freeze", "rule.freeze.json", "--refusals", "mine:refuses")["reason"] == "consensus_inapplicable"
+    assert (
+        evaluated("--freeze", "rule.freeze.json", "--set", "refusals=mine:refuses")["reason"]
+        == "consensus_inapplicable"
+    )
     capsys.readouterr()
     confirming = ["evaluate", "pool.jsonl", "--out", "other", "--quiet", "--freeze", "rule.freeze.json"]
     assert main(confirming) == 1
-    assert "it was frozen with refusals='mine:refuses'. Give it: --refusals MODULE:NAME" in capsys.readouterr().err
-    assert main([*confirming, "--refusals", "None"]) == 1
+    assert "it was frozen with refusals='mine:refuses'. Give it: --set refusals=MODULE:NAME" in capsys.readouterr().err
+    assert main([*confirming, "--set", "refusals=None"]) == 1
     assert "  settings.refusals: " in capsys.readouterr().err
 
 
 def test_what_a_judge_can_change_depends_on_the_refusals(capsys: pytest.CaptureFixture[str]) -> None:
-    for options, most in (([], 0), (["--refusals", ""], 100), (["--refusal", "no_answer"], 100)):
+    for options, most in (([], 0), (["--set", "refusals="], 100), (["--set", "refusal=no_answer"], 100)):
         assert main(["bound", "pool.jsonl", "--json", *options]) == 0
         assert json.loads(capsys.readouterr().out)["pools"]["pool"]["bounds"]["eldgr"][1] == most
 
@@ -96,5 +99,5 @@ def test_a_function_that_cannot_be_found_is_an_error(
     option: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command in (["evaluate", "pool.jsonl", "--out", "run"], ["bound", "pool.jsonl"]):
-        assert main([*command, "--refusals", option]) == 1
+        assert main([*command, "--set", f"refusals={option}"]) == 1
         assert message in capsys.readouterr().err

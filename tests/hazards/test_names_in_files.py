@@ -120,20 +120,16 @@ def test_a_command_that_reads_a_run_runs_no_code_that_it_states(command: Sequenc
 
 # hazard 113
 @pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ("--refusals", "'eval' is a builtin"),
-        ("--certificate", "'eval' is a builtin"),
-        ("--answer", "'eval' is a builtin"),
-    ],
+    "option", [["--set", "refusals=builtins:eval"], ["--certificate", "builtins:eval"], ["--answer", "builtins:eval"]]
 )
-def test_a_builtin_is_nobodys_own(option: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    settings({option.removeprefix("--"): {"name": "builtins:eval", "source": None}})
-    assert main(["decide", "run", "--rules", "judge", option, "builtins:eval"]) == 1
+def test_a_builtin_is_nobodys_own(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    name = option[1].rpartition("=")[0] or option[0].removeprefix("--")
+    settings({name: {"name": "builtins:eval", "source": None}})
+    assert main(["decide", "run", "--rules", "judge", *option]) == 1
     refused = capsys.readouterr().err
-    assert said in refused or "without a hash of its source" in refused
-    assert main(["evaluate", "capitals.jsonl", "--out", "other", option, "builtins:eval"]) in (1, 2)
-    assert said in capsys.readouterr().err.replace("\n", " ")
+    assert "'eval' is a builtin" in refused or "without a hash of its source" in refused
+    assert main(["evaluate", "capitals.jsonl", "--out", "other", *option]) in (1, 2)
+    assert "'eval' is a builtin" in capsys.readouterr().err.replace("\n", " ")
 
 
 # hazard 113

@@ -268,7 +268,8 @@ def test_the_tables_and_the_report_say_what_was_asked_of_lms(
 ) -> None:
     with serving(lambda asked: Answer(SAID)) as server:
         command = ["evaluate", str(pool), "--out", str(tmp_path / "run"), "--judge", "openai/gpt-4o-mini"]
-        assert main([*command, "--api-base", server.address, "--tables"]) == 0
+        assert main([*command, "--api-base", server.address]) == 0
+    assert main(["report", str(tmp_path / "run")]) == 0
     out = capsys.readouterr().out
     sums = json.loads((tmp_path / "run" / "record.json").read_text())["consultations"]["judge"]
     assert (sums["calls"], sums["cached"], sums["ok"]) == (12, 0, 12)

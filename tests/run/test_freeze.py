@@ -221,7 +221,7 @@ def test_a_role_of_ones_own_that_changed_is_refused(
 
 
 def test_a_run_under_a_freeze_is_the_run_that_was_frozen(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = ["--rules", "majority,eldgr", "--certificate", "token", "--preference", "stratum"]
+    made = ["--rules", "majority,eldgr", "--certificate", "token", "--set", "preference=stratum"]
     assert main(["freeze", *made, "--heuristic", "--out", "mine.json"]) == 0
     assert re.fullmatch(r"mine\.json: majority, eldgr frozen as [0-9a-f]{16}\.\n", capsys.readouterr().out)
     for out, options in (("first", []), ("second", made)):
@@ -262,10 +262,13 @@ def test_a_pipe_is_not_a_freeze_and_is_not_waited_for(tmp_path: Path) -> None:
     ("given", "line"),
     [
         (["--certificate", "token"], 'settings.certificate: "folded" -> "token"'),
-        (["--homogeneous", "skip"], 'settings.homogeneous: (absent) -> "skip"'),
+        (["--set", "homogeneous=skip"], 'settings.homogeneous: (absent) -> "skip"'),
         (["--rules", "eldgr"], "rules.majority: {"),
-        (["--orders", "2"], 'roles.judge.module: "eldgr_dspy.programs.heuristics.LexicalJudge" -> '),
-        (["--replies", "lenient"], 'roles.deriver.adapter: "eldgr_dspy.programs.engines.strict.StrictJSONAdapter" -> '),
+        (["--set", "orders=2"], 'roles.judge.module: "eldgr_dspy.programs.heuristics.LexicalJudge" -> '),
+        (
+            ["--set", "replies=lenient"],
+            'roles.deriver.adapter: "eldgr_dspy.programs.engines.strict.StrictJSONAdapter" -> ',
+        ),
         (["--repairer", "openai/m"], 'roles.repairer.lm: (absent) -> {"model": "openai/m"'),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else "",
@@ -290,7 +293,7 @@ def test_only_what_differs_is_told(freeze: Path, pool: Path, capsys: pytest.Capt
 def test_a_variable_of_the_environment_is_an_option_that_was_given(
     freeze: Path, pool: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ELDGR_EVALUATE_PREFERENCE", "stratum")
+    monkeypatch.setenv("ELDGR_EVALUATE_SET", "preference=stratum")
     assert main(["evaluate", str(pool), "--freeze", str(freeze)]) == 1
     assert '\n  settings.preference: "global" -> "stratum"\n' in capsys.readouterr().err
 

@@ -4,8 +4,9 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import dspy
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
+from eldgr_dspy.questions import Choices, Settings
 from tests.dates import LISTED
 from tests.selecting import (
     CONTESTED,
@@ -340,3 +342,14 @@ def test_votes_and_certificates_go_by_a_type_of_your_own() -> None:
 def test_an_answer_type_that_is_not_known_is_refused() -> None:
     with pytest.raises(ArgumentError, match=f"^answer must be one of {LISTED}; "):
         Selector(answer="trivia")
+
+
+def test_settings_are_taken_whole_and_single_ones_go_before_them() -> None:
+    settings = Settings(certificate="token", consult="always", answer="number")
+    assert (whole := Selector(settings=settings)).settings == settings and whole.type is settings.type
+    single = Selector(settings=settings, certificate="substring")
+    assert single.settings == replace(settings, certificate="substring")
+    assert Selector(certificate="token").settings == Settings(certificate="token")
+    assert {*get_type_hints(Choices)} == {field.name for field in fields(Settings)} - {"answer"}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'certificates'"):
+        Selector(certificates="token")  # type: ignore[call-arg]
