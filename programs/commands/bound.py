@@ -65,7 +65,6 @@ def bound(
     plot: Path | None,
     form: Form,
     out: Path | None,
-    values: dict[str, Any],
     **settings: Any,
 ) -> None:
     """Bound each rule's accuracy and loss over all judges.
@@ -101,7 +100,7 @@ def bound(
         rule_named(name, "rules")
     if worst is not None:
         allowed(dict.fromkeys(names), worst, guarantee)  # refuses before the pools are read
-    chosen = Settings(**settings, **values)
+    chosen = Settings(**settings)
     opened = open_pools(pools, chosen.type)
     judges: dict[str, Any] = {}
     if replay:

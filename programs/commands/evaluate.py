@@ -56,7 +56,7 @@ class Grouped(click.Command):
                 "answer",
                 "certificate",
                 "derivation",
-                "values",
+                "set",
             ),
         ),
         (

@@ -12,6 +12,7 @@ import click
 from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands.judge_options import judges_option
+from eldgr_dspy.questions import OWN, Settings
 from eldgr_dspy.redaction import remember_settings
 from eldgr_dspy.words import (
     Consult,
@@ -178,7 +179,7 @@ _OF_MODELS: Mapping[str, "click.ParamType[Any]"] = {
 def set_option(*names: str) -> Callable[[Command], Command]:
     """Return the option `--set NAME=VALUE`, which may be repeated, for these settings.
 
-    Its value is what is set, by name. What is not set has the default of `Settings` or `Models`.
+    The command gets what is set, each as an argument of its own. The rest has the default of `Settings` or `Models`.
     """
     kinds = {name: kind for name, kind in {**_OF_RULE, **_OF_MODELS}.items() if name in names}
 
@@ -198,18 +199,27 @@ def set_option(*names: str) -> Callable[[Command], Command]:
                 raise click.BadParameter(f"{name}: {error.message}") from None
         return values
 
-    return click.option(
-        "--set", "values", metavar="NAME=VALUE", multiple=True, callback=read, help=f"Settings: {', '.join(kinds)}."
+    option = click.option(
+        "--set", metavar="NAME=VALUE", multiple=True, callback=read, help=f"Settings: {', '.join(kinds)}."
     )
+
+    def decorator(command: Command) -> Command:
+        @wraps(command)
+        def gathered(*arguments: Any, **given: Any) -> Any:
+            return command(*arguments, **given.pop("set"), **given)
+
+        return option(gathered)
+
+    return decorator
 
 
 def own_options(command: Command) -> Command:
     """Give a command that reads runs the names of code of the user's own; it gets those that are given as `given`."""
 
     @wraps(command)
-    def gathered(*arguments: Any, certificate: Any, answer: Any, values: dict[str, Any], **options: Any) -> Any:
-        named = {"certificate": certificate, "answer": answer, **values}
-        return command(*arguments, given={name: one for name, one in named.items() if one is not None}, **options)
+    def gathered(*arguments: Any, **options: Any) -> Any:
+        given = {name: one for name in OWN if (one := options.pop(name, None)) is not None}
+        return command(*arguments, given=given, **options)
 
     says, shown = "of your own that the run was made with; it is imported.", "MODULE:NAME"
     certificate = click.option("--certificate", type=Certificate(), metavar=shown, help=f"Certificate {says}")
@@ -244,11 +254,10 @@ def role_options(command: Command) -> Command:
     """Give a command options for models and the rule; it gets `models`, `rules` (with commas), and `settings`."""
 
     @wraps(command)
-    def gathered(*arguments: Any, values: dict[str, Any], **given: Any) -> Any:
-        own = {name: values.pop(name) for name in _OF_MODELS if name in values}
-        models = Models(**{one.name: given.pop(one.name) for one in fields(Models) if one.name in given}, **own)
-        settings = {name: given.pop(name) for name in ("answer", "certificate", "derivation")}
-        return command(*arguments, models=models, settings={**settings, **values}, **given)
+    def gathered(*arguments: Any, **given: Any) -> Any:
+        models = Models(**{one.name: given.pop(one.name) for one in fields(Models) if one.name in given})
+        settings = {one.name: given.pop(one.name) for one in fields(Settings) if one.name in given}
+        return command(*arguments, models=models, settings=settings, **given)
 
     return with_options((*_MODELS, *_RULE))(gathered)
 

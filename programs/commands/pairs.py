@@ -53,7 +53,6 @@ def pairs(
     evidence: bool,
     ask: str | None,
     form: Form,
-    values: dict[str, Any],
     **settings: Any,
 ) -> None:
     """Write preference pairs for training.
@@ -72,7 +71,7 @@ def pairs(
     if gold and context.get_parameter_source("certificate") is not ParameterSource.DEFAULT:
         raise click.UsageError("--gold and --certificate contradict each other. Give one of them.", context)
     pairing = Pairing(layout, most, gold, score, messages, evidence, ask)
-    chosen = Settings(**settings, **values)
+    chosen = Settings(**settings)
     (pool,) = open_pools([source], chosen.type)
     try:
         counts = write_pairs(pool, out, chosen, pairing)
