@@ -42,9 +42,9 @@ def run(name: str) -> PoolFigures:
 
 def rows(pool: PoolFigures) -> Iterator[tuple[str, str]]:
     """Yield a label and a cell for each baseline, rule and judge, then for the price of each rule."""
-    baselines, prices = pool.get("baselines"), pool.get("price", {})
+    baselines, prices = pool["baselines"], pool["price"]
     yield from ((rule, figure(pool["rules"][rule]["em"])) for rule in ASKING_NOBODY)
-    for name, score in baselines["scores"].items() if baselines else ():
+    for name, score in baselines["scores"].items():
         if name not in ASKING_NOBODY:
             yield NAMES[name], figure(score["em"])
     for rule, of in pool["rules"].items():

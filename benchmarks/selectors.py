@@ -145,7 +145,7 @@ def matrix(figures: PoolFigures, missing: Mapping[str, str], costs: Mapping[str,
     yield _row(["---"] * len(HEADERS))
     for rule in ("first", "majority", "certified"):
         yield _row([rule, figure(figures["rules"][rule]["em"]), *[""] * (len(HEADERS) - 2)])
-    for baseline, score in figures["baselines"]["scores"].items() if "baselines" in figures else ():
+    for baseline, score in figures["baselines"]["scores"].items():
         if baseline not in ("first", "majority", "certified") and score["em"] is not None:
             yield _row([NAMES[baseline], figure(score["em"]), *[""] * (len(HEADERS) - 2)])
     judges = figures.get("judges", {})

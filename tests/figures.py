@@ -46,7 +46,7 @@ def pool_figures(**figures: Any) -> Any:
         "can_change": None,
         "audit": None,
         "decided": None,
-        "risk_coverage": {},
+        "baselines": {"scores": {"best_source": {"em": None, "sources": [], "reason": None}}, "judges": {}},
         "shipping": {},
         "remarks": [],
         **figures,
@@ -58,18 +58,5 @@ def summary_figures(pools: dict[str, Any]) -> Any:
     return {"pools": pools, "consultations": {}, "remarks": [], "confirmation": None}
 
 
-AUDITED: Any = {
-    "outcomes": [],
-    "flips": {},
-    "funnel": [],
-    "silences": {},
-    "laziness": {
-        "asked": NOBODY,
-        "always": NOBODY,
-        "calls": 0,
-        "calls_saved": 0,
-        "seconds": 0.0,
-        "seconds_saved": 0.0,
-    },
-}
+AUDITED: Any = {"outcomes": [], "flips": {}}
 """The audit in full of no questions."""

@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, TypeAlias
 
-from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Decision
-from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Decisions, RoleSilences, Saved, Stage
-from eldgr_dspy.words import ROLES, Branch, Consulted, Role, Task
+from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Decisions
+from eldgr_dspy.words import Branch, Consulted
 
 
 class Marks(NamedTuple):
@@ -25,13 +24,7 @@ class Marks(NamedTuple):
         became: The outcome of the answer that shipped, against consensus.
         homogeneous: Whether the candidates form one class.
         settled: The certificate of consensus; in arithmetic, whether a checked derivation agrees with it.
-        rival: Whether consensus is uncertified and another class certified. preferred: and the judge preferred a
-            certified one.
-        proposed: Whether a repair was proposed without an override by the judge; in arithmetic, a derivation given.
-        certified: Whether that is certified; in arithmetic, whether its check passed.
-        asked: The roles that were asked. always: those that `consult="always"` asks.
-        abstained: The roles that abstained, each with the kind of its reason. failed: those whose call failed, each
-            with its error.
+        abstained: Whether a role abstained; a failed call does not count.
     """
 
     branch: Branch
@@ -39,14 +32,7 @@ class Marks(NamedTuple):
     became: Became
     homogeneous: bool
     settled: bool | None
-    rival: bool
-    preferred: bool
-    proposed: bool
-    certified: bool
-    asked: tuple[Role, ...]
-    always: tuple[Role, ...]
-    abstained: tuple[tuple[Role, str], ...]
-    failed: tuple[tuple[Role, str], ...]
+    abstained: bool
 
 
 Audited: TypeAlias = Mapping[Marks, int]
@@ -60,36 +46,20 @@ def became(before: bool, after: bool) -> Became:
     return "lost" if before else "wrong"
 
 
-class Consulting(NamedTuple):
-    """The cost of asking a role in a run: questions, LM calls and seconds in all."""
-
-    questions: int
-    calls: int
-    seconds: float
-
-
-def marks_of(
-    case: Case, decision: Decision, outcome: Became, kinds: Mapping[Role, str], failed: Collection[Consulted] = ()
-) -> Marks:
+def marks_of(case: Case, decision: Decision, outcome: Became, failed: Collection[Consulted] = ()) -> Marks:
     """Return the marks of what `eldgr` decided on a question.
 
     Args:
         case: The question. decision: what was decided. outcome: that of the answer, against consensus.
-        kinds: The kind of each abstention and failure; a role that gave an invalid answer may be left out.
-        failed: The roles whose call failed; a failed call does not count as an abstention.
+        failed: The roles whose call failed.
     """
-    silent, marks = decision.abstentions, _marks_by_evidence if case.type.way == "evidence" else _marks_by_derivation
-    return Marks(
-        decision.branch,
-        _level(case, decision),
-        outcome,
-        case.vote.n_classes == 1,
-        *marks(case, decision),
-        asked=decision.consulted,
-        always=case.roles(),
-        abstained=tuple((role, kinds.get(role, "invalid")) for role in silent if role not in failed),
-        failed=tuple((role, kinds.get(role, "")) for role in silent if role in failed),
-    )
+    kept = decision.branch == "consensus"
+    if case.type.way == "derivation":
+        settled: bool | None = kept and decision.certified is True
+    else:
+        settled = decision.certified if kept else case.certified(decision.consensus)
+    abstained = any(role not in failed for role in decision.abstentions)
+    return Marks(decision.branch, _level(case, decision), outcome, case.vote.n_classes == 1, settled, abstained)
 
 
 def _level(case: Case, decision: Decision) -> str:
@@ -98,30 +68,6 @@ def _level(case: Case, decision: Decision) -> str:
     if decision.witness is not None:
         return decision.witness.level
     return "inapplicable" if decision.certified is None else "uncertified"
-
-
-def _marks_by_evidence(case: Case, decision: Decision) -> tuple[bool | None, bool, bool, bool, bool]:
-    """The marks from `settled` to `certified`; marks of open questions are not computed for others."""
-    kept = decision.branch == "consensus"
-    settled = decision.certified if kept else case.certified(decision.consensus)
-    if settled is not False:
-        return settled, False, False, False, False
-    rival = case.rival()
-    preferred = None if decision.preference is None else case.question.answers[decision.preference]
-    proposed = decision.branch != "judge" and decision.repair is not None
-    return (
-        settled,
-        rival,
-        rival and case.certified(preferred) is True,
-        proposed,
-        proposed and case.certified(decision.repair) is True,
-    )
-
-
-def _marks_by_derivation(case: Case, decision: Decision) -> tuple[bool | None, bool, bool, bool, bool]:
-    """The same; the judge is never asked there, and no class is certified before a derivation."""
-    given, checked = decision.repair is not None, decision.certified is True
-    return checked and decision.branch == "consensus", False, False, given, checked
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
@@ -158,77 +104,3 @@ def audit_outcomes(audited: Audited) -> list[Decisions]:
         {"branch": branch, "level": level, "outcome": became, "questions": n}
         for (branch, level, became), n in sorted(totals.items())
     ]
-
-
-_RETRIEVAL: Mapping[str, Callable[[Marks], object]] = {
-    "questions": lambda marks: True,
-    "consensus uncertified": lambda marks: marks.settled is False,
-    "another class certified": lambda marks: marks.rival,
-    "judge preferred a certified one": lambda marks: marks.preferred,
-    "judge overrides": lambda marks: marks.branch == "judge",
-    "still open": lambda marks: marks.settled is False and marks.branch != "judge",
-    "repair proposed": lambda marks: marks.proposed,
-    "repair certified": lambda marks: marks.certified,
-    "repair overrides": lambda marks: marks.branch == "repair",
-}
-_ARITHMETIC: Mapping[str, Callable[[Marks], object]] = {
-    "questions": lambda marks: True,
-    "derivation asked": lambda marks: "deriver" in marks.asked,
-    "derivation given": lambda marks: marks.proposed,
-    "derivation checked": lambda marks: marks.certified,
-    "differs from consensus": lambda marks: marks.certified and not marks.settled,
-    "repair overrides": lambda marks: marks.branch == "repair",
-}
-
-
-def audit_funnel(audited: Audited, task: Task) -> list[Stage]:
-    """Return how many questions reach each stage before an override, in order."""
-    stages = _RETRIEVAL if answer_type(task).way == "evidence" else _ARITHMETIC
-    return [{"stage": name, "questions": _count(audited, holds)} for name, holds in stages.items()]
-
-
-def audit_silences(audited: Audited) -> dict[Consulted, RoleSilences]:
-    """Return for each role that was asked on how many questions it abstained or its call failed, and by what kinds.
-
-    The kinds are those of `eldgr_dspy.words.ABSTENTION_KINDS`, and the errors of failed calls.
-    """
-    abstained, failed = Counter[tuple[Role, str]](), Counter[tuple[Role, str]]()
-    for marks, n in audited.items():
-        abstained.update(dict.fromkeys(marks.abstained, n))
-        failed.update(dict.fromkeys(marks.failed, n))
-    asked = {role for marks in audited for role in marks.asked}
-    return {role: _silences(role, abstained, failed) for role in ROLES if role in asked}
-
-
-def _silences(
-    role: Role, abstained: Mapping[tuple[Role, str], int], failed: Mapping[tuple[Role, str], int]
-) -> RoleSilences:
-    silent, broken = (
-        {kind: n for (other, kind), n in sorted(counts.items()) if other == role} for counts in (abstained, failed)
-    )
-    return {"abstained": sum(silent.values()), "failed": sum(broken.values()), "kinds": {**silent, **broken}}
-
-
-def audit_laziness(audited: Audited, consulting: Mapping[Role, Consulting]) -> Saved:
-    """Return on how many questions each role was asked, would always have been, and what that would cost more.
-
-    Args:
-        audited: The questions.
-        consulting: The cost of asking each role. A consultation that was not made is assumed to cost the mean of
-            the others; the saving is None if a role that would be asked never was.
-    """
-    asked, always = Counter[Role](), Counter[Role]()
-    for marks, n in audited.items():
-        asked.update(dict.fromkeys(marks.asked, n))
-        always.update(dict.fromkeys(marks.always, n))
-    spared = [(always[role] - asked[role], consulting[role]) for role in ROLES if always[role] > asked[role]]
-    known = all(cost.questions for _, cost in spared)
-    shares = [(n / cost.questions, cost) for n, cost in spared] if known else []
-    calls = sum(share * cost.calls for share, cost in shares)
-    seconds = sum((share * cost.seconds for share, cost in shares), 0.0)
-    return {
-        "asked": {role: asked[role] for role in ROLES},
-        "always": {role: always[role] for role in ROLES},
-        "calls_saved": round(calls) if known else None,
-        "seconds_saved": round(seconds, 3) if known else None,
-    }

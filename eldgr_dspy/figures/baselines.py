@@ -12,7 +12,6 @@ from functools import cache, partial
 from typing import Literal, NamedTuple, get_args
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.answers import score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Certificates, Consultation, Reply, Verdict
 from eldgr_dspy.decision import Rule, certified_majority, drive, evidence_locked, scalar_judge
@@ -35,8 +34,11 @@ _RANDOM: Mapping[Place, tuple[BaselineName, BaselineName]] = {
     "alone": ("random_candidate", "random_class"),
     "locked": ("random_candidate_locked", "random_class_locked"),
 }
-_TIES: BaselineName = "majority_uniform_ties"
-_DRAWN: tuple[BaselineName, ...] = ("first", "majority", _TIES, "certified", *_RANDOM["alone"], *_RANDOM["locked"])
+_DRAWN: tuple[BaselineName, ...] = (
+    *("first", "majority", "majority_uniform_ties", "certified"),
+    *_RANDOM["alone"],
+    *_RANDOM["locked"],
+)
 """The baselines that are an expectation over draws."""
 _CERTIFIED: tuple[BaselineName, ...] = ("certified", *_RANDOM["locked"])
 """The baselines for which certificates must be known."""
@@ -62,7 +64,6 @@ class Chances(NamedTuple):
 
     Attributes:
         draws: For each baseline of `_DRAWN` how many of how many equally probable draws are right.
-        tied_f1: The mean F1 of the answers with most votes.
         half: Which half of the questions it is in; equal questions are in one half.
         sources: Each source with how many of how many of its candidates are right; None if a candidate has none.
         unasked: For each place, whether a judge is right there that was not asked; -1 if that depends on its reply.
@@ -70,7 +71,6 @@ class Chances(NamedTuple):
     """
 
     draws: tuple[tuple[int, int], ...]
-    tied_f1: float
     half: bool
     sources: tuple[tuple[str, int, int], ...] | None
     unasked: tuple[int, ...]
@@ -114,12 +114,8 @@ def chances_of(case: Case, gold: Sequence[str], sources: Sequence[str | None], r
             draws.append((sum(of.values()), len(votes)))
         else:
             draws += [(at[place].silent, 1)] * 2
-    f1 = (
-        sum(score(answer, gold, case.type).f1 or 0.0 for answer in tied) / (len(tied) or 1) if case.type.has_f1 else 0.0
-    )
     return Chances(
         tuple((int(right), of) for right, of in draws),
-        f1,
         is_confirmation(case.question.text, share=0.5, seed=HALVES),
         _sources(sources, [*map(correct, case.question.answers)]),
         tuple(_NOT_ASKED if at[place].by_class else int(at[place].silent) for place in _PLACES),
@@ -200,20 +196,13 @@ def baselines_of(
     def score_of(name: BaselineName) -> Baseline:
         if not counts:
             return _undefined(_UNSCORED)
-        if name in ("best_source", "best_source_in_hindsight"):
-            return _best_source(counts, crossed=name == "best_source")
+        if name == "best_source":
+            return _best_source(counts)
         if withheld and name in _CERTIFIED:
             return _undefined(_UNCERTIFIED)
         if derives and name in _RANDOM["locked"]:
             return _undefined(_NEVER_ASKED)
-        graded = name == _TIES and answer_type(task).has_f1
-        f1 = sum(Fraction(chances.tied_f1) * n for chances, n in counts.items())
-        return {
-            "em": _expected(counts, name),
-            "f1": _percent(f1, counts) if graded else None,
-            "sources": [],
-            "reason": None,
-        }
+        return {"em": _expected(counts, name), "sources": [], "reason": None}
 
     def use_of(place: Place, judge: str) -> JudgeUse:
         missing = sum(n for chances, n in counts.items() if chances.right(judge, place) == _NOT_ASKED)
@@ -240,39 +229,32 @@ def _expected(counts: Mapping[Chances, int], name: BaselineName) -> float:
     return float(100 * right / Fraction(sum(counts.values())))
 
 
-def _percent(total: Fraction | int, counts: Mapping[Chances, int]) -> float:
-    return 100.0 * float(total) / sum(counts.values())
-
-
-def _best_source(counts: Mapping[Chances, int], *, crossed: bool) -> Baseline:
-    """The best source of each half, scored on the other; or the best one of all in hindsight."""
+def _best_source(counts: Mapping[Chances, int]) -> Baseline:
+    """The best source of each half, scored on the other."""
     if any(chances.sources is None for chances in counts):
         return _undefined("some candidate has no source")
     if len({tuple(name for name, *_ in chances.sources or ()) for chances in counts}) > 1:
         return _undefined("some question has other sources than the first one")
+    if len({chances.half for chances in counts}) < 2:
+        return _undefined("all questions are in one half")
     first, second = (defaultdict[str, Fraction](Fraction) for _ in range(2))
     for chances, n in counts.items():
         for name, right, of in chances.sources or ():
             (second if chances.half else first)[name] += n * Fraction(right, of)
-    names = [name for name, *_ in next(iter(counts)).sources or ()]
-    both = {name: first[name] + second[name] for name in names}
-    best = [max(names, key=of.__getitem__) for of in (first, second, both)]
-    if crossed and len({chances.half for chances in counts}) < 2:
-        return _undefined("all questions are in one half")
-    total = second[best[0]] + first[best[1]] if crossed else both[best[2]]
-    em = float(100 * total / Fraction(sum(counts.values())))
-    return {"em": em, "f1": None, "sources": best[:2] if crossed else best[2:], "reason": None}
+    best = [max(first, key=of.__getitem__) for of in (first, second)]
+    total = second[best[0]] + first[best[1]]
+    return {"em": float(100 * total / Fraction(sum(counts.values()))), "sources": best, "reason": None}
 
 
 def _undefined(reason: str) -> Baseline:
-    return {"em": None, "f1": None, "sources": [], "reason": reason}
+    return {"em": None, "sources": [], "reason": reason}
 
 
 def _use(place: Place, judge: str, units: Units[Chances], counts: Mapping[Chances, int]) -> JudgeUse:
     random = max(_RANDOM[place], key=lambda name: _expected(counts, name))
     leads = [_lead(_over(units, judge, place, other)) for other in ("certified", random)]
     return {
-        "em": _percent(sum(chances.right(judge, place) * n for chances, n in counts.items()), counts),
+        "em": 100.0 * sum(chances.right(judge, place) * n for chances, n in counts.items()) / sum(counts.values()),
         "over_certified": leads[0],
         "over_random": leads[1],
         "random": random,

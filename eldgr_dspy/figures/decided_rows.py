@@ -58,7 +58,6 @@ class Facts(NamedTuple):
         scored: Whether it has a gold answer. failed: whether a call for it failed.
         candidates: How many it has. unanswered: how many of them have no answer.
         classes: How many classes of answers vote. tie: whether several have as many votes.
-        share: The share of the candidates that vote for consensus.
         conflict: Whether the evidence certifies several classes. bare: whether there is no evidence.
         late: Whether some answers could not be compared in time.
     """
@@ -69,7 +68,6 @@ class Facts(NamedTuple):
     unanswered: int
     classes: int
     tie: bool
-    share: float
     conflict: bool
     bare: bool
     late: bool
@@ -206,7 +204,7 @@ class DecidedRows:
         for name, audit in self.audits.items():
             eldgr = outcomes.get(name)
             if eldgr and eldgr.decision:
-                audit.append(_audited(case, name, eldgr.decision, eldgr.consultations, failed, right))
+                audit.append(_audited(case, name, eldgr.decision, failed, right))
         self._add_consultations(case, used, heard, judged, right)
         self.facts.append(_facts(case, scored=bool(gold), failed=bool(failed)))
         return {name: ruled[name].score for name in outcomes}
@@ -282,16 +280,12 @@ def _audited(
     case: Case,
     rule: str,
     decision: Decision,
-    made: Iterable[Consultation],
     failed: Collection[Asked],
     right: Callable[[str | None], bool] | None,
 ) -> Marks:
     own: set[Consulted] = {role_of(asked) for asked in failed if asked == asked_by(rule, role_of(asked))}
     outcome = "unscored" if right is None else became(right(decision.consensus), right(decision.answer))
-    kinds: dict[Role, str] = {
-        one.role: why.kind for one in made if is_role(one.role) and (why := one.abstention) is not None
-    }
-    return marks_of(case, decision, outcome, kinds, own)
+    return marks_of(case, decision, outcome, own)
 
 
 def _facts(case: Case, *, scored: bool, failed: bool) -> Facts:
@@ -304,7 +298,6 @@ def _facts(case: Case, *, scored: bool, failed: bool) -> Facts:
         vote.classes.count(None),
         vote.n_classes,
         vote.tie,
-        vote.classes.count(vote.winner) / len(answers) if vote.winner is not None else 0.0,
         case.type.way == "evidence" and case.n_certified > 1,
         not case.question.passages,
         case.type.comparisons is not None and bool(case.type.comparisons.late),

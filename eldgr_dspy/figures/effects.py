@@ -5,7 +5,6 @@ associations on one pool: the longer answer may be the better one, and only a ju
 several orders (`SwapConsistent`) shows directly that order changed its verdict.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,8 +27,7 @@ class Showing:
 
     Attributes:
         order: Their pool indices, in the order shown.
-        preferred: The pool index that it preferred, None without a verdict.
-        rationale: Its reason, in which candidates are numbered as they were shown.
+        preferred: The pool index that it preferred, None without a verdict. rationale: its reason.
     """
 
     order: tuple[int, ...]
@@ -115,28 +113,6 @@ def longer_wins(showing: Showing, classes: Classes, lengths: Sequence[int]) -> b
     return None if lengths[showing.preferred] == others else lengths[showing.preferred] > others
 
 
-_NUMBER = r"candidate\s+(?:number\s+|no\.?\s*|\#)?(?P<{}>\d{{1,4}})\b"
-_STATED = re.compile(
-    rf"(?<!not )(?<!n't )(?<!never )\b(?:prefer|choose|select|pick|favou?r)\s+{_NUMBER.format('chosen')}"
-    rf"|\b(?:best|better|preferred|strongest)\s+(?:one\s+|answer\s+|candidate\s+)?is\s+{_NUMBER.format('named')}"
-    rf"|{_NUMBER.format('praised')}\s+(?:is|wins)\s+(?:the\s+)?(?:best|better|correct|right|strongest|preferred)\b",
-    re.IGNORECASE,
-)
-
-
-def contradicts(showing: Showing, classes: Classes) -> bool | None:
-    """Return whether the rationale calls only other candidates the best one.
-
-    It matches a few plain forms ("I prefer candidate 2", "candidate 2 is correct") by number, and compares classes.
-    None if the rationale has none of these forms. This is only counted: `preferred` is the verdict.
-    """
-    if showing.preferred is None:
-        return None
-    numbers = (int(match[match.lastgroup or 0]) for match in _STATED.finditer(showing.rationale))
-    stated = {classes[showing.order[number]] for number in numbers if number < len(showing.order)}
-    return classes[showing.preferred] not in stated if stated else None
-
-
 # -- the effects over a pool ------------------------------------------------------------------------------------------
 
 
@@ -146,14 +122,13 @@ class EffectMarks(NamedTuple):
     Attributes:
         verdicts: How many verdicts it gave. flips: one for each set of candidates that was judged in several orders.
         first_shown: Whether the class shown first was preferred, with its probability if order does not matter.
-        longer: Whether the preferred candidate is longer. contradicted: whether the rationale names others only.
+        longer: Whether the preferred candidate is longer.
     """
 
     verdicts: int
     flips: tuple[bool, ...]
     first_shown: tuple[tuple[bool, float], ...]
     longer: tuple[bool, ...]
-    contradicted: tuple[bool, ...]
 
 
 def effect_marks(question: Question, classes: Classes, content: Mapping[str, Any]) -> EffectMarks:
@@ -169,7 +144,6 @@ def effect_marks(question: Question, classes: Classes, content: Mapping[str, Any
         tuple(flips(shown, classes)),
         tuple(first for showing in shown if (first := first_shown_wins(showing, classes)) is not None),
         tuple(longer for showing in compared if (longer := longer_wins(showing, classes, lengths)) is not None),
-        tuple(other for showing in shown if (other := contradicts(showing, classes)) is not None),
     )
 
 
@@ -192,7 +166,6 @@ def effects_of(marks: Mapping[EffectMarks, int]) -> Effects:
         "position_flips": share(lambda one: one.flips),
         "first_shown_wins": {**first, "expected": 100.0 * float(expected) / first["of"] if first["of"] else None},
         "longer_wins": share(lambda one: one.longer),
-        "rationale_names_another": share(lambda one: one.contradicted),
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation, Reply, Verdict
-from eldgr_dspy.figures.effects import flips, showings
+from eldgr_dspy.figures.effects import EffectMarks
 from eldgr_dspy.figures.results.summary import Measured
 from eldgr_dspy.named_judges import judge_in
 from eldgr_dspy.statistics import contrast_of_units, proportion_upper_bound
@@ -28,7 +28,6 @@ class JudgeMarks(NamedTuple):
         lacks: Why the question does not apply to it; empty if it does.
         recovered: Whether it prefers a right answer, where consensus is wrong and a candidate is right; else None.
         tied: Whether several answers share its highest score; None without scores.
-        moved: For each set of candidates that it saw in several orders, whether another class was preferred.
         discriminated: How often a right candidate scores above a wrong one, equal scores as half; None without pairs.
     """
 
@@ -36,7 +35,6 @@ class JudgeMarks(NamedTuple):
     lacks: str = ""
     recovered: bool | None = None
     tied: bool | None = None
-    moved: tuple[bool, ...] = ()
     discriminated: float | None = None
 
 
@@ -55,14 +53,13 @@ def judge_marks(
     recovered = right(case.stated(verdict) if verdict else None) if recoverable and right is not None else None
     if entry is None:
         return JudgeMarks(recovered=recovered)
-    moved = tuple(flips(showings(entry.content or {}, question.answers, len(question.passages)), classes))
     if verdict is None:
         outcome = "failed" if entry.outcome == "failed" else "abstained"
         why = entry.abstention
         lacks = why.text if why is not None and why.kind == "not applicable" else ""
-        return JudgeMarks(outcome, lacks, recovered, None, moved)
+        return JudgeMarks(outcome, lacks, recovered)
     if verdict.scores is None:
-        return JudgeMarks(entry.outcome, "", recovered, None, moved)
+        return JudgeMarks(entry.outcome, "", recovered)
     scored = [(score, key) for score, key in zip(verdict.scores, classes, strict=True) if key is not None]
     highest = max(score for score, _ in scored)
     tied = len({key for score, key in scored if score == highest}) > 1
@@ -70,7 +67,7 @@ def judge_marks(
     judged = [(score, right(answer)) for score, answer, key in rated if key is not None] if right is not None else []
     above, below = ([score for score, holds in judged if holds is of] for of in (True, False))
     pairs = [(high > low) + (high == low) / 2 for high in above for low in below]
-    return JudgeMarks(entry.outcome, "", recovered, tied, moved, sum(pairs) / len(pairs) if pairs else None)
+    return JudgeMarks(entry.outcome, "", recovered, tied, sum(pairs) / len(pairs) if pairs else None)
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
@@ -86,12 +83,12 @@ def judge_lacks(marks: Mapping[JudgeMarks, int]) -> str | None:
     return min(filter(None, reasons), key=lambda why: (-reasons[why], why)) if never else None
 
 
-def judge_counts(marks: Mapping[JudgeMarks, int]) -> dict[str, Any]:
-    """Return how a judge judged, as `judges` of a pool has it."""
+def judge_counts(marks: Mapping[JudgeMarks, int], effects: Mapping[EffectMarks, int]) -> dict[str, Any]:
+    """Return how a judge judged, as `judges` of a pool has it, from its marks and those of its biases."""
 
-    def measured(of: Callable[[JudgeMarks], Sequence[bool]]) -> Measured | None:
-        count = sum(sum(of(one)) * n for one, n in marks.items())
-        return _share(count, sum(len(of(one)) * n for one, n in marks.items()))
+    def measured(of: Iterable[tuple[Sequence[bool], int]]) -> Measured | None:
+        known = [*of]
+        return _share(sum(sum(one) * n for one, n in known), sum(len(one) * n for one, n in known))
 
     outcomes = Counter[str]()
     for one, n in marks.items():
@@ -99,10 +96,10 @@ def judge_counts(marks: Mapping[JudgeMarks, int]) -> dict[str, Any]:
     return {
         "abstained": outcomes["abstained"],
         "failed": outcomes["failed"],
-        "recovery": measured(lambda one: () if one.recovered is None else (one.recovered,)),
+        "recovery": measured(((one.recovered,), n) for one, n in marks.items() if one.recovered is not None),
         "discrimination": _discrimination(marks),
-        "score_ties": measured(lambda one: () if one.tied is None else (one.tied,)),
-        "order_effect": measured(lambda one: one.moved),
+        "score_ties": measured(((one.tied,), n) for one, n in marks.items() if one.tied is not None),
+        "order_effect": measured((one.flips, n) for one, n in effects.items()),
     }
 
 

@@ -1,4 +1,4 @@
-"""The figures of a rule over the questions with a gold answer: scores, contrasts, flips, risk and coverage.
+"""The figures of a rule over the questions with a gold answer: scores, contrasts, flips, and the risk of what ships.
 
 Sums are exact. So figures depend neither on the order of the questions nor on how many are taken together.
 """
@@ -14,13 +14,6 @@ from eldgr_dspy.figures.distinct import Column, Units
 from eldgr_dspy.figures.results.audit_results import Flips
 from eldgr_dspy.figures.results.summary import Paired, Scores, Shipped, Shipping
 from eldgr_dspy.statistics import Contrast, contrast_of_units, proportion_upper_bound
-
-MOST_POINTS = 100
-"""The most points of a curve; of more distinct confidences some are left out, evenly, but never the last."""
-
-Confidence = tuple[bool, float]
-"""Whether the answer ships under `uncertified="abstain"`, and the share of the candidates that vote for consensus.
-Larger is more confident."""
 
 
 def scored_column(rows: DecidedRows, rule: str) -> Column[Ruled]:
@@ -73,39 +66,7 @@ def flips_of(rows: DecidedRows, before: str, after: str) -> Flips:
     return {"correct_to_incorrect": pairs[True, False], "incorrect_to_correct": pairs[False, True]}
 
 
-# -- risk and coverage ------------------------------------------------------------------------------------------------
-
-
-def coverage_of(rows: DecidedRows, rule: str) -> list[list[float]]:
-    """Return a rule's curve of risk and coverage."""
-    shares = rows.facts.map(lambda facts: facts.share).where(rows.scored)
-    marks = scored_column(rows, rule).map(lambda of: (of.trusted, of.known.em)).beside(shares)
-    return risk_coverage(marks.map(lambda of: ((of[0][0], of[1]), of[0][1])).counts())
-
-
-def risk_coverage(counts: Mapping[tuple[Confidence, bool], int]) -> list[list[float]]:
-    """Return the curve of a rule: points of coverage and risk, both in percent, from most trusted to all.
-
-    A rule that may abstain answers only the questions on which it is most confident, and is wrong on some of these
-    (selective classification: El-Yaniv & Wiener 2010, "On the foundations of noise-free selective classification"). In
-    the curve no rule abstains: it shows how well certificate and votes predict the errors of one run. It is not a test,
-    and was not used to choose the order. `shipping_of` is one point, fixed beforehand, with a bound.
-
-    Args:
-        counts: How many questions with a gold answer have which confidence in what shipped, right or wrong.
-
-    Returns:
-        One point for each distinct confidence: the share of questions with at least that confidence, and the share of
-        these that are wrong. The last has coverage 100, and as risk 100 minus the accuracy. Empty without questions.
-    """
-    total, covered, wrong = sum(counts.values()), 0, 0
-    points = []
-    for confidence in sorted({confidence for confidence, _ in counts}, reverse=True):
-        missed = counts.get((confidence, False), 0)
-        covered, wrong = covered + counts.get((confidence, True), 0) + missed, wrong + missed
-        points.append([100.0 * covered / total, 100.0 * wrong / covered])
-    every = -(-len(points) // MOST_POINTS)
-    return points[::-1][::every][::-1] if points else []
+# -- what ships -----------------------------------------------------------------------------------------------------
 
 
 def shipping_of(rows: DecidedRows, rule: str) -> Shipping:

@@ -7,14 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from eldgr_dspy.figures.audit import (
-    Consulting,
-    audit_counts,
-    audit_funnel,
-    audit_laziness,
-    audit_outcomes,
-    audit_silences,
-)
+from eldgr_dspy.figures.audit import audit_counts, audit_outcomes
 from eldgr_dspy.figures.authority import bounds_of
 from eldgr_dspy.figures.baselines import baselines_of
 from eldgr_dspy.figures.contrasts import contrasts_of
@@ -25,9 +18,9 @@ from eldgr_dspy.figures.remarks import Lacks, remarks_on
 from eldgr_dspy.figures.results.audit_results import AuditCounts, AuditInFull
 from eldgr_dspy.figures.results.record import Effects
 from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures, RuleFigures
-from eldgr_dspy.figures.scored import contrast_of, coverage_of, flips_of, official_of, scores_of, shipping_of
-from eldgr_dspy.named_judges import Asked, asked_by, first_of, judge_in, labelled, role_of
-from eldgr_dspy.words import CONSULTED, ROLES, Consulted, Role, roles_and
+from eldgr_dspy.figures.scored import contrast_of, flips_of, official_of, scores_of, shipping_of
+from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, role_of
+from eldgr_dspy.words import CONSULTED, Consulted, Role, roles_and
 
 
 def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = None) -> PoolFigures:
@@ -79,7 +72,6 @@ def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = Non
         "can_change": _can_change(rows),
         "audit": audit,
         "decided": decided,
-        "risk_coverage": {name: coverage_of(rows, name) for name in whole} if len(rows.chances) else {},
         "shipping": {name: shipping_of(rows, name) for name in whole},
         "remarks": _remarks(rows),
     }
@@ -159,27 +151,11 @@ def _audited(rows: DecidedRows, locked: str, whole: list[str]) -> tuple[AuditCou
     if locked not in whole:
         return None, None
     audited, judge = rows.audits[locked].counts(), asked_by(locked, "judge")
-    spent = [rows.asking(locked, role) for role in CONSULTED]
     full: AuditInFull = {
         "outcomes": audit_outcomes(audited),
-        "flips": {name: flips_of(rows, name, locked) for name in ("first", "majority", judge) if name in whole},
-        "funnel": audit_funnel(audited, rows.task),
-        "silences": audit_silences(audited),
-        "laziness": {
-            **audit_laziness(audited, {role: _consulting(rows, asked_by(locked, role)) for role in ROLES}),
-            "calls": sum(calls for _, calls, _, _ in spent),
-            "seconds": round(sum(seconds for _, _, _, seconds in spent), 3),
-        },
+        "flips": {name: flips_of(rows, name, locked) for name in ("first", judge) if name in whole},
     }
     return audit_counts(audited, scored=len(rows.chances) > 0), full
-
-
-def _consulting(rows: DecidedRows, asked: Asked) -> Consulting:
-    """The cost of asking a role, or a named judge, by the rule that asked it most often."""
-    role = role_of(asked)
-    costs = (rows.asking(name, role) for name in rows.rules if asked_by(name, role) == asked)
-    questions, calls, _, seconds = max(costs, key=lambda cost: cost[0])
-    return Consulting(questions, calls, seconds)
 
 
 def _judge_figures(
@@ -188,7 +164,8 @@ def _judge_figures(
     alone, locked, rules = labelled("judge", name), labelled("eldgr", name), pool["rules"]
     delta = next((of for of in pool["contrasts"] if (of["rule"], of["against"]) == (locked, alone)), None)
     worst = {rule: ends[0] for rule, ends in pool["bounds"].items() if ends and lacks is None}
-    counts, spent = judge_counts(rows.judges[name].counts()), rows.spent.get(alone)
+    effects = rows.effects[name].counts() if name in rows.effects else {}
+    counts, spent = judge_counts(rows.judges[name].counts(), effects), rows.spent.get(alone)
     asked, calls, tokens, _ = spent.sums() if spent else (0, 0, 0, 0.0)
     audit, decided = _audited(rows, locked, [*rules])
     return {

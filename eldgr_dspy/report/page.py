@@ -21,8 +21,8 @@ from eldgr_dspy.report.templates import template
 from eldgr_dspy.showing import printable
 from eldgr_dspy.tables.baselines import usefulness
 from eldgr_dspy.tables.formats import as_html
-from eldgr_dspy.tables.pool import bound, effects_table, usage_table
-from eldgr_dspy.tables.record import pools_table, record_table, silences_table
+from eldgr_dspy.tables.pool import bound, usage_table
+from eldgr_dspy.tables.record import effects_table, pools_table, record_table, silences_table
 from eldgr_dspy.tables.run import pool_tables
 from eldgr_dspy.tables.table import Table
 
@@ -42,8 +42,10 @@ def render_report(
         ArgumentError: a decision belongs to a pool that the summary does not name.
     """
     sections = list(_sections(summary, changes.of(summary), record, beside))
-    card = [] if record is None else [record_table(record), usage_table(summary), silences_table(record)]
-    card += [] if record is None else [pools_table(record)]
+    card = list[Table | None]()
+    if record is not None:
+        card = [record_table(record), effects_table(record), usage_table(summary)]
+        card += [silences_table(record), pools_table(record)]
     left_out = sum(pool["n"] for pool in summary["pools"].values()) > MOST_QUESTIONS
     stream = template("report.html.jinja").stream(
         sections=sections,
@@ -60,9 +62,6 @@ def _sections(
 ) -> Iterator[dict[str, Any]]:
     """Yield what the template shows of each pool."""
     for name, pool in summary["pools"].items():
-        judged = record["judge_effects"].get(name) if record else None
-        effects = effects_table(judged) if judged else None
-        tables = [*pool_tables(name, pool), *([effects] if effects else [])]
         link = None if beside is None else partial(link_to, beside, name)
         yield {
             "name": name,
@@ -73,7 +72,7 @@ def _sections(
             "bound": bound(pool) or "No bound is known here.",
             "measured": _measured(pool),
             "judge": None if record is None else _judge(record),
-            "tables": [as_html(_without(name, table)) for table in tables],
+            "tables": [as_html(_without(name, table)) for table in pool_tables(name, pool)],
             "forest": forest(pool),
             "bounds": bounds(pool),
             "under": first_of("eldgr", pool["rules"]),

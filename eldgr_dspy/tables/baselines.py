@@ -1,6 +1,6 @@
 """The table of the baselines that a judge must beat, and whether the judges of a run beat them, in words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.results.baselines import Baseline, BaselineName, JudgeUse, Lead, Usefulness
@@ -11,7 +11,6 @@ from eldgr_dspy.tables.table import Table
 NAMES: Mapping[BaselineName, str] = {
     "first": "first",
     "best_source": "best single source",
-    "best_source_in_hindsight": "best single source, in hindsight",
     "majority": "majority",
     "majority_uniform_ties": "majority, ties drawn uniformly",
     "certified": "certified",
@@ -27,11 +26,9 @@ _TERMS = (
 _USEFUL = "A judge is useful if it beats certified majority and the better random judge. Brackets: 95 % intervals."
 
 
-def baselines_table(name: str, pool: PoolFigures) -> Table | None:
-    """Return the score of each baseline that has no row as a rule; None in results of an earlier version."""
-    baselines = pool.get("baselines")
-    if baselines is None:
-        return None
+def baselines_table(name: str, pool: PoolFigures) -> Table:
+    """Return the score of each baseline that has no row as a rule."""
+    baselines = pool["baselines"]
     scores: dict[BaselineName, Baseline] = {
         baseline: score for baseline, score in baselines["scores"].items() if baseline not in pool["rules"]
     }
@@ -39,8 +36,9 @@ def baselines_table(name: str, pool: PoolFigures) -> Table | None:
     headers = ("baseline", f"{shown_type(pool['task']).scores[0]} %")
     judges = baselines["judges"]
     missing = [sentence for judge, use in judges.items() for sentence in _uncompared(judge, use)]
-    notes = (*_reasons(scores), *_on_sources(baselines["scores"]), _TERMS, *([_USEFUL] if judges else []), *missing)
-    return Table(f"{name}: what a judge must beat", headers, rows, notes)
+    notes = [*_reasons(scores), *_on_sources(baselines["scores"]["best_source"]["sources"]), _TERMS]
+    notes += [_USEFUL, *missing] if judges else []
+    return Table(f"{name}: what a judge must beat", headers, rows, tuple(notes))
 
 
 def _reasons(scores: Mapping[BaselineName, Baseline]) -> Iterator[str]:
@@ -49,19 +47,15 @@ def _reasons(scores: Mapping[BaselineName, Baseline]) -> Iterator[str]:
             yield f"{UNDEFINED}: {reason}."
 
 
-def _on_sources(scores: Mapping[BaselineName, Baseline]) -> Iterator[str]:
-    chosen, best = scores["best_source"]["sources"], scores["best_source_in_hindsight"]["sources"]
-    if chosen:
-        named = " and ".join(f"{source!r:.60}" for source in dict.fromkeys(chosen))
+def _on_sources(sources: Sequence[str]) -> Iterator[str]:
+    if sources:
+        named = " and ".join(f"{source!r:.60}" for source in dict.fromkeys(sources))
         yield f"The best single source is chosen on one half of the questions and scored on the other: {named}."
-    if best:
-        yield f"In hindsight, on all questions, the best source is {best[0]!r:.60}."
 
 
 def usefulness(pool: PoolFigures) -> Iterator[str]:
     """Yield a sentence for each judge that was compared: whether it is useful, and by how much."""
-    baselines = pool.get("baselines")
-    for judge, use in baselines["judges"].items() if baselines else ():
+    for judge, use in pool["baselines"]["judges"].items():
         known = [(where, of) for where, of in _places(use) if of["useful"] is not None]
         useful = [where for where, of in known if of["useful"]]
         if known:

@@ -46,7 +46,7 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
     tested = {contrast["against"]: contrast["p_holm"] for contrast in pool["contrasts"]}
     rows: dict[str, Mapping[str, object]] = {
         judge: {"gold_in_training": of["gold_in_training"], "logprobs": of["logprobs"]}
-        if of.get("lacks")
+        if of["lacks"]
         else {**of, "p_holm": tested.get(labelled("judge", judge))}
         for judge, of in pool["judges"].items()
     }
@@ -69,8 +69,8 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
 def _on_judges(pool: PoolFigures) -> Iterator[str]:
     """A sentence for each judge that does not apply, and one on judges that are not tested."""
     judges = pool.get("judges", {})
-    yield from (f"{judge} is {_ABSENT}: {of.get('lacks')}." for judge, of in judges.items() if of.get("lacks"))
-    if positioned := [judge for judge, of in judges.items() if of.get("positioned")]:
+    yield from (f"{judge} is {_ABSENT}: {of.get('lacks')}." for judge, of in judges.items() if of["lacks"])
+    if positioned := [judge for judge, of in judges.items() if of["positioned"]]:
         yield (
             f"In the style of published systems that were not rerun, and so not tested: {listed(positioned)}. Their "
             "Holm p is N/A."
@@ -98,8 +98,8 @@ def _with_reasons(table: Table, pool: PoolFigures) -> Table:
     """The table in which what is undefined is N/A, with the reason below, unless a note on the judge has said it."""
     shown = [tuple(_ABSENT if UNDEFINED in cell else cell for cell in row) for row in table.rows]
     judges = pool.get("judges", {})
-    noted = {(judge, header) for judge, of in judges.items() for header in table.headers if of.get("lacks")}
-    noted |= {(judge, "Holm p") for judge, of in judges.items() if of.get("positioned")}
+    noted = {(judge, header) for judge, of in judges.items() for header in table.headers if of["lacks"]}
+    noted |= {(judge, "Holm p") for judge, of in judges.items() if of["positioned"]}
     absent = dict.fromkeys(
         header
         for row in shown

@@ -3,13 +3,14 @@
 The input is a pool of `summary.json`. An undefined value is shown as a dash, and a note below the table says why.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_args
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.remarks import never_asked
 from eldgr_dspy.figures.results import headings
-from eldgr_dspy.figures.results.audit_results import Flips, RoleSums
-from eldgr_dspy.figures.results.record import Effects, ExpectedShare
+from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Flips, RoleSums
 from eldgr_dspy.figures.results.summary import PoolFigures, Shipped, Summary
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions, share_of
 from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
@@ -18,12 +19,11 @@ from eldgr_dspy.tables.bounds import ANY_DERIVER, widest_bounds
 from eldgr_dspy.tables.table import Table, difference, per_question, record, table_of, tokens_of
 from eldgr_dspy.words import CONSULTED, Consulted
 
-_COVERED = (25, 50, 75)  # percent of the questions whose risk is shown
 _UNSCORED = f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
 _UNREPORTED = f"{UNDEFINED}: a server did not report it, or the price of a model is not known."
 _UNCOUNTED = f"{UNDEFINED}: a server did not report it."
-_NO_DERIVER = "The bounds are over all judges alone: a deriver may move each rule that asks it outside. Run it anew."
 _NOTHING_SHIPS = f"{UNDEFINED}: no question that ships has a gold answer, so its risk is undefined."
+_BECAME = "lost: consensus is right and what shipped is wrong; won: the reverse; wrong, right: both are."
 _UNBOUNDED = f"{UNDEFINED}: withheld, or not computable for this rule or without gold answers."
 
 
@@ -86,19 +86,6 @@ def _range(ends: Sequence[float]) -> str:
 
 def _percent(value: float) -> str:
     return figure(value).removesuffix(".00")
-
-
-def effects_table(effects: Effects) -> Table | None:
-    """Return the table of the judge's biases on a pool; None without verdicts."""
-    shares: list[tuple[str, ExpectedShare]] = [
-        ("position_flips", {**effects["position_flips"], "expected": 0.0}),
-        ("first_shown_wins", effects["first_shown_wins"]),
-        ("longer_wins", {**effects["longer_wins"], "expected": 50.0}),
-        ("rationale_names_another", {**effects["rationale_names_another"], "expected": 0.0}),
-    ]
-    rows = {headings(Effects)[name]: share for name, share in shares if share["of"]}
-    title = "biases of the judge's verdicts"
-    return table_of(title, "effect", ExpectedShare, "count of rate expected", rows) if rows else None
 
 
 def usage_table(summary: Summary) -> Table | None:
@@ -187,35 +174,47 @@ def _silent(pool: PoolFigures) -> list[str]:
     ]
 
 
+def audits_in(pool: PoolFigures) -> Sequence[PoolFigures]:
+    """Return the pool as it is, or with several named judges once for each, with the audit of its `eldgr[NAME]`."""
+    audits: list[PoolFigures] = [
+        {**pool, "rules": {rule: pool["rules"][rule]}, "audit": judge["audit"], "decided": judge["decided"]}
+        for name, judge in pool.get("judges", {}).items()
+        if (rule := labelled("eldgr", name)) in pool["rules"]
+    ]
+    return audits or [pool]
+
+
 def audit_table(name: str, pool: PoolFigures) -> Table:
     """Return the decision audit of `eldgr`: counts of questions and their share in percent."""
     title, headers = f"{name}: decision audit of {first_of('eldgr', pool['rules'])}", ("decision", "questions", "%")
     audit, decided = pool["audit"], pool["decided"]
     if audit is None or decided is None:
         return Table(title, headers, (), ("There is no audit: eldgr has no result here.",))
-    derived = shown_type(pool["task"]).way == "derivation"
-    counts = {
-        "consensus preserved": audit["preserved"],
-        "judge overrides": audit["judge_overrides"],
-        "repair overrides": audit["repair_overrides"],
-        "questions with an abstention": audit["abstentions"],
-        "questions with one class of answers": audit["homogeneous"],
-        "consensus that a checked derivation confirms" if derived else "certified consensus": audit[
-            "certified_consensus"
-        ],
-        **_flips({"majority": audit, **decided["flips"]}),
-    }
-    rows = [(words, count_of(count), share_of(count, pool["n"])) for words, count in counts.items()]
+    words = {**headings(AuditCounts)}
+    if shown_type(pool["task"]).way == "derivation":
+        words["certified_consensus"] = "consensus that a checked derivation confirms"
+    stated: Mapping[str, Any] = audit
+    counts = {word: stated[name] for name, word in words.items() if name not in Flips.__annotations__}
+    for rule, flips in {"majority": audit, **decided["flips"]}.items():
+        counts[f"correct to incorrect, against {rule}"] = flips["correct_to_incorrect"]
+        counts[f"incorrect to correct, against {rule}"] = flips["incorrect_to_correct"]
+    rows = [(word, count_of(count), share_of(count, pool["n"])) for word, count in counts.items()]
     return Table(title, headers, tuple(rows), () if pool["n_scored"] else (_UNSCORED,))
 
 
-def _flips(against: Mapping[str, Flips]) -> dict[str, int | None]:
-    """The outcome of the answers of other rules, in words."""
-    counts: dict[str, int | None] = {}
-    for rule, flips in against.items():
-        counts[f"correct to incorrect, against {rule}"] = flips["correct_to_incorrect"]
-        counts[f"incorrect to correct, against {rule}"] = flips["incorrect_to_correct"]
-    return counts
+def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
+    """Return the questions by the branch that decided, by the support of the answer, and by its outcome."""
+    if pool["decided"] is None:
+        return None
+    counts = defaultdict[str, Counter[Became]](Counter)
+    for row in pool["decided"]["outcomes"]:
+        counts[f"{row['branch']}, {row['level']}"][row["outcome"]] += row["questions"]
+    seen = [word for word in get_args(Became) if any(of[word] for of in counts.values())]
+    rows = [(named, *(count_of(of[word]) for word in seen), count_of(of.total())) for named, of in counts.items()]
+    rule = first_of("eldgr", pool["rules"])
+    under = "" if judge_in(rule) is None else f", under {rule}"
+    title = f"{name}: what shipped, by decision and certificate{under}"
+    return Table(title, ("decision", *seen, "questions"), tuple(rows), () if seen == ["unscored"] else (_BECAME,))
 
 
 def bounds_table(name: str, pool: PoolFigures) -> Table:
@@ -230,7 +229,7 @@ def bounds_table(name: str, pool: PoolFigures) -> Table:
         measured = pool["rules"][rule]["em"] if rule in pool["rules"] else None
         rows.append((rule, figure(measured), *ends))
     notes = [_UNBOUNDED] if any(UNDEFINED in row for row in rows) else []
-    derived = [ANY_DERIVER if also else _NO_DERIVER] if derives and rows else []
+    derived = [ANY_DERIVER] if derives and also else []
     return Table(
         f"{name}: authority bounds, %", headers, tuple(rows), (*notes, *_silent(pool), *derived, *_priced(pool))
     )
@@ -238,7 +237,7 @@ def bounds_table(name: str, pool: PoolFigures) -> Table:
 
 def _priced(pool: PoolFigures) -> Iterator[str]:
     """Yield what any judge, or deriver, can cost on new questions, under each rule that asks one."""
-    prices = {unlabelled(rule): price for rule, price in pool.get("price", {}).items()}
+    prices = {unlabelled(rule): price for rule, price in pool["price"].items()}
     derives = "bounds_any_deriver" in pool
     rules, lms = (("judge", "support", "eldgr"), "judge or deriver") if derives else (("judge", "eldgr"), "judge")
     costs = [f"{rule} {figure(price['at_most'])}" for rule in rules if (price := prices.get(rule))]
@@ -264,21 +263,6 @@ def shipping_table(name: str, pool: PoolFigures) -> Table | None:
     title = f"{name}: risk and coverage if uncertified answers abstain"
     notes = (*([_NOTHING_SHIPS] if unknown else []), *_notes_on_shipping(pool))
     return table_of(title, "rule", Shipped, "questions coverage wrong risk risk_at_most", rows, notes)
-
-
-def coverage_table(name: str, pool: PoolFigures) -> Table | None:
-    """Return for each rule the share of errors among the questions on which it is most confident; None without a curve.
-
-    Columns: the risk at the first point of the curve, at the first that covers as much as is wanted, and at the last.
-    """
-    rows = []
-    for rule, points in pool["risk_coverage"].items():
-        if points:
-            wanted = (next(point for point in points if point[0] >= least) for least in _COVERED)
-            risks = [f"{figure(risk)} of {figure(covered)}" for covered, risk in (points[0], *wanted)]
-            rows.append((rule, *risks, figure(points[-1][1])))
-    headers = ("rule", "most trusted", *(f"{least} % or more" for least in _COVERED), "all")
-    return Table(f"{name}: percent wrong among the most trusted questions", headers, tuple(rows)) if rows else None
 
 
 def _notes_on_shipping(pool: PoolFigures) -> Iterator[str]:

@@ -5,10 +5,12 @@ outcome. An unknown value is a dash.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from eldgr_dspy.figures.results.record import OverrideRates, Record, Share
+from eldgr_dspy.figures.results import headings
+from eldgr_dspy.figures.results.record import Effects, ExpectedShare, OverrideRates, Record, Share
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, questions
-from eldgr_dspy.tables.table import Table
+from eldgr_dspy.tables.table import Table, table_of
 from eldgr_dspy.words import Branch
 
 _BRANCHES: Mapping[Branch, str] = {"judge": "by the judge", "repair": "by a repair or a derivation"}
@@ -20,8 +22,19 @@ def record_table(record: Record) -> Table:
     Args:
         record: The content of `record.json`.
     """
-    rows = (*_rule(record), *_overrides(record), *_effects(record), *_roles(record), *_sums(record))
+    rows = (*_rule(record), *_overrides(record), *_roles(record), *_sums(record))
     return Table("the judge's record", ("what", "stated"), tuple(rows), tuple(record["remarks"]))
+
+
+def effects_table(record: Record) -> Table | None:
+    """Return the biases of the judges' verdicts, by pool, or `POOL[NAME]`; None without verdicts."""
+    unbiased, rows = {"position_flips": 0.0, "longer_wins": 50.0}, dict[str, Mapping[str, Any]]()
+    for pool, effects in record["judge_effects"].items():
+        shares: Mapping[str, Any] = effects or {}
+        for name, heading in headings(Effects).items():
+            if name != "verdicts" and name in shares and shares[name]["of"]:
+                rows[f"{pool}: {heading}"] = {"expected": unbiased.get(name), **shares[name]}
+    return table_of("biases of verdicts", "effect", ExpectedShare, "count of rate expected", rows) if rows else None
 
 
 def silences_table(record: Record) -> Table:
@@ -63,13 +76,6 @@ def _split(rates: OverrideRates, branch: Branch) -> str:
     splits = [*rates["by_outcome"].get(branch, {}).items()], [*rates["by_certificate"].get(branch, {}).items()]
     said = (", ".join(f"{name} {figure(share)} %" for name, share in split) for split in splits if split)
     return "".join(f"; {part}" for part in said)
-
-
-def _effects(record: Record) -> Iterator[tuple[str, str]]:
-    for pool, effects in record["judge_effects"].items():
-        if effects:
-            yield f"{pool}: position flips", _share(effects["position_flips"])
-            yield f"{pool}: longer preferred", _share(effects["longer_wins"])
 
 
 def _share(of: Share) -> str:

@@ -7,14 +7,14 @@ from dataclasses import replace
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.results.summary import Difference, PoolFigures, RuleContrast, Summary
 from eldgr_dspy.formatting import UNDEFINED, questions
-from eldgr_dspy.tables.audit import audits_in, funnel_table, outcomes_table, roles_table
 from eldgr_dspy.tables.baselines import baselines_table
 from eldgr_dspy.tables.judges import judges_table, judging_table
 from eldgr_dspy.tables.pool import (
     audit_table,
+    audits_in,
     bounds_table,
     cost_table,
-    coverage_table,
+    outcomes_table,
     paper_table,
     shipping_table,
     usage_table,
@@ -123,15 +123,12 @@ POOL_TABLES: dict[str, Callable[[str, PoolFigures], Table | None]] = {
     "contrasts": contrasts_table,
     "graded": graded_contrasts_table,
     "bounds": bounds_table,
-    "coverage": coverage_table,
     "shipping": shipping_table,
     "audit": audit_table,
     "outcomes": outcomes_table,
-    "funnel": funnel_table,
-    "roles": roles_table,
     "cost": cost_table,
 }
 """The tables of a pool below the paper's, in order."""
 
-AUDITS = ("audit", "outcomes", "funnel", "roles")
+AUDITS = ("audit", "outcomes")
 """Those of the decision audit: of several named judges, each has its own."""

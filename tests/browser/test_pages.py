@@ -117,7 +117,6 @@ def test_texts_of_plots_are_neither_cut_off_nor_over_one_another(tab: Tab, tmp_p
     pool["rules"][long] = {**pool["rules"]["judge"], "asked": asked}
     pool["contrasts"][0] |= {"rule": long, "against": "judge", "delta": -99.0, "ci": [-100.0, -98.0]}
     pool["bounds"][long] = pool["bounds"]["漢字" * 16] = [100.0, 100.0]
-    pool["risk_coverage"] = {long: [[100.0, 99.0]], **{f"{long}_{i}": [[100.0, 99.0]] for i in range(16)}}
     (tmp_path / "report.html").write_text("".join(render_report(summary, Changes())), "utf-8")
     tab.look()
     tab.open((tmp_path / "report.html").as_uri())

@@ -299,14 +299,6 @@ def test_the_kinds_of_abstention_are_those_that_the_reference_lists() -> None:
     assert listed("run-directory.md", "Kinds of abstention") == list(ABSTENTION_KINDS)
 
 
-@pytest.mark.parametrize("task", ["retrieval", "arithmetic"])
-def test_the_stages_to_an_override_are_those_that_the_reference_lists(task: str) -> None:
-    text = (ROOT / "docs" / "reference" / "run-directory.md").read_text(encoding="utf-8")
-    rows = text.partition(f"| stage, {task} | questions |\n")[2].partition("\n\n")[0].splitlines()[1:]
-    stages = demo_run()["summary.json"]["pools"][f"demo-{task}"]["decided"]["funnel"]
-    assert [re.findall(r"`(.+?)`", row)[0] for row in rows] == [one["stage"] for one in stages]
-
-
 def test_the_fields_of_a_freeze_are_those_that_the_page_lists() -> None:
     with tempfile.TemporaryDirectory() as folder, desk(Path(folder)) as reader:
         reader.run("eldgr freeze --rules majority")

@@ -86,26 +86,13 @@ AUDITED: Any = {
         {"branch": "judge", "level": "exact", "outcome": "won", "questions": 8},
         {"branch": "repair", "level": "exact", "outcome": "wrong", "questions": 3},
     ],
-    "flips": {"majority": {"correct_to_incorrect": 1, "incorrect_to_correct": 8}},
-    "funnel": [{"stage": "questions", "questions": 100}, {"stage": "judge overrides", "questions": 9}],
-    "silences": {"judge": {"abstained": 2, "failed": 0, "kinds": {"unreadable": 2}}},
-    "laziness": {
-        "asked": {"judge": 20, "deriver": 0, "repairer": 11},
-        "always": {"judge": 94, "deriver": 0, "repairer": 100},
-        "calls": 31,
-        "calls_saved": 163,
-        "seconds": 25.0,
-        "seconds_saved": 130.5,
-    },
+    "flips": {"judge": {"correct_to_incorrect": 1, "incorrect_to_correct": 8}},
 }
-
-
-CURVES = {"majority": [[20.0, 10.0], [72.0, 30.0], [100.0, 42.0]], "eldgr": [[30.0, 5.0], [100.0, 39.0]]}
 
 
 def audited() -> Any:
     """The summary of a run whose audit is whole."""
-    return summary(decided=AUDITED, risk_coverage=CURVES)
+    return summary(decided=AUDITED)
 
 
 def witness(**changed: Any) -> Any:

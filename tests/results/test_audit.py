@@ -9,14 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Consultation, Repair, Verdict
-from eldgr_dspy.figures.audit import Consulting, audit_laziness, became
+from eldgr_dspy.consultations import Consultation, Verdict
+from eldgr_dspy.figures.audit import became
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.testing import consultations
-from eldgr_dspy.words import CONSULT, ROLES, Role, Task
+from eldgr_dspy.words import CONSULT, Role, Task
 from tests.results.audited import (
     ARITHMETIC,
     EACH,
@@ -28,14 +28,9 @@ from tests.results.audited import (
     figures,
     outcome,
     retrieval,
-    rows_of,
 )
 
 # -- by hand ----------------------------------------------------------------------------------------------------------
-
-
-def stages(found: dict[str, Any]) -> dict[str, int]:
-    return {one["stage"]: one["questions"] for one in found["decided"]["funnel"]}
 
 
 def shipped(found: dict[str, Any]) -> set[tuple[str, str, str, int]]:
@@ -96,86 +91,13 @@ def test_in_arithmetic_the_level_is_that_of_the_derivation() -> None:
     assert shipped(figures("arithmetic", stated)) == {("repair", "stated", "won", 1)}
 
 
-def test_the_funnel_counts_how_far_each_question_comes() -> None:
-    assert stages(figures("retrieval", RETRIEVAL)) == {
-        "questions": 13,
-        "consensus uncertified": 9,
-        "another class certified": 7,
-        "judge preferred a certified one": 3,
-        "judge overrides": 3,
-        "still open": 6,
-        "repair proposed": 4,
-        "repair certified": 3,
-        "repair overrides": 3,
-    }
-    assert stages(figures("arithmetic", ARITHMETIC)) == {
-        "questions": 6,
-        "derivation asked": 5,
-        "derivation given": 4,
-        "derivation checked": 3,
-        "differs from consensus": 2,
-        "repair overrides": 2,
-    }
-
-
-def test_a_repair_that_votes_with_consensus_may_be_certified_and_overrides_nothing() -> None:
-    case = retrieval(["rome", "Oslo"], "Rome lies inland.", certificate="token")
-    found = figures("retrieval", [(case, ["Rome"], {"repairer": Repair("Rome")}, ())])
-    assert [stages(found)[name] for name in ("repair proposed", "repair certified", "repair overrides")] == [1, 1, 0]
-
-
-def test_a_repair_from_always_asking_is_not_a_proposal_where_the_judge_overrides() -> None:
-    case = retrieval(OPEN, consult="always")
-    found = figures("retrieval", [(case, ["Doha"], {"judge": Verdict(2), "repairer": Repair("Lusail")}, ())])
-    assert [stages(found)[name] for name in ("judge overrides", "still open", "repair proposed")] == [1, 0, 0]
-
-
 def test_flips_are_counted_against_each_rule_that_has_a_result() -> None:
     flips = figures("retrieval", RETRIEVAL)["decided"]["flips"]
     assert flips == {
         "first": {"correct_to_incorrect": 2, "incorrect_to_correct": 3},
-        "majority": {"correct_to_incorrect": 2, "incorrect_to_correct": 3},
         "judge": {"correct_to_incorrect": 1, "incorrect_to_correct": 2},
     }
     assert figures("retrieval", RETRIEVAL, ("eldgr", "first"))["decided"]["flips"] == {"first": flips["first"]}
-
-
-def test_silences_are_counted_a_role_and_by_kind_and_failures_apart() -> None:
-    assert figures("retrieval", RETRIEVAL)["decided"]["silences"] == {
-        "judge": {"abstained": 1, "failed": 1, "kinds": {"unreadable": 1, "LMTimeoutError": 1}},
-        "repairer": {"abstained": 2, "failed": 0, "kinds": {"nothing to say": 2}},
-    }
-    assert figures("arithmetic", ARITHMETIC)["decided"]["silences"] == {
-        "deriver": {"abstained": 1, "failed": 0, "kinds": {"cut off": 1}}
-    }
-
-
-def test_laziness_saves_what_always_would_have_asked_beyond_it_at_the_mean_of_what_was_asked() -> None:
-    found = figures("retrieval", RETRIEVAL)
-    assert found["decided"]["laziness"] == {
-        "asked": {"judge": 7, "deriver": 0, "repairer": 6},
-        "always": {"judge": 12, "deriver": 0, "repairer": 13},
-        "calls": 26,
-        "calls_saved": 24,
-        "seconds": 6.5,
-        "seconds_saved": 6.0,
-    }
-    assert found["rules"]["eldgr"]["tokens"] == {"judge": 700, "deriver": 0, "repairer": 600}
-
-
-def test_what_a_role_would_cost_is_not_known_where_it_was_never_asked() -> None:
-    settled: list[Asked] = [(retrieval(["Doha", "Doha", "Dubai"]), ["Doha"], {}, ())]
-    alone = figures("retrieval", settled, ("eldgr",))["decided"]["laziness"]
-    assert (alone["calls_saved"], alone["seconds_saved"]) == (None, None)
-    nothing = figures("arithmetic", [ARITHMETIC[-1]])["decided"]["laziness"]
-    assert (nothing["calls_saved"], nothing["seconds_saved"]) == (0, 0.0)
-
-
-def test_what_another_rule_asked_of_a_role_says_what_it_costs() -> None:
-    audited = rows_of("retrieval", [(retrieval(["Doha", "Doha", "Dubai"]), ["Doha"], {}, ())]).audits["eldgr"].counts()
-    costs: dict[Role, Consulting] = {role: Consulting(4, 6, 1.0) for role in ROLES}
-    assert audit_laziness(audited, costs)["calls_saved"] == 3  # a judge and a repairer, at 1.5 calls each
-    assert audit_laziness(audited, costs)["seconds_saved"] == 0.5
 
 
 def test_tokens_are_unknown_where_a_server_did_not_report_them_and_none_where_no_call_was_made() -> None:
@@ -192,7 +114,6 @@ def test_without_gold_answers_nothing_is_scored_and_what_a_judge_can_change_is_s
     assert {row[2] for row in shipped(found)} == {"unscored"}
     assert found["decided"]["flips"]["judge"] == {"correct_to_incorrect": None, "incorrect_to_correct": None}
     assert found["audit"]["incorrect_to_correct"] is None
-    assert found["risk_coverage"] == {}
     eldgr, judge = (found["can_change"][rule]["judge"] for rule in ("eldgr", "judge"))
     assert eldgr == pytest.approx(100 * 7 / 13) and judge == pytest.approx(100 * 12 / 13)
     assert found["can_change"]["majority"] == {"judge": 0.0}
@@ -229,19 +150,6 @@ def pools(draw: st.DrawFn) -> tuple[Task, list[Asked]]:
     return task, [asked_of(one) for one in draw(st.lists(consultations(task), max_size=6))]
 
 
-AT_LEAST = {
-    "retrieval": (
-        ("questions", "consensus uncertified", "another class certified", "judge preferred a certified one"),
-        ("judge preferred a certified one", "judge overrides"),
-        ("consensus uncertified", "still open", "repair proposed", "repair certified", "repair overrides"),
-    ),
-    "arithmetic": (
-        ("questions", "derivation asked", "derivation given", "derivation checked", "differs from consensus"),
-        ("differs from consensus", "repair overrides"),
-    ),
-}
-
-
 @settings(max_examples=30)
 @given(pools())
 @example(("retrieval", RETRIEVAL))
@@ -249,43 +157,21 @@ AT_LEAST = {
 def test_the_audit_adds_up(pool: tuple[Task, list[Asked]]) -> None:
     task, asked = pool
     found = figures(task, asked)
-    decided, audit, funnel = found["decided"], found["audit"], stages(found)
+    audit = found["audit"]
     by: dict[str, int] = dict.fromkeys(("consensus", "judge", "repair"), 0)
     for branch, _, _, n in shipped(found):
         by[branch] += n
     assert sum(by.values()) == found["n"] == len(asked)
     assert tuple(by.values()) == (audit["preserved"], audit["judge_overrides"], audit["repair_overrides"])
-    assert funnel["repair overrides"] == audit["repair_overrides"]
-    for chain in AT_LEAST[task]:
-        counts = [funnel[name] for name in chain]
-        assert counts == sorted(counts, reverse=True)
-    if task == "retrieval":
-        assert funnel["judge preferred a certified one"] == funnel["judge overrides"] == audit["judge_overrides"]
-        assert funnel["still open"] == funnel["consensus uncertified"] - funnel["judge overrides"]
-    names = ("correct_to_incorrect", "incorrect_to_correct")
-    assert decided["flips"]["majority"] == {name: audit[name] for name in names}
+    flips = {word: sum(n for _, _, one, n in shipped(found) if one == word) for word in ("lost", "won")}
+    if found["n_scored"] == found["n"] > 0:
+        assert (flips["lost"], flips["won"]) == (audit["correct_to_incorrect"], audit["incorrect_to_correct"])
     assert sum(n for _, _, became, n in shipped(found) if became != "unscored") == found["n_scored"]
 
 
 @settings(max_examples=30)
 @given(pools())
-@example(("retrieval", RETRIEVAL))
-def test_laziness_is_never_negative_and_silences_are_of_questions_asked(pool: tuple[Task, list[Asked]]) -> None:
-    task, asked = pool
-    found = figures(task, asked)
-    lazy, silences = found["decided"]["laziness"], found["decided"]["silences"]
-    assert lazy["asked"] == found["rules"]["eldgr"]["asked"]
-    assert (lazy["calls"], lazy["seconds"]) == (2 * sum(lazy["asked"].values()), 0.5 * sum(lazy["asked"].values()))
-    assert all(lazy["always"][role] >= lazy["asked"][role] for role in ROLES)
-    assert lazy["calls_saved"] is None or lazy["calls_saved"] >= 0 <= lazy["seconds_saved"]
-    assert set(silences) == {role for role in ROLES if lazy["asked"][role]}
-    for role, of in silences.items():
-        assert sum(of["kinds"].values()) == of["abstained"] + of["failed"] <= lazy["asked"][role]
-
-
-@settings(max_examples=30)
-@given(pools())
-def test_always_asks_what_laziness_says_and_saves_nothing(pool: tuple[Task, list[Asked]]) -> None:
+def test_asking_always_ships_the_same(pool: tuple[Task, list[Asked]]) -> None:
     task, asked = pool
     one, other = (
         figures(
@@ -297,8 +183,6 @@ def test_always_asks_what_laziness_says_and_saves_nothing(pool: tuple[Task, list
         )["decided"]
         for consult in CONSULT
     )
-    assert one["laziness"]["always"] == other["laziness"]["always"] == other["laziness"]["asked"]
-    assert other["laziness"]["calls_saved"] == 0
     assert (one["outcomes"], one["flips"]) == (other["outcomes"], other["flips"])
 
 
@@ -312,10 +196,6 @@ def test_on_a_real_pool_the_audit_is_that_of_a_count_question_by_question(pools_
         last = max((index for index, key in enumerate(case.vote.classes) if key is not None), default=None)
         asked.append((case, row.gold, {} if last is None else {"judge": Verdict(last)}, ()))
     found = figures("retrieval", asked)
-    uncertified = [case for case, *_ in asked if case.certified(case.consensus) is False]
-    assert stages(found)["consensus uncertified"] == len(uncertified)
-    assert stages(found)["another class certified"] == sum(case.rival() for case in uncertified) == 20
-    contested = sum(case.vote.n_classes > 1 for case, *_ in asked)
-    assert found["decided"]["laziness"]["always"] == {"judge": contested, "deriver": 0, "repairer": 100}
-    assert found["decided"]["laziness"]["asked"]["judge"] == 20
-    assert found["risk_coverage"]["majority"][-1] == [100.0, 42.0]
+    assert found["rules"]["eldgr"]["asked"]["judge"] == sum(
+        case.certified(case.consensus) is False and case.rival() for case, *_ in asked
+    )

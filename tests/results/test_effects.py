@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.figures.effects import (
     Showing,
-    contradicts,
     effect_marks,
     effects_of,
     first_shown_wins,
@@ -103,31 +102,6 @@ def test_the_longer_wins_against_the_median_of_the_others(lengths: tuple[int, ..
     assert longer_wins(showing("0123", None), CLASSES, lengths) is None
 
 
-@pytest.mark.parametrize(
-    ("rationale", "expected"),
-    [  # hazard 64
-        ("I prefer candidate 2.", True),
-        ("I prefer Candidate #0, since passage 0 says so.", False),
-        ("Candidate 2 is correct.", True),
-        ("Candidate 1 is the best; candidate 2 is not correct.", False),
-        ("The best answer is candidate number 2", True),
-        ("I do not prefer candidate 2.", None),
-        ("Candidate 2 is contradicted by passage 0.", None),
-        ("candidate 7 is right", None),  # there is no candidate 7
-        ("Candidate 0 and candidate 2 differ.", None),
-        ("I choose candidate 2, no, I choose candidate 0.", False),
-        ("", None),
-    ],
-)
-def test_a_rationale_that_names_another_is_seen_by_its_words(rationale: str, expected: bool | None) -> None:
-    assert contradicts(showing("012", 0, rationale), CLASSES) is expected
-
-
-def test_candidates_of_a_rationale_are_numbered_as_they_were_shown() -> None:
-    assert contradicts(showing("210", 2, "candidate 0 is best"), CLASSES) is False
-    assert contradicts(showing("210", 2, "candidate 2 is best"), CLASSES) is True
-
-
 # -- what is recorded -------------------------------------------------------------------------------------------------
 
 
@@ -156,7 +130,6 @@ def test_where_nothing_was_measured_rates_are_null() -> None:
         "position_flips": NONE,
         "first_shown_wins": {**NONE, "expected": None},
         "longer_wins": NONE,
-        "rationale_names_another": NONE,
     }
 
 
@@ -197,7 +170,6 @@ def test_a_judge_that_goes_by_place_is_seen_in_the_record(tmp_path: Path) -> Non
         "position_flips": {"count": 4, "of": 4, "rate": 100.0},
         "first_shown_wins": {"count": 8, "of": 8, "rate": 100.0, "expected": 50.0},
         "longer_wins": {"count": 4, "of": 8, "rate": 50.0},
-        "rationale_names_another": {"count": 8, "of": 8, "rate": 100.0},
     }
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
     row = re.sub(r' data-label="[^"]*"', "", page).partition("first shown preferred</th>")[2]
@@ -251,7 +223,6 @@ def test_who_names_the_most_consistent_was_shown_the_pool_as_it_stands(tmp_path:
     effects, asked = run(tmp_path, judge)
     assert [one["calls"] for one in asked] == [1] * 4
     assert effects["first_shown_wins"] == {"count": 4, "of": 4, "rate": 100.0, "expected": 50.0}
-    assert effects["rationale_names_another"] == {"count": 4, "of": 4, "rate": 100.0}
 
 
 def test_the_orders_of_one_question_are_one_consultation_with_its_calls(tmp_path: Path) -> None:

@@ -185,8 +185,8 @@ def test_a_count_that_no_float_can_hold_is_refused(run: Path) -> None:
 
 
 def test_a_role_that_a_summary_says_nothing_of_is_named(run: Path) -> None:
-    change(run / "summary.json", lambda found: found["pools"]["capitals"]["decided"]["laziness"].update(asked={}))
-    with pytest.raises(ArgumentError, match=r"laziness\.asked: Value error, nothing is said of judge and deriver and"):
+    change(run / "summary.json", lambda found: found["pools"]["capitals"]["rules"]["eldgr"].update(asked={}))
+    with pytest.raises(ArgumentError, match=r"eldgr\.asked: Value error, nothing is said of judge and deriver and"):
         read_run(run).summary()
 
 

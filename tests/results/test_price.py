@@ -18,11 +18,9 @@ from eldgr_dspy.decision import drive
 from eldgr_dspy.figures.allowance import allowed
 from eldgr_dspy.figures.authority import pool_authority, price_of
 from eldgr_dspy.figures.distinct import Column, Units, text_key
-from eldgr_dspy.figures.results import SUMMARY
 from eldgr_dspy.rows import Row
 from eldgr_dspy.words import Role
 from tests.capitals import row
-from tests.figures import pool_figures, summary_figures
 
 RULES = ("first", "majority", "certified", "eldgr", "near(0)", "near(1)", "judge")
 CITIES = ("Paris", "Nice", "Lyon", None)
@@ -97,10 +95,3 @@ def test_the_price_is_no_lower_than_what_new_questions_cost_as_often_as_promised
         price = price_of("judge", drawn)
         held += price is not None and price["at_most"] >= 10.0
     assert held / 400 >= 0.95 - 0.033
-
-
-def test_a_summary_of_a_run_from_before_the_price_is_still_read() -> None:
-    summary = summary_figures({"p": pool_figures()})
-    assert SUMMARY.validate_python(summary) == summary
-    del summary["pools"]["p"]["price"]
-    assert SUMMARY.validate_python(summary) == summary

@@ -10,10 +10,9 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.figures.record import JournalTotals, Questions, judges_record
 from eldgr_dspy.figures.results import SCHEMAS, schema_of
-from eldgr_dspy.formatting import UNDEFINED
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import fingerprint
-from eldgr_dspy.tables.record import record_table
+from eldgr_dspy.tables.record import effects_table, record_table
 from eldgr_dspy.words import ROLES
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.figures import pool_figures, summary_figures
@@ -224,10 +223,8 @@ def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_aske
         {"kind": "role", "name": "judge", "details": {"module": "Judge", "lm": {"model": "a/m"}}},
         {"kind": "role", "name": "repairer", "details": {"module": "Extractive", "lm": None}},
     ]
-    share = {"count": 3, "of": 4, "rate": 75.0}
-    effects = {"p": {"position_flips": share, "longer_wins": {"count": 0, "of": 0, "rate": None}}}
     pools = {"p": figures("retrieval", RETRIEVAL), "q": figures("retrieval", RETRIEVAL, ("majority",))}
-    table = record_table(record_of(pools, said, heads, effects))
+    table = record_table(record_of(pools, said, heads))
     rows = dict(map(pair, table.rows))
     assert table.headers == ("what", "stated")
     assert rows["default to beat"].startswith("consensus: majority vote")
@@ -236,7 +233,6 @@ def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_aske
         "23.08 % of 13 questions; lost 7.69 %, won 7.69 %, wrong 7.69 %; exact 23.08 %"
     )
     assert rows["q: overrides"] == "—: eldgr has no result there"
-    assert (rows["p: position flips"], rows["p: longer preferred"]) == ("3 of 4 (75.00 %)", UNDEFINED)
     assert [stated for what, stated in table.rows if what == "judge: model"] == [
         "a/m, served by m-1, 2 calls",
         "a/m, served by —, 1 call",
@@ -245,5 +241,19 @@ def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_aske
     assert rows["judge: replies that could not be read"] == "1 of 2 (50.00 %)"
     assert rows["cost"] == "3 LM calls, — tokens read, — written, $—"
     assert "freeze" not in rows
-    locked = record_of(pools, said, heads, effects) | {"confirmation": {"lock": "abc"}}
+    locked = record_of(pools, said, heads) | {"confirmation": {"lock": "abc"}}
     assert dict(map(pair, record_table(locked).rows))["freeze"] == "abc"
+
+
+def test_biases_are_a_row_for_each_pool_and_judge_where_there_is_a_share_to_take() -> None:
+    none = {"count": 0, "of": 0, "rate": None}
+    effects: Any = {"verdicts": 3, "position_flips": none, "longer_wins": {"count": 1, "of": 2, "rate": 50.0}}
+    first = {"first_shown_wins": {"count": 2, "of": 3, "rate": 200 / 3, "expected": 25.0}}
+    shown = effects_table(record_of({}, (), (), {"p": effects | first, "p[a]": effects | {"first_shown_wins": none}}))
+    assert shown is not None
+    assert shown.rows == (
+        ("p: first shown preferred", "2", "3", "66.67", "25.00"),
+        ("p: longer preferred", "1", "2", "50.00", "50.00"),
+        ("p[a]: longer preferred", "1", "2", "50.00", "50.00"),
+    )
+    assert effects_table(record_of({}, (), (), {"p": None})) is None

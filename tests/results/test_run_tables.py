@@ -8,9 +8,8 @@ import pytest
 
 from eldgr_dspy.formatting import UNDEFINED
 from eldgr_dspy.programs.commands.console import undecorated
-from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
 from eldgr_dspy.tables.formats import as_latex, as_markdown
-from eldgr_dspy.tables.pool import shipping_table
+from eldgr_dspy.tables.pool import outcomes_table, shipping_table
 from eldgr_dspy.tables.run import contrasts_table, graded_contrasts_table, pool_tables, tables_of
 from eldgr_dspy.tables.table import Table
 from tests.figures import summary_figures
@@ -68,23 +67,12 @@ def test_what_keeps_a_contrast_from_saying_much_stands_below_it(summary: Any) ->
     )
 
 
-def test_the_audit_in_full_is_three_tables(summary: Any) -> None:
+def test_what_shipped_is_a_row_a_decision_and_certificate(summary: Any) -> None:
     shipped = table_of(outcomes_table("open", summary["pools"]["open"]))
     assert shipped.headers == ("decision", "lost", "won", "wrong", "right", "questions")
     assert ("judge, exact", "1", "1", "1", "0", "3") in shipped.rows
     assert ("consensus, inapplicable", "0", "0", "1", "0", "1") in shipped.rows
     assert sum(int(row[-1]) for row in shipped.rows) == 13
-    funnel = table_of(funnel_table("open", summary["pools"]["open"]))
-    assert funnel.rows[1] == ("consensus uncertified", "9", "69.23")
-    roles = table_of(roles_table("open", summary["pools"]["open"]))
-    assert roles.headers == ("role", "asked", "abstained", "failed", "always would ask", "spared")
-    assert roles.rows == (("judge", "7", "1", "1", "12", "5"), ("repairer", "6", "2", "0", "13", "7"))
-    assert roles.notes == (
-        "A question took 2.00 LM calls, 100.00 tokens and 0.50 seconds.",
-        "Asking always would take 24 LM calls and 6.00 seconds more, by the mean of the consultations that were made.",
-        "Abstentions and failures of the judge: unreadable, 1 question; LMTimeoutError, 1 question.",
-        "Abstentions and failures of the repairer: nothing to say, 2 questions.",
-    )
 
 
 def test_risk_and_coverage_have_a_row_for_all_and_one_for_the_certified(summary: Any) -> None:
@@ -115,12 +103,6 @@ def test_a_risk_of_nothing_is_a_dash_and_copies_of_a_question_are_noted(summary:
     assert shipping_table("p", unscored | {"shipping": {}}) is None
 
 
-def test_what_laziness_saved_is_said_to_be_unknown_where_it_is() -> None:
-    pool = figures("retrieval", [RETRIEVAL[0]], ("eldgr",))
-    notes = table_of(roles_table("p", pool)).notes
-    assert notes[1] == "The extra cost of asking always is not known: a role that it asks was never asked."
-
-
 def test_without_gold_answers_outcomes_are_unscored() -> None:
     pool = figures("retrieval", [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL])
     table = table_of(outcomes_table("p", pool))
@@ -130,7 +112,7 @@ def test_without_gold_answers_outcomes_are_unscored() -> None:
 
 def test_a_run_without_eldgr_has_no_audit_in_full() -> None:
     pool = figures("retrieval", RETRIEVAL, ("first", "majority"))
-    assert outcomes_table("p", pool) == funnel_table("p", pool) == roles_table("p", pool) is None
+    assert outcomes_table("p", pool) is None
     assert "p: contrasts in EM, percentage points" not in [table.title for table in pool_tables("p", pool)]
 
 
@@ -149,4 +131,4 @@ def test_every_format_shows_bca_and_holm(summary: Any) -> None:
         text = write(tables_of(summary))
         assert "BCa 95" in text
         assert "Holm p" in text
-        assert re.search(r"the way to an override", text)
+        assert re.search(r"what shipped, by decision", text)

@@ -12,7 +12,7 @@ from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, sign
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.tables.bounds import ANY_DERIVER
 from eldgr_dspy.tables.formats import as_latex, as_markdown
-from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, effects_table, headline, paper_table
+from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, headline, paper_table
 from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.tables.table import Table, difference, per_question, record
 from tests.contrasts import from_counts
@@ -261,13 +261,6 @@ def test_bounds_of_arithmetic_have_a_column_for_derivers() -> None:
     assert table.notes == (WITHHELD, OUTSIDE.format(" under any judge", "eldgr"), ANY_DERIVER)
 
 
-def test_a_run_of_an_earlier_version_has_no_bounds_over_derivers() -> None:
-    table = table_of(bounds_table, arithmetic_pool())
-    assert table.headers == ("rule", "measured", "any judge")
-    assert table.notes == (OUTSIDE.format(" under any judge", "eldgr"), EARLIER)
-    assert headline(arithmetic_pool()).startswith("Whatever the judge says (repairer and deriver silent)")
-
-
 def test_the_headline_of_arithmetic_is_over_all_judges_and_derivers() -> None:
     bounds = {"majority": [45.0, 45.0], "eldgr": [25.0, 80.0], "support": [25.0, 55.0], "judge": [25.0, 60.0]}
     assert headline(arithmetic_pool(bounds_any_deriver=bounds)) == (
@@ -390,14 +383,3 @@ def test_intervals_and_calls_are_undefined_where_a_part_is() -> None:
     assert record({"wins": 1_200, "losses": 3}) == "1,200–3"
     assert per_question({"judge": 3}, 0) == UNDEFINED
     assert per_question({"judge": 3, "repairer": 28}, 100) == "0.31"
-
-
-def test_effects_on_a_judge_are_a_row_each_where_there_is_a_share_to_take() -> None:
-    none = {"count": 0, "of": 0, "rate": None}
-    effects: Any = dict.fromkeys(("position_flips", "longer_wins", "rationale_names_another"), none)
-    effects |= {"verdicts": 3, "first_shown_wins": {"count": 2, "of": 3, "rate": 200 / 3, "expected": 25.0}}
-    shown = effects_table(effects)
-    assert shown is not None
-    assert shown.rows == (("first shown preferred", "2", "3", "66.67", "25.00"),)
-    effects["first_shown_wins"] = {**none, "expected": None}
-    assert effects_table(effects) is None

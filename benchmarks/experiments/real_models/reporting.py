@@ -138,8 +138,7 @@ def _certified(runs: dict[str, Run]) -> Verdict:
 
 def _authority(runs: dict[str, Run]) -> Verdict:
     run = runs["hotpotqa"]
-    funnel = run.figures["judges"][run.judges[0]]["decided"]["funnel"]
-    share = next(one["questions"] for one in funnel if one["stage"] == "another class certified") / run.figures["n"]
+    share = run.figures["rules"][run.labelled("eldgr")]["asked"]["judge"] / run.figures["n"]
     return "confirmed" if share < 1 / 2 else "refuted" if share >= 2 / 3 else "inconclusive", f"{100 * share:.1f} %"
 
 

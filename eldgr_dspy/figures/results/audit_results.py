@@ -73,64 +73,15 @@ class Decisions(TypedDict):
     """How many."""
 
 
-class Stage(TypedDict):
-    """A stage on the way to an override."""
-
-    stage: str
-    """Its name."""
-    questions: Count
-    """How many questions reach it."""
-
-
-class RoleSilences(TypedDict):
-    """On how many questions a role abstained or its call failed, and by what kinds of reasons."""
-
-    abstained: Count
-    """Questions on which it abstained."""
-    failed: Count
-    """Questions on which its call failed."""
-    kinds: dict[str, Count]
-    """Both by [kind](#kinds-of-abstention)."""
-
-
-class Saved(TypedDict):
-    """On how many questions each role was asked and always would have been, and what that would cost more."""
-
-    asked: Counts
-    """Questions on which each role was asked."""
-    always: Counts
-    """Questions on which `consult="always"` would ask it."""
-    calls_saved: Count | None
-    """LM calls that always asking would add; null if a role was never asked."""
-    seconds_saved: float | None
-    """Seconds that it would add; null as above."""
-
-
-class Laziness(Saved):
-    """The same, with what `eldgr` alone would take."""
-
-    calls: Count
-    """LM calls of `eldgr` alone."""
-    seconds: float
-    """The time that they took."""
-
-
 class AuditInFull(TypedDict):
     """The audit of `eldgr` in full; `flips` by the rule that they are against."""
 
     outcomes: list[Decisions]
     """What shipped: each combination that occurs, see below. They add up to `n`."""
     flips: dict[str, Flips]
-    """For each of the rules `first`, `majority` and `judge` that has a result, how many of its right answers
-    `eldgr` lost (`correct_to_incorrect`) and of its wrong ones it fixed (`incorrect_to_correct`); null without
-    gold."""
-    funnel: list[Stage]
-    """The way to an override: each `stage` with its `questions`, in order."""
-    silences: dict[Consulted, RoleSilences]
-    """For each role that was asked, on how many questions it `abstained` or its call `failed`, and the
-    [`kinds`](#kinds-of-abstention)."""
-    laziness: Laziness
-    """What was not asked, see below."""
+    """For each of the rules `first` and `judge` that has a result, how many of its right answers `eldgr` lost
+    (`correct_to_incorrect`) and of its wrong ones it fixed (`incorrect_to_correct`); null without gold. Those against
+    `majority` are in `audit`."""
 
 
 class RoleSums(TypedDict):

@@ -7,7 +7,6 @@ from typing_extensions import TypedDict
 BaselineName = Literal[
     "first",
     "best_source",
-    "best_source_in_hindsight",
     "majority",
     "majority_uniform_ties",
     "certified",
@@ -25,11 +24,8 @@ class Baseline(TypedDict):
 
     em: float | None
     """Exact match or numeric accuracy, in percent."""
-    f1: float | None
-    """Token F1 in percent, for `majority_uniform_ties` in retrieval; null elsewhere."""
     sources: list[str]
-    """For `best_source` the best source of each half, for `best_source_in_hindsight` the best one; empty
-    elsewhere."""
+    """For `best_source` the best source of each half; empty elsewhere."""
     reason: str | None
     """Why `em` is null, such as a candidate without a source; else null."""
 

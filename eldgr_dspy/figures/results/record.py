@@ -40,8 +40,6 @@ class Effects(TypedDict):
     """Verdicts for the answer that was shown first."""
     longer_wins: Annotated[Share, Field(title="longer preferred")]
     """Verdicts for a candidate that is longer than the median of the others."""
-    rationale_names_another: Annotated[Share, Field(title="rationale names another")]
-    """Verdicts whose rationale calls only other candidates the best."""
 
 
 class OverrideRates(TypedDict):

@@ -204,16 +204,16 @@ class JudgeFigures(TypedDict):
     recording, or where your own judge does not say."""
     logprobs: bool | None
     """Whether it needs log-probabilities; null as above."""
-    positioned: NotRequired[bool | None]
+    positioned: bool | None
     """Whether it is
     [in the style of a published system](../reference/selectors.md#selectors-in-the-style-of-published-systems),
     and so not tested; null as above."""
-    lacks: NotRequired[str | None]
+    lacks: str | None
     """Why it applies to no question of the pool; its figures are null then, and its rules are `withheld`. Null
     where it applies."""
-    audit: NotRequired[AuditCounts | None]
+    audit: AuditCounts | None
     """[The audit](#the-audit) of `eldgr[NAME]`, in short and in full; null if that rule has no result."""
-    decided: NotRequired[AuditInFull | None]
+    decided: AuditInFull | None
     """[The audit](#the-audit) of `eldgr[NAME]`, in short and in full; null if that rule has no result."""
 
 
@@ -229,8 +229,7 @@ class Bounds(TypedDict):
     more than a judge."""
     bounds_any_deriver: NotRequired[dict[str, list[float] | None]]
     """In arithmetic each rule's lowest and highest accuracy over all judges and any number as derivation that the level
-    of strictness [cannot exclude](../reference/rules.md#authority-bounds). Absent elsewhere, and in runs of earlier
-    versions."""
+    of strictness [cannot exclude](../reference/rules.md#authority-bounds). Absent elsewhere."""
 
 
 class Priced(Bounds):
@@ -239,7 +238,7 @@ class Priced(Bounds):
     price: dict[str, Price | None]
     """For each rule [what any judge can cost](../reference/statistics.md#what-a-judge-can-cost) against majority:
     `lost`, out of `of` distinct questions, and `at_most`, the bound for new questions in percentage points. Null where
-    the bounds are null. Absent in runs of earlier versions."""
+    the bounds are null."""
 
 
 class ShownType(TypedDict):
@@ -251,13 +250,9 @@ class ShownType(TypedDict):
     """The names of its scores."""
 
 
-class PoolFigures(Bounds):
+class PoolFigures(Priced):
     """The figures of a pool."""
 
-    price: NotRequired[dict[str, Price | None]]
-    """For each rule [what any judge can cost](../reference/statistics.md#what-a-judge-can-cost) against majority:
-    `lost`, out of `of` distinct questions, and `at_most`, the bound for new questions in percentage points. Null where
-    the bounds are null. Absent in runs of earlier versions."""
     n: Count
     """Questions that were decided."""
     n_scored: Count
@@ -282,7 +277,7 @@ class PoolFigures(Bounds):
     """For each rule without one, how many questions lack which role."""
     contrasts: list[RuleContrast]
     """Comparisons of rules."""
-    baselines: NotRequired[BaselineFigures]
+    baselines: BaselineFigures
     """[What a judge must beat](#baselines), and whether the judges of the run do."""
     can_change: dict[str, dict[Role, float]] | None
     """For each rule the share of questions on which the `judge`, and in arithmetic the `deriver`, can change what
@@ -292,9 +287,6 @@ class PoolFigures(Bounds):
     judge](#named-judges) has its own."""
     decided: AuditInFull | None
     """The [audit in full](#the-audit-in-full); null as `audit`."""
-    risk_coverage: dict[str, list[list[float]]]
-    """For each rule its [curve of risk and coverage](../reference/statistics.md#risk-and-coverage), a list of pairs in
-    percent; empty without gold."""
     shipping: dict[str, Shipping]
     """For each rule [what ships](#what-ships), and what would ship if uncertified answers abstained."""
     remarks: list[str]
