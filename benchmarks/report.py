@@ -1,4 +1,4 @@
-"""Seconds and memory of a report on 10,000 questions, the time of its plots, and how fast its pages open.
+"""Seconds and memory of a report on 10,000 questions, the time of its plot, and how fast its pages open.
 
 Run: python -m benchmarks.report [--rows 10000]
 
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks._timing import command, line
-from eldgr_dspy.report.plots import bounds, forest
+from eldgr_dspy.report.plots import bounds
 
 _PASSAGES, _CANDIDATES, _WORDS, _REASONING = 10, 6, 80, 90
 
@@ -55,12 +55,11 @@ def opened(page: Path, folder: Path) -> float:
         return time.perf_counter() - began
 
 
-def plots_of(run: Path) -> float:
-    """Return the processor seconds of the plots of a run's first pool."""
+def plot_of(run: Path) -> float:
+    """Return the processor seconds of the plot of a run's first pool."""
     pool = next(iter(json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"].values()))
     began = time.process_time()
-    for draw in (bounds, forest):
-        draw(pool)
+    bounds(pool)
     return time.process_time() - began
 
 
@@ -82,7 +81,7 @@ def main() -> None:
         seconds, _, mib = command("report", str(run), "--format", "html")
         line(f"eldgr report --format html on {n:,} questions, wall", seconds, "s", "30")
         line("the same, peak memory", mib, "MiB")
-        line("two plots, CPU", plots_of(run), "s")
+        line("the plot, CPU", plot_of(run), "s")
         for page in ("report.html", "questions.html"):
             line(f"{page}, size", (run / page).stat().st_size / 2**20, "MiB")
             if BROWSER is not None:

@@ -1,22 +1,20 @@
 """The report of an evaluation: one static HTML page that reads and prints without a network, a script or a server.
 
-It shows `summary.json` and `record.json` in the tables of `eldgr_dspy.tables`, with two plots, and the decisions that
-changed something. Every number is in its input. All text of a pool or an LM is data: escaped, isolated from the
-direction of the text around it, and with its control characters made visible.
+It shows `summary.json` and `record.json` in the tables of `eldgr_dspy.tables`, with a plot of the bounds. Every number
+is in its input. All text of a pool or an LM is data: escaped, isolated from the direction of the text around it, and
+with its control characters made visible.
 """
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import PoolFigures, Summary
 from eldgr_dspy.formatting import figure, questions
-from eldgr_dspy.named_judges import first_of, judge_in, unlabelled
-from eldgr_dspy.report.changes import Changed, Changes
-from eldgr_dspy.report.plots import bounds, forest
-from eldgr_dspy.report.questions_page import MOST_QUESTIONS, link_to
+from eldgr_dspy.named_judges import judge_in, unlabelled
+from eldgr_dspy.report.plots import bounds
+from eldgr_dspy.report.questions_page import MOST_QUESTIONS
 from eldgr_dspy.report.templates import template
 from eldgr_dspy.showing import printable
 from eldgr_dspy.tables.baselines import usefulness
@@ -27,28 +25,21 @@ from eldgr_dspy.tables.run import pool_tables
 from eldgr_dspy.tables.table import Table
 
 
-def render_report(
-    summary: Summary, changes: Changes, record: Record | None = None, beside: str | None = None
-) -> Iterator[str]:
+def render_report(summary: Summary, record: Record | None = None, beside: str | None = None) -> Iterator[str]:
     """Return the page in chunks of text that encode to UTF-8, whatever the input holds.
 
     Args:
         summary: The content of `summary.json`.
-        changes: What is shown of the decisions.
         record: The content of `record.json`.
         beside: The file name of the page of questions in the same folder, None without one.
-
-    Raises:
-        ArgumentError: a decision belongs to a pool that the summary does not name.
     """
-    sections = list(_sections(summary, changes.of(summary), record, beside))
     card = list[Table | None]()
     if record is not None:
         card = [record_table(record), effects_table(record), usage_table(summary)]
         card += [silences_table(record), pools_table(record)]
     left_out = sum(pool["n"] for pool in summary["pools"].values()) > MOST_QUESTIONS
     stream = template("report.html.jinja").stream(
-        sections=sections,
+        sections=[*_sections(summary, record)],
         card=[as_html(table) for table in card if table is not None],
         questions=beside,
         left_out=left_out and f"{MOST_QUESTIONS:,}",
@@ -57,12 +48,9 @@ def render_report(
     return map(printable, stream)
 
 
-def _sections(
-    summary: Summary, changed: Mapping[str, Changed], record: Record | None, beside: str | None
-) -> Iterator[dict[str, Any]]:
+def _sections(summary: Summary, record: Record | None) -> Iterator[dict[str, Any]]:
     """Yield what the template shows of each pool."""
     for name, pool in summary["pools"].items():
-        link = None if beside is None else partial(link_to, beside, name)
         yield {
             "name": name,
             "task": pool["task"],
@@ -73,11 +61,7 @@ def _sections(
             "measured": _measured(pool),
             "judge": None if record is None else _judge(record),
             "tables": [as_html(_without(name, table)) for table in pool_tables(name, pool)],
-            "forest": forest(pool),
             "bounds": bounds(pool),
-            "under": first_of("eldgr", pool["rules"]),
-            "n_changed": questions(changed[name].n),
-            "changed": as_html(changed[name].table, link) if changed[name].n else "",
         }
 
 

@@ -12,10 +12,11 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
+from eldgr_dspy.figures.audit import became
+from eldgr_dspy.figures.results.audit_results import Became
+from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import PoolFigures
-from eldgr_dspy.report.changes import OUTCOMES, changed, outcome_of
 from eldgr_dspy.report.passages import passages
 from eldgr_dspy.report.question_tables import CERTIFIED, Shown, tables_without_evidence
 from eldgr_dspy.report.templates import clip, source, template
@@ -35,9 +36,20 @@ _CONTROL = re.compile(r"\\(?:u00|[bfr])")  # how JSON writes control characters;
 _ESCAPES = {mark: f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
-def link_to(page: str, pool: str, question: str) -> str:
-    """Return the address of a question in a page of questions."""
-    return f"{page}#question={quote(_name(pool, question), safe='')}"
+OUTCOMES: Mapping[Became, str] = {
+    "lost": "correct to incorrect",
+    "won": "incorrect to correct",
+    "wrong": "incorrect before and after",
+    "right": "correct before and after",
+    "unscored": "not scored against majority",
+}
+"""The outcomes of an answer in words, in the order in which they are shown."""
+
+
+def outcome_of(row: Decided) -> Became:
+    """Return the outcome of majority's answer in a decision."""
+    before, after = row["majority_em"], row["em"]
+    return "unscored" if before is None or after is None else became(before, after)
 
 
 def _name(pool: str, question: str) -> str:
@@ -124,7 +136,7 @@ def _shown(value: Any) -> Any:
 
 
 def _head(shown: Shown) -> dict[str, Any]:
-    """What a question is listed and filtered by: for each rule branch, outcome, certificate, and whether it changed."""
+    """What a question is listed and filtered by: for each rule branch, outcome and certificate."""
     pool, row = shown.pool, shown.row
     answers = dict.fromkeys(answer for of in shown.decisions for answer in (of["answer"], of["consensus"]) if answer)
     name = _name(pool, row.id)
@@ -134,10 +146,7 @@ def _head(shown: Shown) -> dict[str, Any]:
         "id": row.id,
         "question": clip(row.question, _HEAD),
         "answers": [clip(answer, _HEAD) for answer in [*answers, *row.gold[:3]]],
-        "rules": [
-            [of["rule"], of["branch"], outcome_of(of), CERTIFIED[of["certified"]], changed(of)]
-            for of in shown.decisions
-        ],
+        "rules": [[of["rule"], of["branch"], outcome_of(of), CERTIFIED[of["certified"]]] for of in shown.decisions],
     }
 
 

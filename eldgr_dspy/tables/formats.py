@@ -10,7 +10,7 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from html import escape
 
 from eldgr_dspy.figures.export import disarmed
@@ -50,22 +50,20 @@ def as_latex(tables: Iterable[Table]) -> str:
     return "\n".join(_latex(table) for table in tables)
 
 
-def as_html(table: Table, link: Callable[[str], str] | None = None) -> str:
-    """Return a table as HTML, in a box that scrolls, with its notes below; the first cell of a row links somewhere."""
+def as_html(table: Table) -> str:
+    """Return a table as HTML, in a box that scrolls, with its notes below."""
     title = escape(printable(table.title))
     head = "".join(f'<th scope="col">{_html(header)}</th>' for header in table.headers)
-    body = "\n".join(_html_row(row, table.headers, link) for row in table.rows)
+    body = "\n".join(map(_html_row, table.rows))
     shown = f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
     box = f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">{shown}</div>' if table.rows else ""
     return box + "".join(f'\n<p class="note">{_html(note)}</p>' for note in table.notes)
 
 
-def _html_row(row: tuple[str, ...], headers: Sequence[str], link: Callable[[str], str] | None) -> str:
-    name = _html(row[0]) if link is None else f'<a href="{escape(link(row[0]))}">{_html(row[0])}</a>'
+def _html_row(row: tuple[str, ...]) -> str:
     own = ' class="own"' if row[0] == "eldgr" else ""
-    labels = (escape(printable(header)) for header in headers[1:])
-    cells = (f'<td data-label="{label}">{_html(cell)}</td>' for label, cell in zip(labels, row[1:], strict=True))
-    return f'<tr{own}><th scope="row">{name}</th>{"".join(cells)}</tr>'
+    cells = "".join(f"<td>{_html(cell)}</td>" for cell in row[1:])
+    return f'<tr{own}><th scope="row">{_html(row[0])}</th>{cells}</tr>'
 
 
 def _html(text: str) -> str:

@@ -26,7 +26,6 @@ from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.replies import journaled_reply
-from eldgr_dspy.report.changes import changes_in
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.question_tables import Shown
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS, QuestionsPage
@@ -62,8 +61,7 @@ def write_pages(
         if files:
             raise
         why = str(error)
-    changes = changes_in(run.decisions(summary))
-    _write(report, render_report(summary, changes, run.record(), beside.name if beside.is_file() else None))
+    _write(report, render_report(summary, run.record(), beside.name if beside.is_file() else None))
     return why
 
 

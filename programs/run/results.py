@@ -28,7 +28,6 @@ from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.pages import left_out
 from eldgr_dspy.programs.run.plan import Plan, out_of
 from eldgr_dspy.programs.run.runner import Settled
-from eldgr_dspy.report.changes import Changes
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.question_tables import Shown
 from eldgr_dspy.report.questions_page import QuestionsPage
@@ -90,7 +89,6 @@ class Results:
         self._rows: dict[str, DecidedRows] = {}
         self._files, self._look = files, look
         self._paths = {name: directory / name for name in files}
-        self._changes = Changes()
         self._questions = QuestionsPage() if "questions.html" in files else None
         if self._questions is not None:
             self._write("questions.html", self._questions.head())
@@ -104,7 +102,6 @@ class Results:
         with naming_question(pool.name, settled.row.id):
             decided = self._decide(pool, settled)
             for line in decided:
-                self._changes.add(line)
                 self._write("decisions.jsonl", _ENCODER.encode(line) + "\n")
             if self._questions is not None:
                 shown = Shown(pool.name, settled.row, settled.case, decided, settled.consultations)
@@ -142,7 +139,7 @@ class Results:
         if self._questions is not None:
             self._write("questions.html", self._questions.foot(pools))
         beside = "questions.html" if self._questions is not None else None
-        for chunk in render_report(summary, self._changes, record, beside):
+        for chunk in render_report(summary, record, beside):
             self._write("report.html", chunk)
         self._write("summary.json", _pretty(summary))
         for name, file in self._files.items():  # all on the disk before one is renamed: a full disk changes nothing

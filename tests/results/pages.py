@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import quote
 
-from eldgr_dspy.report.changes import changes_in
 from eldgr_dspy.report.page import render_report
+from eldgr_dspy.report.questions_page import _name
 from tests.figures import AUDITED as NOTHING_AUDITED
 from tests.figures import contrast_figures, pool_figures, rule_figures, summary_figures
 
@@ -126,5 +127,10 @@ def decision(**changed: Any) -> Any:
     } | changed
 
 
-def html(*decisions: Any, of: Any = None) -> str:
-    return "".join(render_report(of or undrawn(), changes_in(decisions)))
+def html(of: Any = None) -> str:
+    return "".join(render_report(of or undrawn()))
+
+
+def link_to(page: str, pool: str, question: str) -> str:
+    """The address of a question in a page of questions."""
+    return f"{page}#question={quote(_name(pool, question), safe='')}"

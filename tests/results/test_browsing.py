@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.report.question_tables import Shown
-from eldgr_dspy.report.questions_page import LARGEST, QuestionsPage, as_data, link_to
+from eldgr_dspy.report.questions_page import LARGEST, QuestionsPage, as_data
 from eldgr_dspy.rows import Row
 from eldgr_dspy.showing import is_printable, printable
 from tests.figures import pool_figures
-from tests.results.pages import Page, decision
+from tests.results.pages import Page, decision, link_to
 
 
 def row(text: str = "Doha", **changes: Any) -> Row:
@@ -52,7 +52,7 @@ def test_a_question_has_all_that_is_shown_of_it() -> None:
     asked = {"judge": Consultation("hotpot", "q1", "judge", "ok", content={"preferred": 2}, asked="m", calls=1)}
     (one,) = data(written(row(), asked=asked))
     assert (one["pool"], one["id"], one["question"]) == ("hotpot", "q1", "Doha")
-    assert one["rules"] == [["eldgr", "judge", "won", "certified", True]]
+    assert one["rules"] == [["eldgr", "judge", "won", "certified"]]
     assert one["answers"] == ["Doha", "Dubai", "Doha"]
     assert [table[0] for table in one["tables"]] == ["hotpot: q1", "votes", "what the roles said", "candidates"]
     rules, votes, roles, candidates = one["tables"]

@@ -9,15 +9,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.report.changes import SHOWN, Changes, changes_in
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.tables.baselines import NAMES
 from eldgr_dspy.tables.pool import bound, headline
 from eldgr_dspy.tables.run import tables_of
 from tests.figures import pool_figures, rule_figures, summary_figures
-from tests.memory import memory_of
-from tests.results.pages import Page, audited, decision, html, summary, undrawn, witness
+from tests.results.pages import Page, audited, html, summary, undrawn
 
 RECORD: Any = {
     "default": "consensus",
@@ -40,8 +37,8 @@ RECORD: Any = {
 }
 
 
-def page(*decisions: Any, of: Any = None) -> Page:
-    return Page(html(*decisions, of=of))
+def page(of: Any = None) -> Page:
+    return Page(html(of))
 
 
 def words(read: Page) -> str:
@@ -92,7 +89,7 @@ def with_judge(**changed: Any) -> Any:
     ids=["asked", "heuristic", "none", "recorded", "cached"],
 )
 def test_the_headline_names_the_model_of_the_judge(record: Any, named: str) -> None:
-    assert f" Judge: {named}. Each question" in words(Page("".join(render_report(undrawn(), Changes(), record))))
+    assert f" Judge: {named}. Each question" in words(Page("".join(render_report(undrawn(), record))))
 
 
 def test_the_bound_is_that_of_what_was_run_the_repairer_included() -> None:
@@ -109,16 +106,15 @@ def test_a_score_outside_the_only_bound_that_is_known_is_explained(em: float, mo
     assert (f"The other roles of this run moved eldgr to {em:g}" in said) is moved
 
 
-def test_the_plots_stand_in_the_page_with_their_numbers() -> None:
+def test_the_plot_stands_in_the_page_with_its_numbers() -> None:
     read = page(of=audited())
     labels = [attributes["aria-label"] for tag, attributes in read.tags if tag == "svg"]
-    assert labels == ["Authority bounds of the rules", "Differences between rules with their intervals"]
-    shown = words(read)
-    assert "eldgr − majority +3.00 [0.00, 7.00], p .3750" in shown
+    assert labels == ["Authority bounds of the rules"]
+    assert "eldgr [58.00, 69.00]" in words(read)
 
 
 def test_the_record_stands_on_the_page_with_what_answered_and_by_what_pools_are_known() -> None:
-    written = "".join(render_report(undrawn(), Changes(), RECORD))
+    written = "".join(render_report(undrawn(), RECORD))
     read = Page(written)
     shown = words(read)
     assert "The record" in shown
@@ -132,8 +128,10 @@ def test_the_record_stands_on_the_page_with_what_answered_and_by_what_pools_are_
 
 
 def test_the_page_needs_no_network_and_runs_no_script() -> None:  # hazard 77
-    hostile = decision(question="![x](https://example.org/x.png) <img src=https://example.org onerror=alert(1)>")
-    written = html(hostile, of=audited())
+    hostile = audited()
+    remark = "![x](https://example.org/x.png) <img src=https://example.org onerror=alert(1)>"
+    hostile["pools"]["hotpot"]["remarks"] = [remark]
+    written = html(hostile)
     read = Page(written)
     assert not {"script", "link", "img", "iframe", "object", "base", "use"} & {tag for tag, _ in read.tags}
     assert not [name for name, _ in read.attributes() if name.startswith("on") or name == "src"]
@@ -142,10 +140,10 @@ def test_the_page_needs_no_network_and_runs_no_script() -> None:  # hazard 77
     assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in set(read.attributes())
 
 
-def test_a_decision_is_linked_to_its_question_where_there_is_a_page_of_questions() -> None:
-    written = "".join(render_report(undrawn(), changes_in([decision(id="q 1/2&<>")]), beside="questions.html"))
+def test_the_questions_that_were_lost_and_fixed_are_linked_where_there_is_a_page_of_questions() -> None:
+    written = "".join(render_report(undrawn(), beside="questions.html"))
     links = [value for name, value in Page(written).attributes() if name == "href"]
-    assert links == ["#pool-1", "questions.html", "questions.html#question=hotpot%2Fq%201%2F2%26%3C%3E"]
+    assert links == ["#pool-1", "questions.html", "questions.html#outcome=lost", "questions.html#outcome=won"]
     assert "There is no page of single questions" in words(page())
 
 
@@ -179,26 +177,26 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_shown_and_never_read_as_markup(text: str) -> None:  # hazards 78 and 100
-    spoiled = witness(text=text, title=text, before=text, after=text, level=text, flags=[text])
-    row = decision(id=text, question=text, gold=[text], answer=text, consensus=text, witness=spoiled, repair=text)
     named = undrawn()
-    named["pools"]["hotpot"] |= {"withheld": {text: {"judge": 1}}, "remarks": [text]}
-    read = page(row | {"abstentions": {text: text}}, of=named)
-    plain = page(decision())
-    assert {tag for tag, _ in read.tags} <= {tag for tag, _ in plain.tags}
+    pool = named["pools"].pop("hotpot") | {"withheld": {text: {"judge": 1}}, "remarks": [text], "n_failed": 1}
+    named["pools"][text] = pool
+    record = RECORD | {"remarks": [text], "pools": {text: RECORD["pools"]["hotpot"]}}
+    read = Page("".join(render_report(named, record)))
+    plain = Page("".join(render_report(undrawn(), RECORD)))
+    assert {tag for tag, _ in read.tags} <= {tag for tag, _ in plain.tags} | {"bdi"}
     assert {name for name, _ in read.attributes()} <= {name for name, _ in plain.attributes()}
-    assert read.text.count(text) >= 9
+    assert read.text.count(text) >= 7
 
 
-def test_lone_surrogates_and_control_characters_are_shown_by_their_code_points() -> None:  # hazard 92
-    written = html(decision(answer="a\ud800b", question="x\x00\x1b[31my", consensus="\uffff")).encode("utf-8").decode()
-    assert "a[U+D800]b" in written
-    assert "x[U+0000][U+001B][31my" in written
-    assert "\x00" not in written
+def test_lone_surrogates_and_control_characters_are_shown_by_their_code_points() -> None:  # hazards 37 and 92
+    written = html(undrawn_with_remark("a\ud800b x\x00\x1b[31my invoice\u202efdp.exe \uffff"))
+    assert "a[U+D800]b x[U+0000][U+001B][31my invoice[U+202E]fdp.exe" in written.encode("utf-8").decode()
 
 
-def test_bidirectional_controls_are_shown_by_their_code_points() -> None:  # hazard 37
-    assert "invoice[U+202E]fdp.exe" in words(page(decision(answer="invoice\u202efdp.exe")))
+def undrawn_with_remark(text: str) -> Any:
+    found = undrawn()
+    found["pools"]["hotpot"]["remarks"] = [text]
+    return found
 
 
 @settings(max_examples=30)
@@ -206,84 +204,9 @@ def test_bidirectional_controls_are_shown_by_their_code_points() -> None:  # haz
 @example("\u2066<\u2069")
 @example("&#0;")
 def test_any_text_gives_a_well_formed_page_that_encodes(text: str) -> None:
-    written = html(decision(answer=text, id=text, witness=witness(text=text)))
+    written = html(undrawn_with_remark(text))
     written.encode("utf-8")
     assert Page(written).tags
-
-
-def listed(*decisions: Any) -> list[tuple[str, ...]]:
-    """The rows of the decisions that changed something."""
-    cells = page(*decisions).cells
-    headers = ["question", "outcome", "asks", "consensus", "chosen", "gold", "decided by", "certificate"]
-    start = next((i + 8 for i in range(len(cells)) if cells[i : i + 8] == headers), len(cells))
-    return [tuple(cells[i : i + 8]) for i in range(start, len(cells) - 7, 8)]
-
-
-def test_a_decision_says_what_was_chosen_against_what_and_why() -> None:
-    assert listed(decision()) == [
-        ("q1", "incorrect to correct", "Where is the seat?", "Dubai", "Doha", "Doha", "judge", "certified, exact")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("changed", "place", "expected"),
-    [
-        ({"answer": None}, 4, "—"),
-        ({"gold": []}, 5, "—"),
-        ({"gold": list("abcdefg")}, 5, "a · b · c · d · e"),
-        ({"witness": None}, 7, "certified by a checked derivation"),
-        ({"witness": None, "certified": False}, 7, "uncertified"),
-        ({"witness": None, "certified": None}, 7, "inapplicable"),
-        ({"em": None, "majority_em": None}, 1, "not scored against majority"),
-        ({"question": "x" * 1_700}, 2, f"{'x' * 300}… (1,400 more characters)"),
-    ],
-)
-def test_what_is_missing_or_particular_is_said_in_words(changed: dict[str, Any], place: int, expected: str) -> None:
-    assert listed(decision(**changed))[0][place] == expected
-
-
-def test_only_decisions_of_eldgr_that_changed_something_are_shown() -> None:
-    kept = decision(id="kept", branch="consensus", majority_em=True)
-    rows = (
-        kept,
-        decision(id="other", rule="judge"),
-        decision(id="flip", branch="consensus"),
-        decision(id="o", em=False),
-    )
-    assert [row[0] for row in listed(*rows)] == ["flip", "o"]
-    assert "Decisions of eldgr that changed something 2 questions" in words(page(*rows))
-    assert "None: every answer that shipped is the consensus" in words(page())
-
-
-def test_lost_answers_stand_before_won_ones() -> None:
-    outcomes = [(True, True), (False, False), (False, True), (True, False)]
-    rows = [decision(id=f"{before}{after}", majority_em=before, em=after) for before, after in outcomes]
-    assert [row[0] for row in listed(*rows)] == ["TrueFalse", "FalseTrue", "FalseFalse", "TrueTrue"]
-
-
-def test_beyond_the_limit_the_page_says_how_many_more_there_are() -> None:
-    rows = [decision(id=f"q{i}", em=i % 2 == 0) for i in range(SHOWN + 37)]
-    assert len(listed(*rows)) == SHOWN
-    assert "37 more are not shown here" in words(page(*rows))
-
-
-def render_many_long_rows() -> None:
-    rows = (decision(id=f"q{i}", question=f"{i}" + "x" * 20_000, abstentions={"judge": f"{i}"}) for i in range(3_000))
-    for _ in render_report(undrawn(), changes_in(rows)):
-        pass
-
-
-def test_rows_are_read_once_and_not_kept() -> None:
-    assert memory_of(render_many_long_rows).peak < 8 * 2**20  # the rows are 60 MB
-
-
-def test_a_decision_of_a_pool_that_the_summary_does_not_name_is_refused() -> None:
-    with pytest.raises(ArgumentError) as caught:
-        render_report(undrawn(), changes_in([decision(pool="svamp")]))
-    assert str(caught.value) == (
-        "pool='svamp' of a decision is not in the summary, which names 'hotpot'; "
-        "give the decisions and the summary of the same run."
-    )
 
 
 def test_a_summary_of_no_pool_is_a_page_that_says_so() -> None:
@@ -294,7 +217,7 @@ def test_a_pool_without_gold_answers_is_a_page_without_drawings() -> None:
     read = page(of=summary_figures({"hotpot": pool_figures(n=9, n_scored=0, rules={"first": rule_figures(None)})}))
     assert "svg" not in {tag for tag, _ in read.tags}
     assert "—: no question has a gold answer, so nothing is scored." in words(read)
-    assert words(read).count("eldgr has no result here.") == 2
+    assert words(read).count("eldgr has no result here.") == 1
 
 
 def test_importing_statistics_and_report_loads_no_library_for_pages() -> None:
@@ -305,11 +228,11 @@ def test_importing_statistics_and_report_loads_no_library_for_pages() -> None:
 
 
 def test_the_same_input_gives_the_same_page() -> None:
-    assert html(decision(), of=audited()) == html(decision(), of=audited())
+    assert html(audited()) == html(audited())
 
 
 def test_every_colour_of_a_plot_is_one_that_the_page_has_in_light_in_dark_and_in_print() -> None:
-    written = html(of=audited())
+    written = html(audited())
     used = set(re.findall(r"var\(--(\w+)\)", written))
     themes = re.findall(r":root \{(.*?)\}", written, re.DOTALL)
     assert len(themes) == 3
