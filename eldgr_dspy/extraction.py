@@ -37,7 +37,7 @@ _MARK = re.compile(
                      | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | [\ \t*_\#]*+(?=\n|\Z) ) ) (?!\s++not\b) ) )""",
     re.VERBOSE,
 )
-_LEAD = re.compile(r"[\s:：*_`]*+")
+_LEAD = re.compile(r"\A[\s:：*_`]++")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _JSON = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,{}\[\]"]++', re.DOTALL)
 _CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*+>|\[/ANSWER\]", re.IGNORECASE)
@@ -67,7 +67,7 @@ _END = re.compile(
         | (?P<other> (?: (?:\d{{1,2}}[.)]\ |user\ )question | task | input )[*_]*+ \s?[:：] | \[question\] ) ) )""",
     re.VERBOSE,
 )
-_ROLE = re.compile(r"\s*+(?:\#{1,6}[ \t]*+)?(?:assistant|response|model|AI)[ \t]?:\s*+", re.IGNORECASE)
+_ROLE = re.compile(r"\A(?:\s*+(?:\#{1,6}[ \t]*+)?(?:assistant|response|model|AI)[ \t]?:\s*+|\n)", re.IGNORECASE)
 _INTRODUCTION = re.compile(
     r"\W*+(?:sure|ok(?:ay)?|alright|certainly|of course|let|here|given|context|passage|document|facts?|input|note|i'll"
     r"|to (?:answer|solve|find)|(?:i|we) (?:will|need|have)|the (?:question|problem|task))\b[^=]*+\Z|[^=]*[:,]\s*\Z",
@@ -160,8 +160,7 @@ def _turn(text: str, kind: AnswerType) -> SampleReading:
 
 
 def _guessed(text: str, kind: AnswerType) -> Extraction | None:
-    role = _ROLE.match(text)
-    answer, form = kind.unmarked(text[role.end() :] if role else text.removeprefix("\n"))
+    answer, form = kind.unmarked(_ROLE.sub("", text))
     return Extraction(answer, form) if answer else None
 
 
@@ -194,10 +193,9 @@ def _payload(text: str, name: str, start: int, limit: int, closed: dict[int, int
     if name == "tagged" and (tag := _CLOSING_TAG.search(text, start, limit)):
         return text[start : tag.start()].strip()
     if name in ("tagged", "finish"):
-        line = _line(text, start, limit)
+        line = text[start:limit].partition("\n")[0]
         return (line.rpartition("]")[0] if name == "finish" else line).strip()
-    lead = _LEAD.match(text, start)
-    payload = _line(text, lead.end() if lead else start, limit).rstrip(" \t\r\n*_`")
+    payload = _LEAD.sub("", text[start:limit]).partition("\n")[0].rstrip(" \t\r\n*_`")
     if name == "hashes" and _HEADING.match(payload):
         return ""
     return without_stop(kind.sentence(payload) if name == "phrase" else payload)
@@ -212,12 +210,6 @@ def _of_json(text: str, start: int) -> str:
         return str(loads(value[0], strict=False)).strip() if value[0].startswith('"') else value[0]
     except ValueError:
         return value[0].strip('"')
-
-
-def _line(text: str, start: int, limit: int) -> str:
-    """The text from `start` to the end of its line, or to `limit` where that comes first."""
-    end = text.find("\n", start, limit)
-    return text[start : limit if end < 0 else end]
 
 
 def _closed_braces(text: str) -> dict[int, int]:

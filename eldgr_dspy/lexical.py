@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 from eldgr_dspy.answers import is_polar, numeric_equal
 from eldgr_dspy.consultations import split_candidate
@@ -52,17 +52,11 @@ def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -
         candidates: Candidates as `show_candidate` shows them.
     """
     library = Library(evidence)
-    with_evidence = bool(library.sentences)
-    score = partial(_by_evidence, question, library) if with_evidence else partial(_by_arithmetic, question)
+    score = partial(_by_evidence, question, library) if library.sentences else partial(_by_arithmetic, question)
 
-    @cache
-    def measure(shown: str) -> Support:
-        text, answer = split_candidate(shown)
-        alone = strip_answer(answer)
-        return score(alone if text == answer else text, alone)
-
-    results = [measure(shown) for shown in candidates]
-    return results if with_evidence or any(one.logic is not None for one in results) else None
+    shown = [(text, answer, strip_answer(answer)) for text, answer in map(split_candidate, candidates)]
+    results = [score(alone if text == answer else text, alone) for text, answer, alone in shown]
+    return results if library.sentences or any(one.logic is not None for one in results) else None
 
 
 def _mean(signals: Iterable[float | None]) -> float:
@@ -79,7 +73,7 @@ _YES_NO = re.compile(r"\W*(?:are|is|was|were|do|does|did|has|have|had|can|could|
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text, in order and case-folded."""
-    return WORD.findall(text.lower()) if text.isascii() else list(map(str.casefold, WORD.findall(text)))
+    return [word.casefold() for word in WORD.findall(text)]
 
 
 def content(words: Iterable[str]) -> set[str]:
@@ -133,11 +127,6 @@ class Library:
         """Return the weight of a part over that of its whole, which is not empty, in [0, 1]."""
         return min(1.0, self.weight(part) / self.weight(whole))
 
-    def occurrences(self, words: Sequence[str]) -> list[int]:
-        """Return the sentences in which the words follow one another."""
-        phrase = f" {' '.join(words)} "
-        return [number for number, sentence in enumerate(self.sentences) if phrase in sentence]
-
 
 # --- the judge: support by evidence, or by arithmetic -----------------------------------------------------------------
 
@@ -153,7 +142,8 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
     words = words_of(answer)
     if not words:
         return Support(0.0)
-    wanted, sentences = content(words), library.occurrences(words)
+    wanted, phrase = content(words), f" {' '.join(words)} "
+    sentences = [number for number, sentence in enumerate(library.sentences) if phrase in sentence]
     covered = max(library.share(wanted & passage, wanted) for passage in library.in_passage)
     company = _company(library, asked, wanted, sentences, repeats=not offers_a_choice(question))
     return Support(

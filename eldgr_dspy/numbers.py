@@ -16,13 +16,7 @@ from itertools import islice
 from eldgr_dspy.folding import drop_invisible
 from eldgr_dspy.words import Mark
 
-# Single-character fractions: each is decomposed separately, so that a digit before it cannot join the numerator.
-_VULGAR = {
-    character: Fraction(unicodedata.normalize("NFKC", character).replace("\N{FRACTION SLASH}", "/"))
-    for character in "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞↉"
-}
-
-VULGAR_FRACTIONS = "".join(_VULGAR)
+VULGAR_FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞↉"
 """The single-character fractions that count as numbers, fit for a regular expression's character class."""
 
 CURRENCY_SIGNS = "$£¥฿\u20a0-\u20cf"
@@ -63,7 +57,6 @@ _MAY_BE_LATEX = re.compile(r"[\\{^°×]").search
 # A longer text is not a number, so that every later step stays far below int's limit of 4,300 digits.
 _LONGEST = 1_000
 _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
-_MINUS = "\N{MINUS SIGN}"
 
 _INTEGER = r"(?:[1-9][0-9]{0,2}(?>(?:,[0-9]{3})+)|[0-9]++)"
 _BEFORE = rf"(?P<sign>[-+])?(?P<before>\\?[{CURRENCY_SIGNS}]\s?)?(?P<inner>[-+])?"
@@ -97,14 +90,12 @@ def fold_digits(text: str) -> str:
 
     Superscripts and fractions are not decimal digits, so '10²' never becomes '102'.
     """
-    if text.isascii():
-        return text
     return _FOREIGN_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text)
 
 
 def fold_marks(text: str) -> str:
     """Return the text with digits and the minus sign U+2212 as ASCII, one for one."""
-    return text if text.isascii() else fold_digits(text).replace(_MINUS, "-")
+    return text if text.isascii() else fold_digits(text).replace("\N{MINUS SIGN}", "-")
 
 
 def parse_number(text: str) -> Number | None:
@@ -121,19 +112,21 @@ def parse_number(text: str) -> Number | None:
         The exact number, or None: also for 'nan', 'inf', '1_000', '1,5', '- 5', '5¢', a division by zero, an exponent
         of more than three digits and texts above 1,000 characters.
     """
-    text = text.strip()
-    if len(text) > _LONGEST:
-        return None
-    text = drop_invisible(text).strip()
-    if text.isascii() and text.isdigit():
-        return Number(Fraction(int(text)))
-    match = _NUMBER.fullmatch(fold_marks(text))
+    folded = fold_marks(drop_invisible(text).strip())
+    match = _NUMBER.fullmatch(folded) if len(text.strip()) <= _LONGEST else None
     if match is None or (match["sign"] and match["inner"]):
         return None
     currencies = {match[name].replace("\\", "").strip() for name in ("before", "after") if match[name]}
-    magnitude = _magnitude(match)
-    if magnitude is None or len(currencies) + bool(match["percent"]) > 1:
+    if len(currencies) + bool(match["percent"]) > 1:
         return None
+    magnitude = Fraction((match["decimal"] or match["whole"] or match["units"] or "0").replace(",", ""))
+    if match["vulgar"]:
+        magnitude += Fraction(unicodedata.numeric(match["vulgar"])).limit_denominator(10)
+    if match["bottom"]:
+        top, bottom = (int(match[name].replace(",", "")) for name in ("top", "bottom"))
+        if not bottom or (match["whole"] and top >= bottom):
+            return None
+        magnitude += Fraction(top, bottom)
     negative = "-" in (match["sign"], match["inner"])
     return Number(-magnitude if negative else magnitude, match["percent"] is not None, bool(currencies))
 
@@ -143,10 +136,9 @@ def read_number(text: str) -> Number | None:
 
     A scale is applied; `5m` is a number only behind a currency sign. Returns what `parse_number` does.
     """
-    number = parse_number(text)
-    if number is None and _MAY_BE_LATEX(text):
+    if _MAY_BE_LATEX(text):
         text = unlatexed(text)
-        number = parse_number(text)
+    number = parse_number(text)
     scaled = _SCALED.fullmatch(text.strip()) if number is None and len(text) <= _LONGEST else None
     if scaled is None:
         return number
@@ -166,18 +158,6 @@ def unlatexed(text: str) -> str:
 
 def _padded(plain: str, match: re.Match[str]) -> str:
     return match.expand(plain).translate(_RAISED).rjust(len(match[0]), PAD)
-
-
-def _magnitude(match: re.Match[str]) -> Fraction | None:
-    """The unsigned value of a match of `_NUMBER`; None for a zero denominator and for '3 7/2'."""
-    if match["decimal"] is not None:
-        return Fraction(match["decimal"].replace(",", ""))
-    if match["vulgar"] is not None:
-        return int(match["units"] or 0) + _VULGAR[match["vulgar"]]
-    top, bottom = (int(match[name].replace(",", "")) for name in ("top", "bottom"))
-    if not bottom or (match["whole"] and top >= bottom):
-        return None
-    return int(match["whole"] or 0) + Fraction(top, bottom)
 
 
 def is_ambiguous(text: str) -> bool:
@@ -281,12 +261,10 @@ def last_number(text: str) -> str:
 
     If the number is one of two quantities that are one answer only together, both are returned.
     """
-    folded, end = unlatexed(text), len(text)
-    while end >= 0:
-        start = folded.rfind("\n", 0, end) + 1
-        if numbers := [*_numbers(folded, start, end)]:
-            together = [match.span() for match in _COMPOUND.finditer(folded, start, end)]
+    folded = unlatexed(text)
+    for line in reversed([*re.finditer(r".+", folded)]):
+        if numbers := [*_numbers(folded, *line.span())]:
+            together = [match.span() for match in _COMPOUND.finditer(folded, *line.span())]
             last = [span for span in together if span[0] <= numbers[-1][0] < span[1]] or numbers[-1:]
             return text[slice(*last[0])]
-        end = start - 1
     return ""

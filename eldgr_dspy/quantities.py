@@ -8,7 +8,6 @@ It reads the same words as `eldgr_dspy.tracing`, which says what a single operan
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -21,6 +20,7 @@ _MULTIPLIERS: Final = (
     " triplet quadruple quadrupled".split()
 )
 _USUAL: Final = {"week": 7, "weekly": 7, "year": 12, "yearly": 12, "hour": 60, "percent": 100, "percentage": 100}
+_EDGE: Final = " "  # what is before the first token of a question, and after the last
 _SIGNS_OF_MONEY: Final = frozenset("$€£")
 _WORDS_OF_MONEY: Final = frozenset({"dollar", "euro", "cent", "¢", "pence"})
 
@@ -42,7 +42,16 @@ class Quantity:
 
 def quantities_of(question: str) -> list[Quantity]:
     """Return the quantities of a question in reading order; an amount of zero is left out."""
-    return [quantity for quantity in _quantities(tokens_of(question)) if quantity.readings]
+    tokens = [_EDGE, *tokens_of(question), _EDGE]
+    quantities, position = list[Quantity | None](), 1
+    while position < len(tokens) - 1:
+        amount, after = amount_at(tokens, position)
+        if amount is None:
+            quantity, position = _of_a_word(*tokens[position - 1 : position + 2]), position + 1
+        else:
+            quantity, position = _of_an_amount(amount, tokens, position, after)
+        quantities.append(quantity)
+    return [quantity for quantity in quantities if quantity and quantity.readings]
 
 
 def conversions_of(question: str) -> frozenset[Exact]:
@@ -56,36 +65,21 @@ def conversions_of(question: str) -> frozenset[Exact]:
     return frozenset(reduced(value) for value, times in licensed.items() if times > 1 or value in usual)
 
 
-def _quantities(tokens: list[str]) -> Iterator[Quantity]:
-    position = 0
-    while position < len(tokens):
-        amount, after = amount_at(tokens, position)
-        if amount is None:
-            yield from _of_a_word(tokens, position)
-            position += 1
-            continue
-        if after < len(tokens) and tokens[after] in SCALES:
-            amount *= SCALES[tokens[after]]
-            after += 1
-        quantity, after = _of_an_amount(amount, tokens, position, after)
-        yield quantity
-        position = after
-
-
-def _of_a_word(tokens: list[str], position: int) -> Iterator[Quantity]:
-    """Yield what a word alone states: twice, dozen, a third, a quarter of; "the third month" states no quantity."""
-    word = tokens[position]
+def _of_a_word(before: str, word: str, following: str) -> Quantity | None:
+    """Return what a word alone states: twice, dozen, a third, a quarter of; "the third month" states no quantity."""
     if word in SCALES:
-        yield _quantity(Fraction(SCALES[word]))
-    elif word in _MULTIPLIERS:
-        yield _quantity(TABLE[word][0], factor=True)
-    elif word in PARTS and (tokens[position - 1 : position] == ["a"] or tokens[position + 1 : position + 2] == ["of"]):
-        yield _share(TABLE[word][0])
+        return _quantity(Fraction(SCALES[word]))
+    if word in _MULTIPLIERS:
+        return _quantity(TABLE[word][0], factor=True)
+    return _share(TABLE[word][0]) if word in PARTS and (before == "a" or following == "of") else None
 
 
 def _of_an_amount(amount: Fraction, tokens: list[str], position: int, after: int) -> tuple[Quantity, int]:
     """Return the quantity that an amount makes with the words after it, and where it ends."""
-    following = tokens[after] if after < len(tokens) else ""
+    if tokens[after] in SCALES:
+        amount *= SCALES[tokens[after]]
+        after += 1
+    following = tokens[after]
     if following in PERCENT:
         return _share(amount / 100), after + 1
     if following in HUNDREDTHS:
@@ -95,9 +89,8 @@ def _of_an_amount(amount: Fraction, tokens: list[str], position: int, after: int
     divisor = numeral_at(tokens, after + 1) if following == "/" else None
     if divisor:
         return _share(amount / divisor), after + 2
-    before = tokens[position - 1 : position]
-    money = any(sign in _SIGNS_OF_MONEY for sign in before) or following in _WORDS_OF_MONEY
-    part = fraction_at(tokens[after : after + 4]) if following else None
+    money = tokens[position - 1] in _SIGNS_OF_MONEY or following in _WORDS_OF_MONEY
+    part = fraction_at(tokens[after : after + 4])
     if part is not None:  # "two and a half", "2 1/2"
         return _quantity(amount + part, money=money), after + 3
     return _quantity(amount, money=money), after

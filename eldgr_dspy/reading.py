@@ -7,17 +7,13 @@ only set the direction of text. A subscript digit after a letter is a digit ("CO
 
 import re
 from dataclasses import replace
-from functools import lru_cache
 from html import unescape
 
 from eldgr_dspy.folding import BIDI_CONTROLS, Folded, fold
-from eldgr_dspy.numbers import CURRENCY_SIGNS, fold_digits
+from eldgr_dspy.numbers import CURRENCY_SIGNS, PAD, fold_digits
 
-_NOTHING = "\u200b"  # invisible and folded away; it fills up what a longer text leaves
-_ALIKE = str.maketrans({"№": "#", "٪": "%", "İ": "I", **dict.fromkeys(BIDI_CONTROLS, _NOTHING)})
+_ALIKE = str.maketrans({"№": "#", "٪": "%", "İ": "I", **dict.fromkeys(BIDI_CONTROLS, PAD)})
 _DOTTED_I = re.compile("(?<=[Ii])\u0307")
-_FOREIGN = re.compile(r"[^\x00-\x7f]++").findall
-_ODD = re.compile(f"[№٪İ\u0307{''.join(sorted(BIDI_CONTROLS))}]|[^\\D0-9]").search
 # Tags that only format.
 _INLINE = (
     "a abbr answer b big cite code del dfn em final final_answer font i ins kbd mark q s samp small span strike strong"
@@ -25,25 +21,24 @@ _INLINE = (
 )
 _BLOCK = "blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre table tbody td th thead tr ul"
 _VALUE = r"""(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++)"""
-_ENTITY = r"&(?:[A-Za-z][A-Za-z0-9]{1,9}+|\#[0-9]{1,7}+|\#[Xx][0-9A-Fa-f]{1,6}+);"
-ENTITY = re.compile(_ENTITY)
+ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,9}+|\#[0-9]{1,7}+|\#[Xx][0-9A-Fa-f]{1,6}+);")
 """An HTML entity, whether or not there is a character of that name."""
 
 _BROKEN = re.compile(r"(?:\u00ad[ \t]*+|(?<=[^\W\d_][-\u2010]))\r?\n[ \t]*+(?=[^\W\d_])")
 _MARKUP = re.compile(
-    rf"""{_ENTITY}
+    rf"""{ENTITY.pattern}
     | (?P<power>(?<=[0-9)])<sup>) | (?P<index>(?<=[0-9])<sub>)
     | </?(?: (?P<inline>su[bp]|{"|".join(_INLINE.split())}) | (?:{"|".join(_BLOCK.split())}) )
         (?>(?:\s++[A-Za-z][\w:-]*+\s*+=\s*+{_VALUE})*)\s*+/?>""",
     re.VERBOSE | re.IGNORECASE,
 )
+_SHOWN = {"power": "^", "index": "_", "inline": "", "block": " "}  # "10<sup>2</sup>" is not 102
 _SUBSCRIPTS = re.compile(r"(?<=[^\W\d_])[₀-₉]++(?!\d)")
 _AS_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _INITIALS = re.compile(r"(?<!\w)([^\W\d_])\.[ ](?=[^\W\d_]\.)")
 _BARE_POINT = re.compile(r"(?<![\w.])\.(?=[0-9])")
-_PRICE = rf"[{CURRENCY_SIGNS}]"
 _WITHIN_AMOUNT = re.compile(
-    rf"""(?<=[0-9])\ (?=[¼-¾⅐-⅞] | \\?[%‰‱°] | \\?{_PRICE}(?!\w)) | (?<={_PRICE})\ (?=[0-9.])
+    rf"""(?<=[0-9])\ (?=[¼-¾⅐-⅞] | \\?[%‰‱°] | \\?[{CURRENCY_SIGNS}](?!\w)) | (?<=[{CURRENCY_SIGNS}])\ (?=[0-9.])
     | (?<=[<>≤≥])\ (?=[0-9]) | (?<=[0-9]')\ (?=[0-9])""",
     re.VERBOSE,
 )
@@ -56,8 +51,8 @@ def read(text: str, *, keep_case: bool = False) -> Folded:
         keep_case: Whether to keep upper case.
     """
     text = without_markup(text)
-    if not text.isascii() and _ODD("".join(_FOREIGN(text))):
-        text = _DOTTED_I.sub(_NOTHING, fold_digits(text).translate(_ALIKE))
+    if not text.isascii():
+        text = _DOTTED_I.sub(PAD, fold_digits(text).translate(_ALIKE))
     folded = fold(text, keep_case=keep_case)
     if folded.text.isascii():
         return folded
@@ -70,24 +65,14 @@ def without_markup(text: str) -> str:
     A word that a hyphen breaks at a line end is whole again; a hyphen that is not a soft one stays.
     """
     if "\n" in text:
-        text = _BROKEN.sub(lambda match: _NOTHING * len(match[0]), text)
+        text = _BROKEN.sub(lambda match: PAD * len(match[0]), text)
     return _MARKUP.sub(_resolved, text) if "&" in text or "<" in text else text
 
 
 def _resolved(match: re.Match[str]) -> str:
     """The text that an entity or a tag shows, filled up to its length."""
-    markup = match[0]
-    if match["power"] or match["index"]:
-        shown = "^" if match["power"] else "_"  # "10<sup>2</sup>" is not 102
-    else:
-        shown = ("" if match["inline"] else " ") if markup.startswith("<") else _entity(markup)
-    return shown + _NOTHING * (len(markup) - len(shown))
-
-
-@lru_cache(maxsize=1024)
-def _entity(markup: str) -> str:
-    shown = unescape(markup)
-    return shown if len(shown) <= len(markup) else markup
+    shown = _SHOWN[match.lastgroup or "block"] if match[0].startswith("<") else unescape(match[0])
+    return shown.ljust(len(match[0]), PAD)  # no entity shows more characters than it has
 
 
 def respelled(folded: str) -> str:

@@ -5,6 +5,7 @@ split. A text as it was written is split by case and the words that follow too; 
 """
 
 import re
+from itertools import pairwise
 
 # English words that are written with a full stop of their own, in lower case and without it.
 _ABBREVIATIONS = frozenset(
@@ -23,7 +24,8 @@ _OPENED = re.compile(rf"\.(?=\s(?:{'|'.join(word.title() for word in _OPENERS)})
 _INITIALS = re.compile(r"(?<!\w)[^\W\d_]\.[ ]?[^\W\d_]\.\Z")
 # East Asian stops need no white space after them.
 _FOLDED_STOP = re.compile(
-    r"""[.!?]++ (?:(?![.!?])[^\w\s]){0,4} [ ] (?=\S) | [。｡](?=.) | [!?]++(?=[\u3040-\u9fff\uac00-\ud7af])""",
+    r"""(?=[.!?。｡]) (?: [.!?]++ (?:(?![.!?])[^\w\s]){0,4} [ ] (?=\S) | [。｡](?=.)
+    | [!?]++(?=[\u3040-\u9fff\uac00-\ud7af]) )""",
     re.VERBOSE,
 )
 # A stop, the closing signs after it, and white space, which is optional after East Asian stops.
@@ -32,7 +34,6 @@ _WORD_AFTER = re.compile(r"[\"'“‘«(\[*_]*+([^\W\d_]+)")
 _MARKS = " \t\r\n*_#>-("  # what may be before the number of a list
 _WORD_BEFORE = re.compile(r"(?:[^\W\d_]\.)*[^\W_]+\Z")
 _LETTERED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
-_MAY_END = re.compile(r"[.!?][^\w\s]{0,4} |[。｡]|[!?][\u3040-\ud7af]").search
 _REACH = 24  # no abbreviation is longer
 
 
@@ -72,11 +73,9 @@ def sentence_ends(text: str, start: int = 0, end: int | None = None, cased: bool
             "in the U.S. It was" ends one, and the number of a list item ends none.
     """
     ends: list[tuple[int, int]] = []
-    if cased or _MAY_END(text):
-        pattern = _STOP if cased else _FOLDED_STOP
-        for stop in pattern.finditer(text, start, len(text) if end is None else end):
-            if _ends(text, ends[-1][1] if ends else start, stop, cased):
-                ends.append(stop.span())
+    for stop in (_STOP if cased else _FOLDED_STOP).finditer(text, start, len(text) if end is None else end):
+        if _ends(text, ends[-1][1] if ends else start, stop, cased):
+            ends.append(stop.span())
     return ends
 
 
@@ -87,9 +86,8 @@ def sentence_starts(text: str, start: int = 0, end: int | None = None) -> list[i
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text, in order, without white space around them."""
-    starts = sentence_starts(text)
-    pieces = (text[start:end].strip() for start, end in zip([0, *starts], [*starts, len(text)], strict=True))
-    return [piece for piece in pieces if piece]
+    edges = [0, *sentence_starts(text), len(text)]
+    return [*filter(None, (text[start:end].strip() for start, end in pairwise(edges)))]
 
 
 def _ends(text: str, before: int, stop: re.Match[str], cased: bool) -> bool:

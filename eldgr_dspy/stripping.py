@@ -22,8 +22,7 @@ _LAYERS, _ROUNDS = 32, 4
 """How many nested wrappers are taken off, and how often nested markup is resolved."""
 
 _PAIRS = dict(zip("([{「『《【〈〔⟨⟪〖", ")]}」』》】〉〕⟩⟫〗", strict=True))
-_OPENER = {closer: opener for opener, closer in _PAIRS.items()}
-_BRACKETS = frozenset(_PAIRS).union(_OPENER)
+_BRACKETS = frozenset(_PAIRS).union(_PAIRS.values())
 _SHAPE = {code: mark for code, mark in PLAIN.items() if code > 127} | {
     **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
     0x3000: " ",
@@ -37,6 +36,7 @@ _WRAPPED = re.compile(
     | <(?!su[bp]\b)(?P<name>[A-Za-z][\w-]*+)>(?P<tagged>.+)</(?P=name)>""",
     re.VERBOSE,
 )
+_QUOTE_WITHIN = {'"': r'(?<![0-9¼-¾⅐-⅞"])"|"(?=\w)', "'": r"(?<![\w'])'|(?<=[^\W0-9¼-¾⅐-⅞])'(?!\w)"}
 _LINK = re.compile(r"\[([^\[\]]++)\]\([^()\s]*+\)")
 
 
@@ -57,10 +57,8 @@ def strip_answer(text: str) -> str:
 def _once(text: str) -> str:
     """The answer within a text; markup that this uncovers is left for another round."""
     seen = " ".join(drop_invisible(without_markup(text)).split())
-    if "\\" in seen:
-        seen = _ESCAPED.sub(r"\1", TEX_TEXT.sub(r"\1", seen))
-    if "](" in seen:
-        seen = _LINK.sub(r"\1", seen)
+    for wrapper in (TEX_TEXT, _ESCAPED, _LINK):
+        seen = wrapper.sub(r"\1", seen)
     start, end = 0, len(seen)
     if not any(map(str.isalnum, seen)):
         return seen
@@ -110,10 +108,7 @@ def _has_quote(text: str, quote: str) -> bool:
     """Whether a quotation contains another one that is not all of it; apostrophes, feet and inches do not count."""
     for _ in range(_LAYERS):  # “"The Dark Tower"”
         text = text[1:-1] if len(text) > 2 and text[0] == text[-1] == quote else text
-    return (
-        re.search(r'(?<![0-9¼-¾⅐-⅞"])"|"(?=\w)' if quote == '"' else r"(?<![\w'])'|(?<=[^\W0-9¼-¾⅐-⅞])'(?!\w)", text)
-        is not None
-    )
+    return re.search(_QUOTE_WITHIN[quote], text) is not None
 
 
 # -- edges -------------------------------------------------------------------------------------------------------------
@@ -135,11 +130,15 @@ _LAST_KEPT = re.compile(rf"(?:{_NUMERAL}\+|(?<![^\W\d_])(?:[^\W\d_][\u0300-\u036
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """The part of `text[start:end]` without loose marks at its edges; all of it if it is only marks."""
     first, last = start, end
-    closers: dict[str, int] = {}  # the last place of each closing bracket, searched for once
-    while first < last and _is_loose(text[first]) and not _keeps_first(text, first, last, closers):
+    closers = {opener: text.rfind(closer, start, end) for opener, closer in _PAIRS.items()}
+    while first < last and _is_loose(mark := text[first]):
+        if closers.get(mark, -1) > first or _FIRST_KEPT.match(text, first):
+            break
         first += 1
-    openers: dict[str, int] = {}
-    while first < last and _is_loose(text[last - 1]) and not _keeps_last(text, first, last, openers):
+    openers = {closer: text.find(opener, first, last) for opener, closer in _PAIRS.items()}
+    while first < last and _is_loose(mark := text[last - 1]):
+        if 0 <= openers.get(mark, -1) < last or _keeps_last(text, first, last):
+            break
         last -= 1
     return (first, last) if first < last else (start, end)
 
@@ -150,21 +149,8 @@ def _is_loose(mark: str) -> bool:
     return mark in " `~|^=<>" or (mark not in "\"'" and unicodedata.category(mark)[0] == "P")
 
 
-def _keeps_first(text: str, at: int, end: int, closers: dict[str, int]) -> bool:
-    mark = text[at]
-    if mark in _PAIRS:
-        if mark not in closers:
-            closers[mark] = text.rfind(_PAIRS[mark], at, end)
-        return closers[mark] > at
-    return mark in ".-<>\\" and _FIRST_KEPT.match(text, at) is not None
-
-
-def _keeps_last(text: str, start: int, end: int, openers: dict[str, int]) -> bool:
+def _keeps_last(text: str, start: int, end: int) -> bool:
     mark = text[end - 1]
-    if mark in _OPENER:
-        if mark not in openers:
-            openers[mark] = text.find(_OPENER[mark], start, end)
-        return 0 <= openers[mark] < end
     if mark in "%‰‱٪؉؊":
         return text[start : end - 1].rstrip(" .\\")[-1:].isnumeric()
     if mark == ".":

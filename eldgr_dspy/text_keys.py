@@ -62,7 +62,7 @@ _PUNCTUATION = re.compile(
 )
 # An article is dropped before a word if more than articles is left: not in "A & W", "A, B" or "The The".
 _HEAD_ARTICLE = re.compile(
-    rf"""(?:an?|the)\ (?=["'(\[]{{0,3}}(?:[^\W_]|(?:[-+±~<>≤≥\#.\\{CURRENCY_SIGNS}]\ ?){{1,3}}[0-9]))"""
+    rf"""\A(?:an?|the)\ (?=["'(\[]{{0,3}}(?:[^\W_]|(?:[-+±~<>≤≥\#.\\{CURRENCY_SIGNS}]\ ?){{1,3}}[0-9]))"""
     r"(?!(?:(?:an?|the)(?:\ |\W*\Z))+\W*\Z)",
     re.IGNORECASE,
 )
@@ -102,14 +102,15 @@ def text_key(read: str) -> str:
     """Return the key of an answer as `read_answer` returns it; in lower case, this is its class in retrieval."""
     if _PLAIN_WORDS(read):
         return without_article(read)
-    text = _ends_marked(without_article(read))
+    text = without_article(read)
+    for start, end in reversed(sentence_ends(text)):
+        text = f"{text[:start]}{_END}{' ' * text[start:end].endswith(' ')}{text[end:]}"
     numerals = "" if text.isascii() else "".join(sign for sign in text if unicodedata.category(sign) in ("No", "Nl"))
     alike = text.translate(dict.fromkeys(map(ord, numerals), _NUMERAL))
     plain = _guarded(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)
     key = " ".join(plain.split()).replace(_END, ".")
-    if numerals:
-        following = iter(numerals)
-        key = re.sub(_NUMERAL, lambda _: next(following), key)
+    following = iter(numerals)
+    key = re.sub(_NUMERAL, lambda _: next(following), key)
     return key if visible(key) else " ".join(read.split())
 
 
@@ -133,15 +134,7 @@ def noted(answer: str, *notes: str) -> str | None:
 
 def without_article(text: str) -> str:
     """Return the text without the article at its head."""
-    article = _HEAD_ARTICLE.match(text)
-    return text[article.end() :] if article else text
-
-
-def _ends_marked(text: str) -> str:
-    """The text with each end of a sentence within it replaced by a letter of its own."""
-    for start, end in reversed(sentence_ends(text)):
-        text = f"{text[:start]}{_END}{' ' * text[start:end].endswith(' ')}{text[end:]}"
-    return text
+    return _HEAD_ARTICLE.sub("", text)
 
 
 def _guarded(text: str) -> str:

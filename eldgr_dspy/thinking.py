@@ -88,8 +88,6 @@ def is_unopened(text: str) -> bool:
 
 
 def _is_object(text: str) -> bool:
-    if not (text.lstrip().startswith("{") and text.rstrip().endswith("}")):
-        return False
     try:
         return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
