@@ -52,7 +52,7 @@ def measured(one: str, other: str) -> tuple[float, float]:
         env={**os.environ, "PYTHONHASHSEED": "0"},
     )
     assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(json.dumps([SECONDS, one, other, True]).encode() + b"\n")
+    process.stdin.write(b"[]\n" + json.dumps([SECONDS, one, other, True]).encode() + b"\n")
     process.stdin.close()
     _, *replies = process.stdout.read().splitlines()
     _, status, used = os.wait4(process.pid, 0)

@@ -1,8 +1,8 @@
-"""Compare mathematical expressions in a process of their own, which is killed and replaced when a pair takes too long.
+"""Compare mathematical expressions in a process of their own, which is ended and replaced when a pair takes too long.
 
-`math-verify` limits its time by SIGALRM, which works in the main thread only and cannot interrupt a long calculation
-with whole numbers. So its own limits are off, and the system ends the process. One process serves all threads, one at a
-time, and ends with the program. Which pairs run out of time depends on the clock, so a run records them.
+`math-verify` limits its time by SIGALRM, which cannot interrupt a long calculation with whole numbers. So its own
+limits are off, and the system ends the process. One process serves all threads, one pair at a time, and ends with the
+program. Which pairs run out of time depends on the clock, so a run records them.
 """
 
 import atexit
@@ -12,12 +12,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
-from math import inf
-from queue import Empty, SimpleQueue
-from threading import TIMEOUT_MAX, Lock, Thread
+from threading import TIMEOUT_MAX, Timer
 from time import monotonic, process_time
 from typing import Any, Final, NamedTuple
 
@@ -67,7 +66,12 @@ class Comparisons:
 
         `ends` is when all comparisons end, by `time.monotonic`; None for no such limit.
         """
-        self._known: dict[Pair, bool | None] = {pair: None for record in records for pair in _pairs(record)}
+        self._known: dict[Pair, bool | None] = {
+            Pair(record["texts"][one], record["texts"][other], both): None
+            for record in records
+            for way, both in _WAYS.items()
+            for one, other in record[way]
+        }
         self.late, self.is_close, self._ends = [*self._known], bool(records), ends
         more = _AGAIN if records else 1
         self._pair, self._half = SECONDS * more, QUESTION_SECONDS * more / 2
@@ -96,22 +100,15 @@ class Comparisons:
         return {"id": id, "texts": texts, **ways}
 
 
-def _pairs(record: Mapping[str, Any]) -> list[Pair]:
-    texts = record["texts"]
-    return [Pair(texts[one], texts[other], both) for way, both in _WAYS.items() for one, other in record[way]]
-
-
 def is_record(details: Mapping[str, Any]) -> bool:
     """Return whether the details of a line are as `Comparisons.record` makes them."""
-
-    def are(kind: type, values: object) -> bool:
-        return isinstance(values, list) and all(type(value) is kind for value in values)
-
-    texts, ways = details.get("texts") or [], [details.get(way) for way in _WAYS]
-    if not (type(details.get("id")) is str and are(str, texts) and all(are(list, pairs) for pairs in ways)):
-        return False
-    pairs = [pair for way in ways for pair in way or ()]
-    return all(are(int, pair) and len(pair) == 2 and 0 <= min(pair) <= max(pair) < len(texts) for pair in pairs)
+    match details:
+        case {"id": str(), "texts": [*texts], "classes": [*classes], "scores": [*scores]}:
+            pairs = [*classes, *scores]
+            places = [place for pair in pairs if isinstance(pair, list) and len(pair) == 2 for place in pair]
+            are_places = all(type(place) is int and 0 <= place < len(texts) for place in places)
+            return are_places and len(places) == 2 * len(pairs) and all(isinstance(text, str) for text in texts)
+    return False
 
 
 def recorded_in(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
@@ -133,130 +130,91 @@ def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, end
     """Return whether an expression is equal to a gold one by `math-verify`; what was found out is remembered.
 
     It takes any text, but one that needs more time or memory than allowed ends the process, and starting another
-    takes about a second. `math.fault` finds most such texts beforehand. `ends` is as in `Comparisons`.
+    takes about a second. `math.fault` finds most such texts beforehand. `ends` is as in `Comparisons`; nobody waits
+    longer for a pair, and what is found out about it later is remembered.
 
     Raises:
         ArgumentError: `math-verify` is not installed, or its process cannot be started.
     """
-    pair = Pair(gold, answer, both)
-    if (found := _FOUND.get(pair)) is None:
+    pair, wait = Pair(gold, answer, both), TIMEOUT_MAX if ends is None else ends - monotonic()
+    if (found := _WORKER.known.get(pair)) is None:
         require_installed()
-        found = _WORKER.compare(pair, seconds, inf if ends is None else ends)
-        if found.equal is not None:
-            if len(_FOUND) >= _MOST:
-                _FOUND.clear()
-            _FOUND[pair] = found
+        if wait <= 0:
+            return Compared(None, 0.0)
+        try:
+            future = _WORKER.thread.submit(_WORKER.compare, pair, seconds)
+            found = future.result(min(wait, TIMEOUT_MAX))
+        except TimeoutError:
+            found = Compared(None, 0.0 if future.cancel() else seconds)
+        except (OSError, RuntimeError) as error:  # no file descriptors, no memory, no threads
+            raise ArgumentError(
+                f"Answers of type 'math' cannot be compared: the process that compares them cannot be started "
+                f"({error}). Close files or end programs, or raise the system's limits, such as `ulimit -n`."
+            ) from error
     return found if found.seconds <= seconds else Compared(None, seconds)
 
 
-_FOUND: Final = dict[Pair, Compared]()
-
-
 class _Worker:
-    """The process of this program, if there is one. A thread reads its replies, so that every wait has a limit."""
+    """The process of this program, if there is one, and the thread that asks it; a timer ends it if it is silent."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._replies = SimpleQueue[bytes]()
-        self._is_ready = False
+        self.known: dict[Pair, Compared] = {}
+        self._process: Any = None
+        self.forget()
 
-    def compare(self, pair: Pair, seconds: float, ends: float) -> Compared:
+    def compare(self, pair: Pair, seconds: float) -> Compared:
         """Compare a pair, and once more if the process ended for a reason other than the time."""
-        if not self._lock.acquire(timeout=_wait(ends - monotonic())):
-            return Compared(None, 0.0)
-        try:
-            for _ in range(2):
-                process = self._started()
-                if not (self._is_ready or self._starts(process, ends - monotonic())):
-                    return Compared(None, seconds)  # it goes on starting
-                if (limit := min(10 * seconds, ends - monotonic())) <= 0:
-                    return Compared(None, 0.0)
-                _write(process.stdin, json.dumps([seconds, *pair]).encode() + b"\n")
-                if reply := self._reply(limit):
-                    return Compared(*json.loads(reply))
-                if self.stop() == _OUT_OF_TIME or reply is None:
-                    break
-        except BaseException:  # as after Ctrl-C: the reply that nobody awaits must not answer the next request
-            self.stop()
-            raise
-        finally:
-            self._lock.release()
+        until = monotonic() + 10 * seconds
+        for _ in range(2):
+            if reply := self._reply([seconds, *pair], 10 * seconds):
+                if len(self.known) >= _MOST:
+                    self.known.clear()
+                self.known[pair] = Compared(*json.loads(reply))
+                return self.known[pair]
+            if self.stop() == _OUT_OF_TIME or monotonic() >= until:
+                break
         return Compared(None, seconds)
 
-    def _started(self) -> "subprocess.Popen[bytes]":
-        """The process, which imports from where this one does and has the same hashes each time."""
-        if self._process is None:
-            self._replies, self._is_ready = SimpleQueue(), False
-            command = [sys.executable, "-P", "-c", _START, *map(str, sys.path)]
-            try:  # without buffers, whose locks a fork could leave closed
-                self._process = subprocess.Popen(
-                    command,
-                    bufsize=0,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    env={**os.environ, "PYTHONHASHSEED": "0"},
-                )
-                Thread(target=_read, args=(self._process.stdout, self._replies), daemon=True).start()
-            except (OSError, RuntimeError) as error:  # no file descriptors, no memory, no threads
-                raise ArgumentError(
-                    f"Answers of type 'math' cannot be compared: the process that compares them cannot be started "
-                    f"({error}). Close files or end programs, or raise the system's limits, such as `ulimit -n`."
-                ) from error
-        return self._process
-
-    def _starts(self, process: "subprocess.Popen[bytes]", seconds: float) -> bool:
-        if (reply := self._reply(min(60.0, seconds))) == b"":
-            raise ArgumentError(
-                f"Answers of type 'math' cannot be compared: the process ended with exit code {process.wait()}. Run: "
-                "pip install 'eldgr_dspy[math]'"
+    def _reply(self, request: Sequence[object], seconds: float) -> bytes:
+        """Return the line that answers a request, empty if the process ends before; it starts if there is none."""
+        if self._process is None:  # it imports from where this one does, and has the same hashes each time
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _START, *map(str, sys.path)],
+                bufsize=0,  # buffers have locks, which a fork could leave closed
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONHASHSEED": "0"},
             )
-        self._is_ready = reply is not None
-        return self._is_ready
-
-    def _reply(self, seconds: float) -> bytes | None:
-        """Return the next line: empty if the process has ended, None if it is late."""
+            if not self._reply([], 60.0):
+                raise OSError(f"it ended with exit code {self.stop()}")
+        timer = Timer(seconds, self._process.kill)
+        timer.start()
         try:
-            return self._replies.get(timeout=_wait(seconds))
-        except Empty:
-            return None
+            with suppress(BrokenPipeError):
+                self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            reply: bytes = self._process.stdout.readline()
+        finally:
+            timer.cancel()
+        return reply
 
     def stop(self) -> int | None:
         """End the process, if there is one, and return its exit code."""
         process, self._process = self._process, None
         if process is None:
             return None
-        process.kill()
-        if process.stdin is not None:
-            process.stdin.close()
-        return process.wait()
+        with process.stdin, process.stdout:
+            process.kill()
+            code: int = process.wait()
+        return code
 
     def forget(self) -> None:
-        """Start anew in a forked program; only the program that started the process can wait for it."""
-        process, self._process, self._lock = self._process, None, Lock()
+        """Start anew in a forked program: threads are gone, and only the program that started a process can wait."""
+        process, self._process, self.thread = self._process, None, ThreadPoolExecutor(1, "mathematics")
         if process is not None:
             process.returncode = 0
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
-
-
-def _wait(seconds: float) -> float:
-    return min(max(seconds, 0.0), TIMEOUT_MAX)
-
-
-def _write(pipe: Any, data: bytes) -> None:
-    with suppress(BrokenPipeError):
-        while data:
-            data = data[pipe.write(data) :]
-
-
-def _read(pipe: Any, replies: SimpleQueue[bytes]) -> None:
-    with pipe:
-        while (line := pipe.readline()).endswith(b"\n"):
-            replies.put(line)
-    replies.put(b"")
+            process.stdin.close()
+            process.stdout.close()
 
 
 _WORKER: Final = _Worker()
@@ -269,7 +227,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def serve() -> None:
-    """Answer `[seconds, gold, answer, both]` by `[equal, seconds used]` until the input ends; the first line is null.
+    """Answer `[seconds, gold, answer, both]` by `[equal, seconds used]`, and an empty list at the start by null.
 
     Only this process imports `math-verify`. It ends itself if a pair takes too much processor time or memory.
     """
@@ -280,14 +238,14 @@ def serve() -> None:
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     equal = _comparison()
-    print("null", file=replies, flush=True)
     for line in sys.stdin:
-        seconds, *pair = json.loads(line)
-        started = process_time()
-        _limit_time(seconds)
-        found = equal(*pair)
-        _limit_time(0)
-        print(json.dumps([found, process_time() - started]), file=replies, flush=True)
+        reply = None
+        if request := json.loads(line):
+            started = process_time()
+            _limit_time(request[0])
+            reply = [equal(*request[1:]), process_time() - started]
+            _limit_time(0)
+        print(json.dumps(reply), file=replies, flush=True)
 
 
 def _limit_time(seconds: float) -> None:
