@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import Any, TypeAlias
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
@@ -85,6 +86,7 @@ class Stated:
 
 
 NOTHING = Stated()
+Weights: TypeAlias = "Sequence[Any] | Mapping[int, Any]"
 
 
 @dataclass(frozen=True)
@@ -114,15 +116,16 @@ class Ballot:
     def _votes(self) -> Mapping[str | None, int]:
         return Counter(self.classes)
 
-    def first(self, weights: Sequence[float]) -> int | None:
+    def first(self, weights: Weights) -> int:
         """Return the candidate with the highest weight; of equal ones that with most votes, then the earliest.
 
         Args:
-            weights: One a candidate; those of candidates without a vote are not read.
+            weights: One a candidate, or by pool index; those of candidates without a vote are not read. At least one
+                candidate must vote.
         """
-        return max(self.voters, key=lambda i: (weights[i], self._votes[self.classes[i]], -i), default=None)
+        return max(self.voters, key=lambda i: (weights[i], self._votes[self.classes[i]], -i))
 
-    def elected(self, weights: Sequence[float]) -> int | None:
+    def elected(self, weights: Weights) -> int:
         """Return the best candidate of the class with the highest sum of weights; ties are as in `first`.
 
         Weights are added as the decimals that they are written as, so that .1 + .2 ties with .3.
@@ -131,9 +134,9 @@ class Ballot:
         for i in self.voters:
             sums[self.classes[i]] = sums.get(self.classes[i], Fraction()) + Fraction(repr(float(weights[i])))
         # Of equal ones `max` takes the first, and classes are in the order of their earliest candidates.
-        won = max(sums, key=lambda key: (sums[key], self._votes[key]), default=None)
+        won = max(sums, key=lambda key: (sums[key], self._votes[key]))
         alike = [i for i in self.voters if self.classes[i] == won]
-        return max(alike, key=lambda i: (weights[i], -i), default=None)
+        return max(alike, key=lambda i: (weights[i], -i))
 
 
 def _mean(values: Sequence[float]) -> float:

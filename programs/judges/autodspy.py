@@ -71,8 +71,6 @@ class PipelineSelector(CountingJudge):
         if folded_question(ballot.question) in self.trained_questions:
             return abstained("the selector was trained on this question")
         names = [stated.pipeline for stated in ballot.stated]
-        if not ballot.voters:
-            return abstained("there is no candidate to judge")
         if not any(names):
             return abstained(Abstention.of("not applicable", "the pool states no tags or sources"))
         if lacking := [index for index in ballot.voters if not names[index]]:

@@ -20,7 +20,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import before_answer
 from eldgr_dspy.named_objects import name_of, said, source_of
 from eldgr_dspy.programs.consulting import FAILURES
-from eldgr_dspy.programs.judges.counting import CountingJudge, abstained, assessments_of
+from eldgr_dspy.programs.judges.counting import CountingJudge, abstained, preferring_by
 from eldgr_dspy.programs.judges.weighted_votes import Fold, folded_steps
 from eldgr_dspy.questions import require_one_of
 
@@ -33,8 +33,8 @@ class _Rewarding(CountingJudge):
 
     asks_lm = True
 
-    def _rewarded(self, ballot: Ballot) -> list[float | None] | str:
-        """The reward of each candidate, None of one that does not vote; or why one is missing."""
+    def _rewarded(self, ballot: Ballot) -> dict[int, float] | str:
+        """The reward of each candidate that votes, by pool index; or why one is missing."""
         raise NotImplementedError
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
@@ -42,13 +42,8 @@ class _Rewarding(CountingJudge):
         rewards = self._rewarded(ballot)
         if isinstance(rewards, str):
             return abstained(rewards)
-        preferred = ballot.first([reward or 0.0 for reward in rewards])
-        if preferred is None:
-            return abstained("there is no candidate to judge")
-        rationale = f"reward {rewards[preferred]:.4g}"
-        return dspy.Prediction(
-            preferred=preferred, judge_rationale=rationale, assessments=assessments_of(rewards), orders=[]
-        )
+        preferred = ballot.first(rewards)
+        return preferring_by(ballot, preferred, f"reward {rewards[preferred]:.4g}", rewards)
 
 
 class BestOf(_Rewarding):
@@ -76,10 +71,10 @@ class BestOf(_Rewarding):
         self.reward = reward
         self.source = {"name": name_of(reward), "source": source_of(reward)}  # so that a change is noticed
 
-    def _rewarded(self, ballot: Ballot) -> list[float | None] | str:
+    def _rewarded(self, ballot: Ballot) -> dict[int, float] | str:
         evidence = [show_passage(passage.title, passage.text) for passage in ballot.passages]
         example = dspy.Example(question=ballot.question, evidence=evidence).with_inputs("question", "evidence")
-        rewards: list[float | None] = [None] * len(ballot.classes)
+        rewards: dict[int, float] = {}
         for index in ballot.voters:
             candidate = dspy.Prediction(text=ballot.texts[index], answer=ballot.answers[index])
             try:
@@ -88,9 +83,9 @@ class BestOf(_Rewarding):
                 if isinstance(error, FAILURES):
                     raise
                 return f"the reward failed on candidate {index}: {said(error, self.reward)}"
-            rewards[index] = _finite(value)
-            if rewards[index] is None:
+            if (number := _finite(value)) is None:
                 return f"the reward of candidate {index} is {value!r:.40}, not a finite number"
+            rewards[index] = number
         return rewards
 
 
@@ -115,8 +110,8 @@ class BestOfSteps(_Rewarding):
         self.scorer = scorer
         self.fold: Fold = fold
 
-    def _rewarded(self, ballot: Ballot) -> list[float | None] | str:
-        rewards: list[float | None] = [None] * len(ballot.classes)
+    def _rewarded(self, ballot: Ballot) -> dict[int, float] | str:
+        rewards: dict[int, float] = {}
         tables = self.scorer.score([*_reasonings(ballot)])
         for index, table in zip(ballot.voters, tables, strict=True):
             steps = [float(step.reward) for step in table.scores if not isinstance(step.reward, Undefined)]

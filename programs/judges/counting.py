@@ -1,6 +1,6 @@
 """What judges share that count a ballot instead of asking an LM."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import dspy
@@ -8,6 +8,8 @@ import dspy
 from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
+
+NO_CANDIDATE = "there is no candidate to judge"
 
 
 class CountingJudge(dspy.Module):
@@ -24,43 +26,41 @@ class CountingJudge(dspy.Module):
     sets_lm = False
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
-        """Return `preferred` and `judge_rationale`, or `abstained` with the reason."""
+        """Return `preferred` and `judge_rationale`, or `abstained` with the reason; at least one candidate votes."""
         raise NotImplementedError
 
     def forward(self, *, ballot: Ballot | None = None, **_: object) -> dspy.Prediction:
-        """Return what `count` says; the other inputs of a judge are not read.
+        """Return what `count` says, or abstain if no candidate votes; the other inputs of a judge are not read.
 
         Raises:
             ArgumentError: There is no ballot, since a judge that shows texts asks it.
         """
-        return self.count(_required(self, ballot))
+        return self._counted(ballot)
 
     async def aforward(self, *, ballot: Ballot | None = None, **_: object) -> dspy.Prediction:
         """Do the same as `forward`."""
-        given, count = _required(self, ballot), self.count
-        threaded: Any = dspy.asyncify(cast(Any, count))  # DSPy's types admit modules alone
-        counted: dspy.Prediction = await threaded(given) if self.asks_lm else count(given)
+        threaded: Any = dspy.asyncify(cast(Any, self._counted))  # DSPy's types admit modules alone
+        counted: dspy.Prediction = await threaded(ballot) if self.asks_lm else self._counted(ballot)
         return counted
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
         """Return 0 without an LM; None for code that may ask one, as often as it likes."""
         return None if self.asks_lm else 0
 
+    def _counted(self, ballot: Ballot | None) -> dspy.Prediction:
+        if ballot is None:
+            raise ArgumentError(
+                f"{type(self).__name__} must be given a ballot; got None. Make it the judge of a Selector, or a member "
+                "of a Panel there: SwapConsistent and PairwiseJudge show texts alone."
+            )
+        return self.count(ballot) if ballot.voters else abstained(NO_CANDIDATE)
 
-def _required(judge: CountingJudge, ballot: Ballot | None) -> Ballot:
-    if ballot is None:
-        raise ArgumentError(
-            f"{type(judge).__name__} must be given a ballot; got None. Make it the judge of a Selector, or a member of "
-            "a Panel there: SwapConsistent and PairwiseJudge show texts alone."
-        )
-    return ballot
 
-
-def assessments_of(values: Sequence[float | None]) -> list[dict[str, float]] | None:
-    """Return values as a judge's assessments, 0 for a candidate that does not vote; None if one is not from 0 to 1."""
-    if not all(value is None or 0 <= value <= 1 for value in values):
-        return None
-    return [{"scalar": value or 0.0} for value in values]
+def preferring_by(ballot: Ballot, preferred: int, rationale: str, values: Mapping[int, float]) -> dspy.Prediction:
+    """Return a verdict; with `assessments` if all values lie from 0 to 1, 0 for a candidate that does not vote."""
+    scalars = [{"scalar": values.get(index, 0.0)} for index in range(len(ballot.classes))]
+    assessments = scalars if all(0 <= value <= 1 for value in values.values()) else None
+    return dspy.Prediction(preferred=preferred, judge_rationale=rationale, assessments=assessments, orders=[])
 
 
 def abstained(why: str | Abstention, **more: Any) -> dspy.Prediction:

@@ -14,7 +14,7 @@ import dspy
 
 from eldgr_dspy.consultations import Abstention, split_candidate
 from eldgr_dspy.errors import ArgumentError, brief
-from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, preferring, require_read
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, about_each, preferring
 from eldgr_dspy.programs.one_call import OneCall, Request
 from eldgr_dspy.signatures import JudgeSlice
 
@@ -46,16 +46,15 @@ class SliceJudge(RepeatedCalls):
 
     def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
         """Ask about each slice; `slices` in the verdict says how many each candidate has."""
-        about, slices = {"question": question, "evidence": evidence}, self._slices(candidates)
-        places = [(parts, number) for parts in slices.values() for number in range(len(parts))]
-        said = yield [
-            Request(self.reader, {**about, "earlier": "".join(parts[:number]), "slice": parts[number]})
-            for parts, number in places
-        ]
-        require_read(said)
-        replies = iter(said)
-        by_text = {text: [next(replies).content for _ in parts] for text, parts in slices.items()}
-        contents = [by_text[_reasoning(candidate)] for candidate in candidates]
+
+        def about(text: str) -> list[Request]:
+            slices, known = slices_of(text, self.size), {"question": question, "evidence": evidence}
+            return [
+                Request(self.reader, {**known, "earlier": "".join(slices[:number]), "slice": part})
+                for number, part in enumerate(slices)
+            ]
+
+        contents = yield from about_each([*map(_reasoning, candidates)], about)
         return preferring(
             [_share(content) for content in contents],
             candidates,
@@ -65,10 +64,7 @@ class SliceJudge(RepeatedCalls):
 
     def most_calls(self, candidates: Sequence[str]) -> int:
         """Return the number of slices of all distinct texts."""
-        return sum(map(len, self._slices(candidates).values()))
-
-    def _slices(self, candidates: Sequence[str]) -> dict[str, list[str]]:
-        return {text: slices_of(text, self.size) for text in map(_reasoning, candidates)}
+        return sum(len(slices_of(text, self.size)) for text in set(map(_reasoning, candidates)))
 
 
 def _reasoning(candidate: str) -> str:

@@ -15,7 +15,7 @@ import dspy
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.effects import Showing, showings
-from eldgr_dspy.programs.judges.counting import abstained
+from eldgr_dspy.programs.judges.counting import NO_CANDIDATE, abstained
 from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, classes_of, read_verdict
 from eldgr_dspy.programs.one_call import Request, calls_of
 from eldgr_dspy.programs.roles import Judge
@@ -80,7 +80,7 @@ class PairwiseJudge(RepeatedCalls):
         if played:
             return _outcome(played)
         if not standing:
-            return abstained("there is no candidate to judge")
+            return abstained(NO_CANDIDATE)
         rationale = "there is one answer; nothing was asked"
         return dspy.Prediction(preferred=standing[0], judge_rationale=rationale, orders=[])
 

@@ -13,7 +13,6 @@ import dspy
 from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.counting import abstained
 from eldgr_dspy.programs.judges.repeated_calls import (
     RepeatedCalls,
     Rounds,
@@ -72,8 +71,6 @@ class Panel(RepeatedCalls):
         self, question: str, evidence: Sequence[str], candidates: Sequence[str], ballot: Ballot | None = None
     ) -> Rounds:
         """Ask each judge; the verdict has `members`, an object a judge with `preferred` or `abstained`."""
-        if not candidates:
-            return abstained("there is no candidate to judge", members=[])
         inputs = {"question": question, "evidence": evidence, "candidates": candidates}
         said = yield [
             Request(judge, {**inputs, "ballot": ballot} if getattr(judge, "takes_ballot", False) else inputs, "judge")

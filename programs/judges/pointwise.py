@@ -12,10 +12,10 @@ from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.programs.judges.repeated_calls import (
     RepeatedCalls,
     Rounds,
+    about_each,
     answers_of,
     preferring,
     read_verdict,
-    require_read,
     sum_of_calls,
 )
 from eldgr_dspy.programs.one_call import OneCall, Request, calls_of
@@ -54,12 +54,9 @@ class PointwiseJudge(RepeatedCalls):
 
     def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
         """Ask for each distinct candidate."""
-        distinct = list(dict.fromkeys(candidates))
         about = {"question": question, "evidence": evidence}
-        said = yield [Request(self.assessor, {**about, "candidate": candidate}) for candidate in distinct]
-        require_read(said)
-        by_text = {text: reply.content for text, reply in zip(distinct, said, strict=True)}
-        contents = [by_text[candidate] for candidate in candidates]
+        said = yield from about_each(candidates, lambda one: [Request(self.assessor, {**about, "candidate": one})])
+        contents = [content for (content,) in said]
         return preferring(
             [_scalar(content, answer) for content, answer in zip(contents, answers_of(candidates), strict=True)],
             candidates,

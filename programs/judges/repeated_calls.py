@@ -11,7 +11,7 @@ from eldgr_dspy.answers import answer_class
 from eldgr_dspy.consultations import Abstention, Verdict, split_candidate
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.programs.consulting import Said, UnwritableReplyError
-from eldgr_dspy.programs.judges.counting import abstained
+from eldgr_dspy.programs.judges.counting import NO_CANDIDATE, abstained
 from eldgr_dspy.programs.one_call import Request, aask_each, ask_each
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.voting import majority
@@ -22,7 +22,10 @@ Rounds: TypeAlias = "Generator[Sequence[Request], list[Said], dspy.Prediction]"
 
 
 class RepeatedCalls(dspy.Module):
-    """A judge that asks other modules in rounds; a subclass says in `rounds` what it asks and what it makes of it."""
+    """A judge that asks other modules in rounds; a subclass says in `rounds` what it asks and what it makes of it.
+
+    Without a candidate it asks nobody and abstains.
+    """
 
     sets_lm = False
 
@@ -44,13 +47,31 @@ class RepeatedCalls(dspy.Module):
             dspy.AdapterParseError: A reply that the judge needs cannot be read.
             dspy.LMError: A request failed.
         """
-        return drive(self.rounds(question, evidence, candidates, **ballot), ask_each)
+        asked = self.rounds(question, evidence, candidates, **ballot)
+        return drive(asked, ask_each) if candidates else abstained(NO_CANDIDATE)
 
     async def aforward(
         self, *, question: str, evidence: Sequence[str], candidates: Sequence[str], **ballot: Any
     ) -> dspy.Prediction:
         """Do the same as `forward`, with the requests of a round at once."""
-        return await adrive(self.rounds(question, evidence, candidates, **ballot), aask_each)
+        asked = self.rounds(question, evidence, candidates, **ballot)
+        return await adrive(asked, aask_each) if candidates else abstained(NO_CANDIDATE)
+
+
+def about_each(
+    texts: Sequence[str], requests: Callable[[str], Sequence[Request]]
+) -> Generator[Sequence[Request], list[Said], list[list[Mapping[str, Any]]]]:
+    """Make the requests about each text, about identical ones once, and return what was said about each text.
+
+    Raises:
+        dspy.AdapterParseError: A reply cannot be read.
+    """
+    by_text = {text: requests(text) for text in texts}
+    said = yield [request for about in by_text.values() for request in about]
+    require_read(said)
+    replies = iter(said)
+    contents = {text: [next(replies).content for _ in about] for text, about in by_text.items()}
+    return [contents[text] for text in texts]
 
 
 def require_read(said: Sequence[Said]) -> None:
@@ -110,8 +131,6 @@ def preferring(
     for index, score in enumerate(scores):
         if isinstance(score, Abstention):
             return abstained(replace(score, reason=f"{score.reason} (of candidate {index})"))
-    if not scores:
-        return abstained("there is no candidate to judge")
     numbers = [float(score) for score in scores if not isinstance(score, Abstention)]
     preferred = _highest(numbers, answers_of(candidates))
     fields = {"assessments": [{"scalar": score} for score in numbers], "orders": [], **more}

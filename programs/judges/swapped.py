@@ -79,8 +79,6 @@ class SwapConsistent(RepeatedCalls):
         ]
         shown = [*map(_recorded, orders, replies)]
         verdicts = [reply for reply in replies if isinstance(reply, Verdict)]
-        if not orders:
-            return abstained("there is no candidate to judge")
         for number, why in enumerate(replies, start=1):
             if isinstance(why, Abstention):
                 reason = f"{why.reason} (in order {number} of {len(orders)})"
@@ -92,7 +90,7 @@ class SwapConsistent(RepeatedCalls):
             return abstained(Abstention.of("inconsistent", changed), orders=shown)
         return dspy.Prediction(
             preferred=preferred[0],
-            assessments=_mean_assessments(orders, [one.content.get("assessments") or None for one in said]),
+            assessments=_mean_assessments(orders, [one.content.get("assessments") for one in said]),
             judge_rationale=verdicts[0].rationale,
             orders=shown,
         )
@@ -141,13 +139,10 @@ def _mean_assessments(
     orders: Sequence[Order], shown: Sequence[Sequence[Mapping[str, Any]] | None]
 ) -> list[dict[str, float | None]] | None:
     """The mean of each aspect for each candidate, None if an order lacks it; None if an order has no assessments."""
-    rows = [_by_index(order, row) for order, row in zip(orders, shown, strict=True) if row is not None]
+    rows = [_by_index(order, row) for order, row in zip(orders, shown, strict=True) if row]
     return [*map(_mean, zip(*rows, strict=True))] if len(rows) == len(orders) else None
 
 
 def _mean(assessments: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    means: dict[str, float | None] = {}
-    for name in assessments[0]:
-        values = [assessment[name] for assessment in assessments if assessment.get(name) is not None]
-        means[name] = math.fsum(values) / len(values) if len(values) == len(assessments) else None
-    return means
+    values = {name: [one.get(name) for one in assessments] for name in assessments[0]}
+    return {name: None if None in of else math.fsum(of) / len(of) for name, of in values.items()}

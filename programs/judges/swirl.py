@@ -14,7 +14,7 @@ from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import brief
 from eldgr_dspy.programs.fencing import restore
 from eldgr_dspy.programs.judges.counting import abstained
-from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, preferring, require_read
+from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, about_each, preferring, require_read
 from eldgr_dspy.programs.one_call import OneCall, Request
 from eldgr_dspy.signatures import CheckCandidate, PlanChecks
 
@@ -46,21 +46,17 @@ class PlanThenCheck(RepeatedCalls):
 
     def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
         """Plan, then ask about each distinct candidate; the verdict has the `checks` as well."""
-        if not candidates:
-            return abstained("there is no candidate to judge")
         plan = yield [Request(self.navigator, {"question": question})]
         require_read(plan)
         checks = _planned(plan[0].content)
         if isinstance(checks, Abstention):
             return abstained(checks)
         about = {"question": question, "evidence": evidence, "checks": checks}
-        said = yield [Request(self.interactor, {**about, "candidate": one}) for one in dict.fromkeys(candidates)]
-        require_read(said)
-        contents = {text: reply.content for text, reply in zip(dict.fromkeys(candidates), said, strict=True)}
+        said = yield from about_each(candidates, lambda one: [Request(self.interactor, {**about, "candidate": one})])
         return preferring(
-            [_share(contents[candidate], len(checks)) for candidate in candidates],
+            [_share(content, len(checks)) for (content,) in said],
             candidates,
-            lambda index: contents[candidates[index]].get("check_rationale"),
+            lambda index: said[index][0].get("check_rationale"),
             checks=checks,
         )
 

@@ -7,14 +7,14 @@ with the highest sum. A missing value is an abstention, and never 0, .5 or 1.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import dspy
 
-from eldgr_dspy.ballots import Ballot, Stated
+from eldgr_dspy.ballots import Ballot, Logprobs, Stated
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.counting import CountingJudge, abstained, assessments_of
+from eldgr_dspy.programs.judges.counting import CountingJudge, abstained, preferring_by
 
 Column = Literal["confidence", "logprobs", "scores"]
 Fold = Literal["min", "last", "product"]
@@ -135,25 +135,17 @@ class WeightedVote(CountingJudge):
 
         Also `assessments`, the values, where all of them lie from 0 to 1; 0 for a candidate that does not vote.
         """
-        values = values_of(ballot, self._weighing.column, *self._reading)
+        values, weighing = values_of(ballot, self._weighing.column, *self._reading), self._weighing
         if isinstance(values, Abstention):
             return abstained(values)
-        given = [value for value in values if value is not None]
-        if (low := min(given, default=0.0)) < self._weighing.least:
-            reason = f"weights that are added must be at least 0; candidate {values.index(low)} has {low:g}"
-            return abstained(reason)
-        made = iter(self._weighing.weights(given, self._parameter))
-        weights = [0.0 if value is None else next(made) for value in values]
-        preferred = ballot.elected(weights) if self._weighing.elects else ballot.first(weights)
-        if preferred is None:
-            return abstained("there is no candidate to judge")
-        if self._weighing.abstains_below and weights[preferred] < self._parameter:
-            reason = f"the highest confidence is {weights[preferred]:g}, below {self._parameter:g}"
-            return abstained(reason)
-        rationale = f"{self.formula}: weight {weights[preferred]:.4g}"
-        return dspy.Prediction(
-            preferred=preferred, judge_rationale=rationale, assessments=assessments_of(values), orders=[]
-        )
+        low = min(values, key=values.__getitem__)
+        if values[low] < weighing.least:
+            return abstained(f"weights that are added must be at least 0; candidate {low} has {values[low]:g}")
+        weights = dict(zip(values, weighing.weights([*values.values()], self._parameter), strict=True))
+        preferred = ballot.elected(weights) if weighing.elects else ballot.first(weights)
+        if weighing.abstains_below and weights[preferred] < self._parameter:
+            return abstained(f"the highest confidence is {weights[preferred]:g}, below {self._parameter:g}")
+        return preferring_by(ballot, preferred, f"{self.formula}: weight {weights[preferred]:.4g}", values)
 
 
 def _parameter(formula: str, weighing: Weighing, words: Sequence[str]) -> float:
@@ -174,36 +166,39 @@ def _parameter(formula: str, weighing: Weighing, words: Sequence[str]) -> float:
     return value
 
 
-def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -> list[float | None] | Abstention:
-    """Return the value of each candidate in a column, None of one that does not vote; or why one is missing.
+def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -> dict[int, float] | Abstention:
+    """Return the value of each candidate that votes in a column, by pool index; or why one is missing.
 
     Args:
         ballot: The candidates. column: What is read.
         score: The score's name. fold: How scores of steps become one, or for log-probabilities `min`.
     """
-    read: Any = {
-        "confidence": lambda stated: stated.confidence,
-        "logprobs": lambda stated: _probability(stated, fold),
-        "scores": lambda stated: stated.scores.get(score),
-    }[column]
+    stated = [_read(of, column, score, fold) for of in ballot.stated]
     what = {"confidence": "confidence", "logprobs": "log-probabilities", "scores": f"score {score!r}"}[column]
-    if column == "logprobs" and any(stated.logprobs for stated in ballot.stated):
+    if column == "logprobs" and any(of.logprobs for of in ballot.stated):
         what = "lowest log-probability" if fold == "min" else "mean probability of tokens"
-    values: list[float | None] = [None] * len(ballot.classes)
-    if ballot.voters and all(read(stated) is None for stated in ballot.stated):
+    if all(value is None for value in stated):
         return Abstention.of("not applicable", f"the pool states no {what}")
-    steps = (isinstance(read(ballot.stated[index]), list | tuple) for index in ballot.voters)
-    if ballot.voters and not fold and all(steps):
+    if not fold and all(isinstance(stated[index], list | tuple) for index in ballot.voters):
         return Abstention.of("not applicable", f"{what} {_UNFOLDED}")
+    values: dict[int, float] = {}
     for index in ballot.voters:
-        value = read(ballot.stated[index])
-        if value is None:
+        if (value := stated[index]) is None:
             return Abstention(f"no {what} is stated of candidate {index}")
-        folded = folded_steps(value, fold) if column == "scores" else float(value)
+        folded = folded_steps(value, fold)
         if isinstance(folded, str):
             return Abstention(f"{folded} (score {score!r} of candidate {index})")
         values[index] = folded
     return values
+
+
+def _read(stated: Stated, column: Column, score: str, fold: str) -> float | Sequence[float] | None:
+    if column != "logprobs":
+        return stated.confidence if column == "confidence" else stated.scores.get(score)
+    known = stated.logprobs or Logprobs()
+    if fold == "min":
+        return None if known.least is None else math.exp(known.least)
+    return known.probability
 
 
 def folded_steps(value: float | Sequence[float], fold: str) -> float | str:
@@ -215,11 +210,3 @@ def folded_steps(value: float | Sequence[float], fold: str) -> float | str:
     if not fold:
         return f"it {_UNFOLDED}"
     return float(min(value) if fold == "min" else value[-1])
-
-
-def _probability(stated: Stated, fold: str) -> float | None:
-    if stated.logprobs is None:
-        return None
-    if fold == "min":
-        return None if stated.logprobs.least is None else math.exp(stated.logprobs.least)
-    return stated.logprobs.probability
