@@ -8,13 +8,12 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
+import numpy as np
 from scipy.special import betaincinv
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.statistics.inputs import inside, is_score, whole
 from eldgr_dspy.statistics.resampling import LEVEL
-
-_SHARE = "Give 0.02 for 2% of the questions"
 
 
 def proportion_upper_bound(n: int, count: int, *, level: float = LEVEL) -> float:
@@ -31,9 +30,8 @@ def proportion_upper_bound(n: int, count: int, *, level: float = LEVEL) -> float
     Raises:
         ArgumentError: impossible counts, or a level out of range.
     """
-    n, count, level = whole("n", n, 1), whole("count", count, 0), inside("level", level, "Give 0.95 for 95%")
-    if count > n:
-        raise ArgumentError(f"count must be at most n={n!r}, because it counts some of these; got {count!r}.")
+    n, level = whole("n", n, 1), inside("level", level)
+    count = whole("count", count, 0, n)
     return 1.0 if count == n else float(betaincinv(count + 1, n - count, level))
 
 
@@ -53,7 +51,7 @@ def passing(chains: Sequence[Sequence[str]], losses: Mapping[str, int], n: int, 
     Raises:
         ArgumentError: impossible counts, or a number out of range.
     """
-    share, level = inside("share", share, _SHARE), 1.0 - (1.0 - LEVEL) / max(len(chains), 1)
+    share, level = inside("share", share), 1.0 - (1.0 - LEVEL) / max(len(chains), 1)
 
     def passes(option: str) -> bool:
         return n > 0 and proportion_upper_bound(n, losses[option], level=level) <= share
@@ -72,7 +70,7 @@ def passing_on_average(chain: Sequence[str], losses: Mapping[str, int], n: int, 
     Raises:
         ArgumentError: a share out of range.
     """
-    share = inside("share", share, _SHARE)
+    share = inside("share", share)
     return [*takewhile(lambda option: losses[option] + 1 <= share * (n + 1), chain)]
 
 
@@ -82,7 +80,7 @@ def questions_without_loss(share: float, *, chains: int = 1) -> int:
     Raises:
         ArgumentError: a share out of range.
     """
-    return math.ceil(math.log((1.0 - LEVEL) / max(chains, 1)) / math.log1p(-inside("share", share, _SHARE)))
+    return math.ceil(math.log((1.0 - LEVEL) / max(chains, 1)) / math.log1p(-inside("share", share)))
 
 
 def holm(probabilities: Sequence[float]) -> tuple[float, ...]:
@@ -103,8 +101,7 @@ def holm(probabilities: Sequence[float]) -> tuple[float, ...]:
             raise ArgumentError(
                 f"probabilities[{position}] must be from 0 to 1; got {p!r}. Leave out a contrast without a p."
             )
-    adjusted, least = [0.0] * len(probabilities), 0.0
-    for rank, index in enumerate(sorted(range(len(probabilities)), key=probabilities.__getitem__)):
-        least = max(least, min(1.0, (len(probabilities) - rank) * float(probabilities[index])))
-        adjusted[index] = least
-    return tuple(adjusted)
+    rising = np.argsort(probabilities)
+    times = np.arange(len(probabilities), 0, -1)
+    raised = np.maximum.accumulate(np.minimum(1.0, times * np.array(probabilities, dtype=np.float64)[rising]))
+    return tuple(raised[np.argsort(rising)].tolist())

@@ -15,6 +15,13 @@ LARGEST = 1e100
 MOST = 10**12
 """The largest number of questions; shares of a few among more would lose digits."""
 
+_EXAMPLES = {
+    "alpha": "0.05 for a 5% chance of a false alarm",
+    "level": "0.95 for 95%",
+    "power": "0.8 for four chances in five",
+    "share": "0.02 for 2% of the questions",
+}
+
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
@@ -25,17 +32,15 @@ def whole(name: str, value: int, least: int, most: int = MOST) -> int:
         number = operator.index(value)
     except TypeError:
         number = least - 1
-    if number < least:
-        raise ArgumentError(f"{name} must be a whole number, {least} or more; got {value!r}.")
-    if number > most:
-        raise ArgumentError(f"{name} must be at most {most:,}; got {value!r:.80}.")
+    if not least <= number <= most:
+        raise ArgumentError(f"{name} must be a whole number from {least} to {most:,}; got {value!r:.80}.")
     return number
 
 
-def inside(name: str, value: float, remedy: str) -> float:
-    """Return a number strictly between 0 and 1."""
+def inside(name: str, value: float) -> float:
+    """Return a number strictly between 0 and 1, by the name of its argument."""
     if not (is_score(value) and 0.0 < value < 1.0):
-        raise ArgumentError(f"{name} must be strictly between 0 and 1; got {value!r}. {remedy}.")
+        raise ArgumentError(f"{name} must be strictly between 0 and 1; got {value!r}. Give {_EXAMPLES[name]}.")
     return float(value)
 
 

@@ -35,9 +35,8 @@ def least_significant(discordant: int, *, alpha: float = ALPHA) -> tuple[int, in
     Raises:
         ArgumentError: a count that is negative, not an integer or above ten million; alpha out of range.
     """
-    alpha = _alpha(alpha)
     discordant = whole("discordant", discordant, 0, _MOST)
-    losses = int(_most_losses(np.array([discordant]), alpha)[0])
+    losses = int(_most_losses(np.array([discordant]), inside("alpha", alpha))[0])
     return None if losses < 0 else (discordant - losses, losses)
 
 
@@ -53,7 +52,7 @@ def mcnemar_power(n: int, gain: float, discordant: float, *, alpha: float = ALPH
     Raises:
         ArgumentError: a value out of its range.
     """
-    return _power(whole("n", n, 1, _MOST), *_rates(gain, discordant), _alpha(alpha))
+    return _power(whole("n", n, 1, _MOST), *_rates(gain, discordant), inside("alpha", alpha))
 
 
 def questions_needed(gain: float, discordant: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
@@ -69,7 +68,7 @@ def questions_needed(gain: float, discordant: float, *, power: float = POWER, al
     Raises:
         ArgumentError: a value out of its range, or more than ten million questions would be needed.
     """
-    power, alpha = inside("power", power, "Give 0.8 for four chances in five"), _alpha(alpha)
+    power, alpha = inside("power", power), inside("alpha", alpha)
     gain, discordant = _rates(gain, discordant)
     if gain == 0.0:
         raise ArgumentError(f"gain must be above 0; got {gain!r}.")
@@ -99,17 +98,12 @@ def detectable_gain(n: int, discordant: float, *, power: float = POWER, alpha: f
     Raises:
         ArgumentError: a value out of its range.
     """
-    n, alpha = whole("n", n, 1, _MOST), _alpha(alpha)
-    power = inside("power", power, "Give 0.8 for four chances in five")
+    n, power, alpha = whole("n", n, 1, _MOST), inside("power", power), inside("alpha", alpha)
     if discordant == 0:
         return None
     largest = _rates(0.0, discordant)[1]
     step = bisect_left(range(_STEPS + 1), power, key=lambda step: _power(n, largest * step / _STEPS, largest, alpha))
     return largest * step / _STEPS if step <= _STEPS else None
-
-
-def _alpha(alpha: float) -> float:
-    return inside("alpha", alpha, "Give 0.05 for a 5% chance of a false alarm")
 
 
 def _rates(gain: float, discordant: float) -> tuple[float, float]:

@@ -43,9 +43,7 @@ class Sample:
     def counted(cls, differences: Floats, times: Counts) -> "Sample":
         """Count the distinct differences, shape (kinds,), each of which occurs so many times."""
         values, kinds = np.unique(differences, return_inverse=True)
-        counts = np.zeros(values.size, dtype=np.int64)
-        np.add.at(counts, kinds, times)
-        return cls(values, counts)
+        return cls(values, np.bincount(kinds, times, values.size).astype(np.int64))
 
     @property
     def n(self) -> int:
@@ -67,7 +65,8 @@ def intervals(sample: Sample, means: Floats) -> tuple[Interval, Interval | None]
     if sample.values.size == 1:
         return Interval(sample.mean, sample.mean), Interval(sample.mean, sample.mean)
     tails = (1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0
-    below = _share_below(means, sample.mean, _ROUNDING * float(np.abs(sample.values).max()))
+    gaps, rounding = means - sample.mean, _ROUNDING * float(np.abs(sample.values).max())
+    below = float(np.count_nonzero(gaps < -rounding) + np.count_nonzero(gaps <= rounding)) / (2.0 * means.size)
     if not 0.0 < below < 1.0:
         return _quantiles(means, tails), None
     bias, acceleration = float(ndtri(below)), _acceleration(sample)
@@ -79,11 +78,6 @@ def _quantiles(means: Floats, probabilities: tuple[float, float]) -> Interval:
     """Two of the means that were drawn; interpolating would give ends that are impossible for n questions."""
     low, high = np.quantile(means, probabilities, method="nearest")
     return Interval(float(low), float(high))
-
-
-def _share_below(means: Floats, estimate: float, rounding: float) -> float:
-    gaps = means - estimate
-    return float(np.count_nonzero(gaps < -rounding) + np.count_nonzero(gaps <= rounding)) / (2.0 * means.size)
 
 
 def _acceleration(sample: Sample) -> float:

@@ -144,5 +144,5 @@ def _mean_assessments(
 
 
 def _mean(assessments: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    values = {name: [one.get(name) for one in assessments] for name in assessments[0]}
+    values: dict[str, list[Any]] = {name: [one.get(name) for one in assessments] for name in assessments[0]}
     return {name: None if None in of else math.fsum(of) / len(of) for name, of in values.items()}

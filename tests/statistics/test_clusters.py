@@ -87,7 +87,7 @@ def test_counted_units_have_the_contrast_of_the_listed_outcomes(rows: list[tuple
     [
         ({}, "rule and against are empty; a paired statistic needs at least one question."),
         ({(): 1}, "units must have an outcome each; got an empty one. Leave it out."),
-        ({((1.0, 0.0),): -1}, "the count of a unit must be a whole number, 0 or more; got -1."),
+        ({((1.0, 0.0),): -1}, "the count of a unit must be a whole number from 0 to 1,000,000,000,000; got -1."),
     ],
 )
 def test_units_that_say_nothing_are_refused(units: Any, message: str) -> None:

@@ -97,7 +97,7 @@ def test_on_average_counts_one_loss_more_than_was_seen() -> None:
     [
         (
             lambda: passing([["a"]], {"a": 6}, 5, 0.5),
-            "count must be at most n=5, because",
+            "count must be a whole number from 0 to 5; got",
         ),
         (lambda: passing([["a"]], {"a": 0}, 5, 0), "share must be strictly between 0 and 1; got 0"),
         (lambda: passing_on_average(["a"], {"a": 0}, 5, 1), "share must be strictly between 0 and 1; got 1"),

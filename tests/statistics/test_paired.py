@@ -71,7 +71,7 @@ def test_a_thousand_million_discordant_questions_have_the_p_of_the_normal_approx
 
 @pytest.mark.parametrize("count", [10**12 + 1, 2**64, 10**400], ids=["one more", "no integer of C", "no float"])
 def test_more_questions_than_floats_can_tell_apart_are_refused(count: int) -> None:  # hazard 104
-    shown = "must be at most 1,000,000,000,000; got "
+    shown = "must be a whole number from 0 to 1,000,000,000,000; got "
     counted = lambda: contrast_of_units({((1, 0),): count})  # noqa: E731
     for call, name in ((lambda: mcnemar(count, 1), "wins"), (counted, "the count of a unit")):
         assert refused(call).startswith(f"{name} {shown}")

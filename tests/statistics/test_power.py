@@ -117,14 +117,14 @@ def test_too_few_discordant_questions_show_no_gain_at_all() -> None:  # hazard 1
         (lambda: questions_needed(float("nan"), 0.06), "gain must be from 0 to discordant=0.06"),
         (lambda: questions_needed(1e-5, 0.06), "A gain of 0.001 % with 6 % discordant needs more than 10,000,000"),
         (lambda: questions_needed(0.02, 0.06, power=1.0), "power must be strictly between 0 and 1; got 1.0"),
-        (lambda: mcnemar_power(0, 0.02, 0.06), "n must be a whole number, 1 or more; got 0."),
+        (lambda: mcnemar_power(0, 0.02, 0.06), "n must be a whole number from 1 to 10,000,000; got 0."),
         (lambda: mcnemar_power(9, 0.0, 0.0),
          "discordant must be above 0 and at most 1; got 0.0. Give the share of"),
         (lambda: mcnemar_power(10**8, 0.0, 0.1),
-         "n must be at most 10,000,000; got 100000000."),
+         "n must be a whole number from 1 to 10,000,000; got 100000000."),
         (lambda: mcnemar_power(9, 0.0, 0.1, alpha=0), "alpha must be strictly between 0 and 1; got 0"),
         (lambda: detectable_gain(9, 2.0), "discordant"),
-        (lambda: least_significant(-1), "discordant must be a whole number, 0 or more; got -1."),
+        (lambda: least_significant(-1), "discordant must be a whole number from 0 to 10,000,000; got -1."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_planned_is_refused(call: Any, message: str) -> None:
