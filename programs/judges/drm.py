@@ -45,9 +45,9 @@ class DimensionalSelector(CountingJudge):
 
 
 def _mean_of_standardised(dimensions: Sequence[Any]) -> list[Decimal]:
-    """Return the mean of each candidate's standardised values, to 1,000 digits: equal ones are equal, and no others.
+    """Return the mean of each candidate's standardised values, to 1,000 digits: exact ties are equal.
 
-    Without rounding, sums of such roots differ by more than 1e-300 or not at all, as long as the values are floats.
+    Sums of three roots of ordinary numbers are equal, or differ long before the last digit.
     """
     with localcontext(_EXACT):
         sums = [Decimal()] * len(dimensions[0])
