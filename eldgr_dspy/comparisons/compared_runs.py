@@ -19,9 +19,9 @@ from eldgr_dspy.comparisons.rule_scores import (
 )
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.record import total_of
+from eldgr_dspy.figures.record import sums_of
 from eldgr_dspy.figures.results.audit_results import RoleSums
-from eldgr_dspy.figures.results.summary import Adjusted, Paired, Scores, Summary
+from eldgr_dspy.figures.results.summary import Adjusted, Paired, Scores
 from eldgr_dspy.statistics import holm
 from eldgr_dspy.words import Consulted, Task, roles_and
 
@@ -182,26 +182,9 @@ def _on_contents(arms: Mapping[str, RuleScores]) -> Iterator[str]:
 def _run(named: NamedRun, reference: NamedRun) -> ComparedRun:
     return {
         "run": named.run.path.as_posix(),
-        "consultations": _asked(named.summary),
+        "consultations": sums_of(named.summary["consultations"]),
         "models": {role: _model(named, role) for role in roles_and(named.run.stated("role"))},
         "differences": [*_differences(reference, named)],
-    }
-
-
-def _asked(summary: Summary) -> RoleSums:
-    """The consultations of all roles in a run, every attempt included."""
-    roles = summary["consultations"].values()
-    asked = [role for role in roles if role["calls"]]
-    return {
-        "ok": sum(role["ok"] for role in roles),
-        "abstained": sum(role["abstained"] for role in roles),
-        "failed": sum(role["failed"] for role in roles),
-        "recorded": sum(role["recorded"] for role in roles),
-        "calls": sum(role["calls"] for role in roles),
-        "cached": sum(role["cached"] for role in roles),
-        "prompt_tokens": total_of([role["prompt_tokens"] for role in asked]),
-        "completion_tokens": total_of([role["completion_tokens"] for role in asked]),
-        "cost": total_of([role["cost"] for role in asked]),
     }
 
 

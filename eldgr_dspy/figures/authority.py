@@ -7,7 +7,7 @@ value is None, never 0. Source: ours.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple, NotRequired
 
 import numpy as np
@@ -15,9 +15,8 @@ import numpy as np
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import naming_question
-from eldgr_dspy.consultations import Reply
-from eldgr_dspy.decision import DEFAULT_RULES, drive
-from eldgr_dspy.errors import ArgumentError, NotAskedError
+from eldgr_dspy.decision import DEFAULT_RULES
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.bounds import (
     answers_over_derivers,
     answers_over_judges,
@@ -32,17 +31,12 @@ from eldgr_dspy.figures.bounds import (
 )
 from eldgr_dspy.figures.distinct import Column, Units, text_key
 from eldgr_dspy.figures.results.summary import Price, Priced
-from eldgr_dspy.named_judges import labelled, unlabelled
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.named_judges import unlabelled
+from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import Row
 from eldgr_dspy.rules import is_own, require_no_judge
 from eldgr_dspy.statistics import proportion_upper_bound
 from eldgr_dspy.words import ASKING_NOBODY, Role, Task
-
-Replies = Callable[[int, Question, Role], Reply]
-"""A recording: the reply of a role to a question, given the question's place in the pool, from 0.
-
-It may raise `NotAskedError`. A recorded judge may come with replies of the other roles."""
 
 
 class QuestionBounds(NamedTuple):
@@ -172,15 +166,12 @@ class Authority(Priced):
         can_change: For each rule and role the percentage of questions on which it can change the class of answers that
             ships, see `bounds.sways`; None without questions. For the repairer also None if a user's own rule asks
             another role than the judge, or if a rule asks the repairer under a user's own certificate.
-        measured: The accuracy in percent of each rule under each recorded judge, as `eldgr[gpt4]`. A rule that asks
-            nobody has one accuracy, under its own name. None where the recording lacks a reply that the rule needs.
         gives_up: The laws that the answer type gives up, if it gives up any.
     """
 
     n: int
     n_scored: int
     can_change: dict[str, dict[Role, float | None]]
-    measured: dict[str, float | None]
     gives_up: NotRequired[list[str]]
 
 
@@ -190,7 +181,6 @@ def pool_authority(
     settings: Settings | None = None,
     rules: Sequence[str] = DEFAULT_RULES,
     pool: str = "",
-    judges: Mapping[str, Replies] | None = None,
 ) -> Authority:
     """Return the ends of each rule's accuracy on a pool over all judges and derivers, and what the roles can change.
 
@@ -199,7 +189,6 @@ def pool_authority(
         settings: Of the rule; `certificate`, `derivation` and `homogeneous` matter here.
         rules: Their names, as `eldgr_dspy.rules` takes them.
         pool: Its name, for messages.
-        judges: Recorded judges by name.
 
     Raises:
         ArgumentError: A rule names a judge, or the settings have a certificate that must be asked. CertificateError: it
@@ -217,18 +206,14 @@ def pool_authority(
     swaying: tuple[Role, ...] = ("judge", kind.repairer)
     texts, bounds = list[int](), Column[QuestionBounds]()
     changed, unknown, n = Counter[tuple[str, Role]](), set[str](), 0
-    pairs = [(rule, judge) for rule in rules for judge in judges or {}]
-    measured = Column[tuple[tuple[bool | None, bool], ...]]()
-    for place, row in enumerate(rows):
-        case, n = Case(row.to_question(), settings), place + 1
+    for row in rows:
+        case, n = Case(row.to_question(), settings), n + 1
         with naming_question(pool, row.id):
             judged = {name: answers_over_judges(case.rule(name), case) for name in rules}
             changed.update((name, "judge") for name in rules if differ(case, judged[name]))
             if row.gold:
                 texts.append(text_key(case.question.text))
                 bounds.append(question_bounds(dict.fromkeys(rules), case, row.gold, judged))
-                right = partial(case.type.right, gold=row.gold)
-                measured.append(tuple(_heard(case, rule, (judges or {})[judge], place, right) for rule, judge in pairs))
             for name in rules:
                 rule = case.rule(name)
                 changed.update((name, role) for role in swaying[1:] if not own and sways(rule, case, role))
@@ -249,38 +234,9 @@ def pool_authority(
         "bounds_any_span": found["bounds_any_span"],
         "price": found["price"],
         "can_change": {name: {role: share(name, role) for role in swaying} for name in rules},
-        "measured": _measured(pairs, measured.counts()),
     }
     if "bounds_any_deriver" in found:
         authority["bounds_any_deriver"] = found["bounds_any_deriver"]
     if kind.gives_up:
         authority["gives_up"] = [*kind.gives_up]
     return authority
-
-
-def _heard(
-    case: Case, rule: str, judge: Replies, place: int, right: Callable[[str | None], bool]
-) -> tuple[bool | None, bool]:
-    """Whether a rule is right under a recorded judge, None if it lacks a reply; and whether the rule asked anybody."""
-    asked = list[Role]()
-
-    def reply(role: Role) -> Reply:
-        asked.append(role)
-        return judge(place, case.question, role)
-
-    try:
-        return right(drive(case.rule(rule)(case), reply).answer), bool(asked)
-    except NotAskedError:
-        return None, True
-
-
-def _measured(
-    pairs: Sequence[tuple[str, str]], counts: Mapping[tuple[tuple[bool | None, bool], ...], int]
-) -> dict[str, float | None]:
-    n, found = sum(counts.values()), dict[str, float | None]()
-    asking = {rule for of in counts for (rule, _), (_, asked) in zip(pairs, of, strict=True) if asked}
-    for at, (rule, judge) in enumerate(pairs):
-        known = n and not any(of[at][0] is None for of in counts)
-        right = sum(bool(of[at][0]) * times for of, times in counts.items())
-        found[labelled(rule, judge or None if rule in asking else None)] = 100.0 * right / n if known else None
-    return found

@@ -21,7 +21,6 @@ from eldgr_dspy.consultations import Consultation, Outcome
 from eldgr_dspy.figures.effects import share_of
 from eldgr_dspy.figures.results.audit_results import Decisions, RoleSums
 from eldgr_dspy.figures.results.record import (
-    Cost,
     Effects,
     Fingerprints,
     Model,
@@ -167,18 +166,6 @@ class JournalTotals:
             for (role, outcome, kind, reason), n in known
         ]
 
-    def cost(self) -> Cost:
-        """Return calls, tokens and dollars of all roles together, None where unknown for any call."""
-        roles = [
-            self._role(role) for role in asked_in_order({of for of, _ in self._amounts}) if self._whole(role, "calls")
-        ]
-        return {
-            "calls": sum(role["calls"] for role in roles),
-            "prompt_tokens": total_of([role["prompt_tokens"] for role in roles]),
-            "completion_tokens": total_of([role["completion_tokens"] for role in roles]),
-            "cost": total_of([role["cost"] for role in roles]),
-        }
-
     def remarks(self) -> list[str]:
         """Return what a reader of the results should know about the models, a sentence each."""
         others = [
@@ -209,6 +196,22 @@ def _line(one: Consultation, decided: bool) -> _Line:
         return _Line(one.label, outcome, decided, one.settled, reason, None, None, 0, 0, False)
     models = (one.asked, one.served) if one.calls else (None, None)
     return _Line(one.label, outcome, decided, one.settled, reason, *models, one.calls, one.cached, _was_shortened(one))
+
+
+def sums_of(roles: Mapping[Asked, RoleSums]) -> RoleSums:
+    """Return the consultations of all roles together, every attempt included."""
+    sums, asked = roles.values(), [role for role in roles.values() if role["calls"]]
+    return {
+        "ok": sum(role["ok"] for role in sums),
+        "abstained": sum(role["abstained"] for role in sums),
+        "failed": sum(role["failed"] for role in sums),
+        "recorded": sum(role["recorded"] for role in sums),
+        "calls": sum(role["calls"] for role in sums),
+        "cached": sum(role["cached"] for role in sums),
+        "prompt_tokens": total_of([role["prompt_tokens"] for role in asked]),
+        "completion_tokens": total_of([role["completion_tokens"] for role in asked]),
+        "cost": total_of([role["cost"] for role in asked]),
+    }
 
 
 def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
@@ -273,8 +276,7 @@ def judges_record(
         "models": totals.models(),
         "fingerprints": {role: _fingerprints(details) for role, details in roles.items()},
         "parse_failures": totals.parse_failures(),
-        "cost": totals.cost(),
-        "consultations": totals.roles(),
+        "cost": sums_of(totals.roles()),
         "remarks": [*totals.remarks(), *_on_addresses(heads), *_on_pools(summary)],
         "silences": totals.silences(),
         "pools": {name: stated["pool"][name] for name in summary["pools"] if name in stated["pool"]},
@@ -312,18 +314,10 @@ def _rates(pool: PoolFigures) -> OverrideRates | None:
     audit = pool["audit"]
     if audit is None or not pool["n"]:
         return None
-    overrides = audit["judge_overrides"] + audit["repair_overrides"]
-    gained, lost = audit["incorrect_to_correct"], audit["correct_to_incorrect"]
     return {
         "questions": pool["n"],
         "by_judge": 100.0 * audit["judge_overrides"] / pool["n"],
         "by_repair": 100.0 * audit["repair_overrides"] / pool["n"],
-        "overrides": overrides,
-        "incorrect_to_correct": gained,
-        "correct_to_incorrect": lost,
-        "neither": None
-        if gained is None or lost is None or pool["n_scored"] < pool["n"]
-        else overrides - gained - lost,
         "by_outcome": {branch: _shares(pool, branch, lambda row: row["outcome"]) for branch in _OVERRIDING},
         "by_certificate": {branch: _shares(pool, branch, lambda row: row["level"]) for branch in _OVERRIDING},
     }

@@ -59,7 +59,7 @@ def _sections(summary: Summary, record: Record | None) -> Iterator[dict[str, Any
             "conclusion": " ".join(usefulness(pool)) or "No judge was compared here.",
             "bound": bound(pool) or "No bound is known here.",
             "measured": _measured(pool),
-            "judge": None if record is None else _judge(record),
+            "judge": None if record is None else _judge(summary, record),
             "tables": [as_html(_without(name, table)) for table in pool_tables(name, pool)],
             "bounds": bounds(pool),
         }
@@ -77,13 +77,13 @@ def _measured(pool: PoolFigures) -> str:
     return f"Measured: {', '.join(scores)}." if scores else "Nothing is scored: no question has a gold answer."
 
 
-def _judge(record: Record) -> str:
+def _judge(summary: Summary, record: Record) -> str:
     """Return who judged: the models that were asked, a recording, or the heuristic judge."""
-    if names := [judge for role in record["consultations"] if (judge := judge_in(role)) is not None]:
+    if names := [judge for role in summary["consultations"] if (judge := judge_in(role)) is not None]:
         return ", ".join(names)
     models = dict.fromkeys(model["asked"] or "unknown model" for model in record["models"] if model["role"] == "judge")
     lm = record["roles"].get("judge", {}).get("lm") or {}
-    sums = record["consultations"].get("judge")
+    sums = summary["consultations"].get("judge")
     if models:
         return ", ".join(models)
     if sums and sums["recorded"]:

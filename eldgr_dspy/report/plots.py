@@ -8,7 +8,7 @@ from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.formatting import figure, interval
 from eldgr_dspy.report.svg import Axes, drawing, path, text, ticks
 from eldgr_dspy.report.templates import drawing_css
-from eldgr_dspy.tables.bounds import authority_lines, widest_bounds
+from eldgr_dspy.tables.bounds import widest_bounds
 
 WIDTH = 400
 """How wide a plot is, in pixels of its own: a phone shows it in full size, and a page two side by side."""
@@ -29,7 +29,7 @@ class _Row(NamedTuple):
     figures: str
     silent: Sequence[float]
     widest: Sequence[float] | None
-    measured: float | None
+    measured: float | None = None
 
 
 def bounds(pool: PoolFigures) -> str | None:
@@ -44,16 +44,16 @@ def bounds(pool: PoolFigures) -> str | None:
 
 
 def authority(pools: Mapping[str, Authority]) -> str | None:
-    """Return the bounds of pools without a run as a drawing of its own, with the recorded judges and the prices."""
+    """Return the bounds of pools without a run as a drawing of its own, with the prices."""
     rows = list[_Row]()
     for name, pool in pools.items():
-        for line in authority_lines(pool):
-            if line.ends:
-                label = line.label if len(pools) == 1 else f"{name}: {line.label}"
-                price = pool["price"][line.rule]
-                shown = [interval(line.ends), *([f"at most {figure(price['at_most'])}"] if price else [])]
-                rows.append(_Row(label, ", ".join(shown), line.ends, widest_bounds(pool)[line.rule], line.measured))
-    return _plot("Authority bounds, measured accuracies, and the price for new questions", rows, css=drawing_css())
+        for rule, ends in pool["bounds"].items():
+            if ends:
+                price = pool["price"][rule]
+                shown = [interval(ends), *([f"at most {figure(price['at_most'])}"] if price else [])]
+                label = rule if len(pools) == 1 else f"{name}: {rule}"
+                rows.append(_Row(label, ", ".join(shown), ends, widest_bounds(pool)[rule]))
+    return _plot("Authority bounds, and the price for new questions", rows, css=drawing_css())
 
 
 def _plot(name: str, rows: Sequence[_Row], *, css: str = "") -> str | None:

@@ -1,7 +1,6 @@
 """The table of the authority bounds of a pool, without a run."""
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.allowance import Allowed
@@ -15,39 +14,21 @@ ANY_DERIVER = (
 )
 
 
-class Line(NamedTuple):
-    """A rule, or a rule with a recorded judge: its label, the ends of its accuracy, and what was measured."""
-
-    label: str
-    rule: str
-    ends: list[float] | None
-    measured: float | None
-
-
-def authority_lines(pool: Authority) -> Iterator[Line]:
-    """Yield a line for each rule and recorded judge; one line for a rule that asks no judge, or without recordings."""
-    for rule, ends in pool["bounds"].items():
-        labels = [label for label in pool["measured"] if label == rule or label.startswith(f"{rule}[")]
-        yield from (Line(label, rule, ends, pool["measured"].get(label)) for label in labels or [rule])
-
-
 def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) -> Table:
     """Return the table of `figures.authority.pool_authority`, with the rules that pass above it."""
     repairer = shown_type(pool["task"]).repairer
     derives = repairer == "deriver"
     both, lms = ("any judge, any deriver", "judge or deriver") if derives else ("any judge, any span", "judge")
-    recorded = bool(pool["measured"])
     rows = [
         (
-            line.label,
-            interval(line.ends),
-            *([figure(line.measured)] if recorded else []),
-            _over_both(pool, line.rule),
-            figure(pool["can_change"][line.rule]["judge"]),
-            figure(pool["can_change"][line.rule][repairer]),
-            *_price(pool, line.rule),
+            rule,
+            interval(ends),
+            _over_both(pool, rule),
+            figure(pool["can_change"][rule]["judge"]),
+            figure(pool["can_change"][rule][repairer]),
+            *_price(pool, rule),
         )
-        for line in authority_lines(pool)
+        for rule, ends in pool["bounds"].items()
     ]
     notes = []
     asking = [rule for rule, changes in pool["can_change"].items() if changes[repairer] != 0]
@@ -71,12 +52,9 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
             f"Price: the most points of accuracy that a {lms} can cost against majority on new questions, with 95 % "
             "confidence for each rule by itself."
         )
-    if any(accuracy is None for accuracy in pool["measured"].values()) and pool["n_scored"]:
-        notes.append(f"{UNDEFINED} under measured: the recording lacks a reply that the rule needs.")
     headers = (
         "rule",
         "any judge",
-        *(["measured"] if recorded else []),
         both,
         "judge can change",
         f"{repairer} can change",

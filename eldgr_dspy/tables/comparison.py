@@ -1,19 +1,17 @@
 """The tables of runs beside one another: of one rule in several runs, and of two rules over several seeds."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, get_args
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.comparisons.compared_runs import ComparedPool, Comparison
 from eldgr_dspy.comparisons.seed_runs import Seeds
+from eldgr_dspy.figures.results.audit_results import RoleSums
 from eldgr_dspy.figures.results.summary import Adjusted, Paired
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, signed
 from eldgr_dspy.statistics import SeedVariance, mcnemar
-from eldgr_dspy.tables.table import Table, difference, record
+from eldgr_dspy.tables.table import Table, difference, record, table_of
 
 _CUSTOMARY = 0.05
-_Counted = Literal["ok", "abstained", "failed", "recorded", "calls", "prompt_tokens", "completion_tokens"]
-_ASKED: tuple[_Counted, ...] = get_args(_Counted)
 
 
 def comparison_tables(comparison: Comparison) -> Iterator[Table]:
@@ -71,14 +69,11 @@ def _row(contrast: Paired) -> tuple[str, ...]:
 
 
 def _cost(comparison: Comparison) -> Table:
-    rows = []
-    for name, run in comparison["runs"].items():
-        asked = run["consultations"]
-        rows.append((name, *(count_of(asked[key]) for key in _ASKED), figure(asked["cost"], 4)))
-    headers = ("run", "answered", "abstained", "failed", "recorded", "LM calls", "tokens in", "tokens out", "$")
-    unknown = any(UNDEFINED in row for row in rows)
+    rows = {name: run["consultations"] for name, run in comparison["runs"].items()}
+    fields = "ok abstained failed recorded calls prompt_tokens completion_tokens cost"
+    unknown = any(value is None for of in rows.values() for value in of.values())
     note = f"{UNDEFINED}: a server did not report it, or the price of a model is not known."
-    return Table("what each run asked, in all", headers, tuple(rows), (note,) if unknown else ())
+    return table_of("what each run asked, in all", "run", RoleSums, fields, rows, [note] if unknown else [])
 
 
 def _made_with(comparison: Comparison) -> Table:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eldgr_dspy.figures.results import headings
-from eldgr_dspy.figures.results.record import Effects, ExpectedShare, OverrideRates, Record, Share
+from eldgr_dspy.figures.results.record import Effects, ExpectedShare, OverrideRates, PoolStated, Record, Share, Silence
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, questions
 from eldgr_dspy.tables.table import Table, table_of
 from eldgr_dspy.words import Branch
@@ -39,18 +39,14 @@ def effects_table(record: Record) -> Table | None:
 
 def silences_table(record: Record) -> Table:
     """Return why roles abstained or failed, all attempts counted."""
-    rows = (
-        (of["role"], of["outcome"], of["kind"], of["reason"], count_of(of["consultations"]))
-        for of in record["silences"]
-    )
-    headers = ("role", "outcome", "kind", "reason", "consultations")
-    return Table("why roles abstained or failed, all attempts counted", headers, tuple(rows))
+    rows = [(of["role"], of) for of in record["silences"]]
+    title = "why roles abstained or failed, all attempts counted"
+    return table_of(title, "role", Silence, "outcome kind reason consultations", rows)
 
 
 def pools_table(record: Record) -> Table:
     """Return the pools by their content."""
-    rows = ((name, count_of(pool["rows"]), pool["sha256"]) for name, pool in record["pools"].items())
-    return Table("pools by their content", ("pool", "questions", "sha256 of the content"), tuple(rows))
+    return table_of("pools by their content", "pool", PoolStated, "rows sha256", record["pools"].items())
 
 
 def _rule(record: Record) -> Iterator[tuple[str, str]]:

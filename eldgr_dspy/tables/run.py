@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.figures.results.summary import Difference, PoolFigures, RuleContrast, Summary
+from eldgr_dspy.figures.results.summary import PoolFigures, RuleContrast, Summary
 from eldgr_dspy.formatting import UNDEFINED, questions
 from eldgr_dspy.tables.baselines import baselines_table
 from eldgr_dspy.tables.judges import judges_table, judging_table
@@ -77,14 +77,6 @@ def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     return replace(table, headers=(*table.headers, "wins–losses"), rows=tuple(rows), notes=notes) if rows else None
 
 
-def graded_contrasts_table(name: str, pool: PoolFigures) -> Table | None:
-    """Return the contrasts of token F1, in percentage points, which are not tested; None without F1."""
-    rows = {_named(one): one["f1"] for one in pool["contrasts"] if one["f1"]}
-    notes = [_ONE_SIDED] if any(of["bca"] is None for of in rows.values()) else []
-    title = f"{name}: contrasts in F1, percentage points"
-    return table_of(title, "contrast", Difference, "delta ci bca", rows, notes) if rows else None
-
-
 def _named(contrast: RuleContrast) -> str:
     return f"{contrast['rule']} − {contrast['against']}"
 
@@ -121,7 +113,6 @@ POOL_TABLES: dict[str, Callable[[str, PoolFigures], Table | None]] = {
     "judging": judging_table,
     "baselines": baselines_table,
     "contrasts": contrasts_table,
-    "graded": graded_contrasts_table,
     "bounds": bounds_table,
     "shipping": shipping_table,
     "audit": audit_table,

@@ -36,18 +36,24 @@ class Table:
 
 
 def table_of(
-    title: str, named: str, kind: type, fields: str, rows: Mapping[str, Mapping[str, Any]], notes: Iterable[str] = ()
+    title: str,
+    named: str,
+    kind: type,
+    fields: str,
+    rows: Mapping[str, Mapping[str, Any]] | Iterable[tuple[str, Mapping[str, Any]]],
+    notes: Iterable[str] = (),
 ) -> Table:
     """Return a table with a row a record.
 
     Args:
         title: Its title. named: the heading of the names of the rows.
         kind: The type of the records. fields: those that are columns, in order, separated by spaces.
-        rows: The records by name. notes: sentences below.
+        rows: The records by name, or pairs of both where names repeat. notes: sentences below.
     """
     columns = fields.split()
     headers = (named, *(headings(kind)[name] for name in columns))
-    cells = tuple((label, *(cell(name, of.get(name)) for name in columns)) for label, of in rows.items())
+    pairs = rows.items() if isinstance(rows, Mapping) else rows
+    cells = tuple((label, *(cell(name, of.get(name)) for name in columns)) for label, of in pairs)
     return Table(title, headers, cells, tuple(notes))
 
 

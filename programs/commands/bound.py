@@ -7,7 +7,6 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.decision import RULES
-from eldgr_dspy.programs.commands.judge_options import recorded_for_option, replay_option
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     answer_option,
@@ -31,8 +30,6 @@ _TESTED_TOO = ("support(0)", "support(1)", "support")  # where the evidence cert
 @click.command(context_settings={"show_default": True})
 @click.argument("pools", nargs=-1, required=True, type=click.Path(path_type=Path))
 @rules_option()
-@replay_option
-@recorded_for_option
 @click.option(
     "--worst",
     type=click.FloatRange(0, 100, min_open=True, max_open=True),
@@ -58,8 +55,6 @@ def bound(
     /,
     pools: tuple[Path, ...],
     rules: str,
-    replay: dict[str, Path],
-    recorded_for: str | None,
     worst: float | None,
     guarantee: "Guarantee",
     plot: Path | None,
@@ -101,17 +96,11 @@ def bound(
     if worst is not None:
         allowed(dict.fromkeys(names), worst, guarantee)  # refuses before the pools are read
     chosen = Settings(**settings)
-    opened = open_pools(pools, chosen.type)
-    judges: dict[str, Any] = {}
-    if replay:
-        from eldgr_dspy.programs.run.recorded_judges import recorded_judges
-
-        judges = recorded_judges(replay, opened, recorded_for)
     bounds, passing = {}, {}
-    for pool in opened:
+    for pool in open_pools(pools, chosen.type):
         task = answer_type(pool.task).task
         tested = [*names, *_TESTED_TOO] if tests_default and task == "arithmetic" else names
-        found = pool_authority(pool.rows(), pool.task, chosen, tested, pool.name, judges.get(pool.name))
+        found = pool_authority(pool.rows(), pool.task, chosen, tested, pool.name)
         bounds[pool.name] = found
         passing[pool.name] = None if worst is None else allowed(found["price"], worst, guarantee, task)
     if plot:

@@ -26,7 +26,6 @@ RECORD: Any = {
     "fingerprints": {},
     "parse_failures": {},
     "cost": {"calls": 3, "prompt_tokens": None, "completion_tokens": None, "cost": None},
-    "consultations": {},
     "remarks": ["The judge was asked of openai/x, and y answered (3 calls)."],
     "silences": [
         {"role": "judge", "outcome": "abstained", "kind": "unreadable", "reason": "unparsable", "consultations": 2}
@@ -72,24 +71,24 @@ def test_the_conclusion_is_first_then_the_bound_then_what_was_measured() -> None
 
 
 def with_judge(**changed: Any) -> Any:
-    sums = {"ok": 3, "abstained": 0, "failed": 0, "recorded": 0, "calls": 0, "cached": 0}
-    record = RECORD | {"models": [], "roles": {"judge": {"lm": None}}, "consultations": {"judge": sums}}
-    return record | changed
+    return RECORD | {"models": [], "roles": {"judge": {"lm": None}}} | changed
 
 
 @pytest.mark.parametrize(
-    ("record", "named"),
+    ("record", "recorded", "named"),
     [
-        (RECORD, "openai/x"),
-        (with_judge(), "heuristic judge, no LM"),
-        (with_judge(roles={}), "not asked"),
-        (with_judge(roles={}, consultations={"judge": {"recorded": 3}}), "recorded replies"),
-        (with_judge(roles={"judge": {"lm": {"model": "openai/z"}}}), "openai/z"),
+        (RECORD, 0, "openai/x"),
+        (with_judge(), 0, "heuristic judge, no LM"),
+        (with_judge(roles={}), 0, "not asked"),
+        (with_judge(roles={}), 3, "recorded replies"),
+        (with_judge(roles={"judge": {"lm": {"model": "openai/z"}}}), 0, "openai/z"),
     ],
     ids=["asked", "heuristic", "none", "recorded", "cached"],
 )
-def test_the_headline_names_the_model_of_the_judge(record: Any, named: str) -> None:
-    assert f" Judge: {named}. Each question" in words(Page("".join(render_report(undrawn(), record))))
+def test_the_headline_names_the_model_of_the_judge(record: Any, recorded: int, named: str) -> None:
+    sums = {"ok": 0, "abstained": 0, "failed": 0, "recorded": recorded, "calls": 0, "cached": 0}
+    run = undrawn() | {"consultations": {"judge": sums}}
+    assert f" Judge: {named}. Each question" in words(Page("".join(render_report(run, record))))
 
 
 def test_the_bound_is_that_of_what_was_run_the_repairer_included() -> None:

@@ -10,7 +10,7 @@ from eldgr_dspy.formatting import UNDEFINED
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.tables.formats import as_latex, as_markdown
 from eldgr_dspy.tables.pool import outcomes_table, shipping_table
-from eldgr_dspy.tables.run import contrasts_table, graded_contrasts_table, pool_tables, tables_of
+from eldgr_dspy.tables.run import contrasts_table, pool_tables, tables_of
 from eldgr_dspy.tables.table import Table
 from tests.figures import summary_figures
 from tests.results.audited import ARITHMETIC, RETRIEVAL, figures
@@ -29,20 +29,15 @@ def table_of(found: Table | None) -> Table:
 def test_contrasts_have_both_intervals_both_probabilities_and_the_order_of_the_summary(summary: Any) -> None:
     pool = summary["pools"]["open"]
     pool["contrasts"][0] |= {"delta": 2.4, "ci": [0.4, 4.4], "bca": [0.5, 4.6], "p": 0.0357, "p_holm": 0.0714}
-    pool["contrasts"][0]["f1"] = {"delta": -1.25, "ci": [-3.0, 0.5], "bca": [-3.5, 0.25]}
     table = table_of(contrasts_table("open", summary["pools"]["open"]))
     assert table.title == "open: contrasts in EM, percentage points"
     assert table.headers == ("contrast", "Δ", "95% CI", "BCa 95% CI", "exact p", "Holm p", "wins–losses")
     assert table.rows[0] == ("eldgr − first", "+2.40", "[0.40, 4.40]", "[0.50, 4.60]", ".0357", ".0714", "3–2")
     assert [row[0] for row in table.rows] == [f"{one['rule']} − {one['against']}" for one in pool["contrasts"]]
-    graded = table_of(graded_contrasts_table("open", summary["pools"]["open"]))
-    assert (graded.title, graded.headers) == ("open: contrasts in F1, percentage points", table.headers[:4])
-    assert graded.rows[0] == ("eldgr − first", "-1.25", "[-3.00, 0.50]", "[-3.50, 0.25]")
     assert (
         table_of(contrasts_table("sums", summary["pools"]["sums"])).title
         == "sums: contrasts in accuracy, percentage points"
     )
-    assert graded_contrasts_table("sums", summary["pools"]["sums"]) is None
 
 
 def test_an_undefined_bca_interval_is_a_dash_with_its_reason(summary: Any) -> None:

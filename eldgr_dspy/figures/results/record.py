@@ -51,14 +51,6 @@ class OverrideRates(TypedDict):
     """Overrides by the judge, in percent of these."""
     by_repair: float
     """Overrides by a repair or a derivation, in percent of these."""
-    overrides: Count
-    """Both together, a count."""
-    incorrect_to_correct: Count | None
-    """How many fixed a wrong consensus; null without gold."""
-    correct_to_incorrect: Count | None
-    """How many lost a right one; null without gold."""
-    neither: Count | None
-    """How many did neither; null if a question has no gold answer."""
     by_outcome: dict[Branch, dict[Became, float]]
     """Under `judge` and `repair`: the overrides by `outcome`, as [in the audit](#the-audit-in-full), in percent of
     the questions."""
@@ -92,19 +84,6 @@ class Fingerprints(TypedDict):
     """Of the LM with its settings, and of the adapter."""
 
 
-class Cost(TypedDict):
-    """What all roles took together."""
-
-    calls: Count
-    """LM calls."""
-    prompt_tokens: Count | None
-    """Tokens read."""
-    completion_tokens: Count | None
-    """Tokens written."""
-    cost: float | None
-    """In dollars; null if unknown for any call."""
-
-
 class Silence(TypedDict):
     """A reason why a role abstained or its call failed."""
 
@@ -123,9 +102,9 @@ class Silence(TypedDict):
 class PoolStated(TypedDict):
     """A pool, as the journal states it."""
 
-    sha256: str
+    sha256: Annotated[str, Field(title="sha256 of the content")]
     """Hash of its content."""
-    rows: Count
+    rows: Annotated[Count, Field(title="questions")]
     """How many questions it has."""
     task: Task
     """Its task."""
@@ -164,13 +143,10 @@ class Record(TypedDict):
     parse_failures: dict[AskedName, Share]
     """For each role how many replies were [`unreadable`](#kinds-of-abstention), of how many replies, on the
     questions that were decided and with recorded ones included; `rate` in percent."""
-    cost: Cost
-    """Calls, tokens and dollars of all roles together, for the whole run directory; null if unknown for any
-    call."""
-    consultations: dict[AskedName, RoleSums]
-    """As in `summary.json`."""
+    cost: RoleSums
+    """The [consultations](#consultations-of-a-role) of all roles together, with calls, tokens and dollars."""
     remarks: list[str]
-    """As in `summary.json`."""
+    """Those of `summary.json`, of the run and of its pools, and on addresses."""
     silences: list[Silence]
     """Reasons of abstentions and failures on the questions that were decided, for each role, with their
     [kind](#kinds-of-abstention) and number."""
