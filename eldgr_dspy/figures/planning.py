@@ -3,10 +3,13 @@
 The numbers are from `eldgr_dspy.statistics.power`: the exact power of the exact test. An undefined value is None.
 """
 
+from typing import Annotated
+
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.results.summary import RuleContrast, Summary
+from eldgr_dspy.figures.results.summary import RuleContrast, Summary, WinsLosses
 from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.statistics import detectable_gain, least_significant, mcnemar_power, questions_needed
 from eldgr_dspy.words import Task
@@ -25,7 +28,7 @@ class QuestionsNeeded(TypedDict):
     losses: float
 
 
-class ContrastSeen(TypedDict):
+class ContrastSeen(WinsLosses):
     """The gains that a contrast of a finished run could have detected.
 
     Attributes:
@@ -37,14 +40,10 @@ class ContrastSeen(TypedDict):
 
     rule: str
     against: str
-    wins: int
-    losses: int
-    delta: float
-    p: float
-    discordant: float
-    least_significant: list[int] | None
-    detectable_gain: float | None
-    questions: int | None
+    discordant: Annotated[float, Field(title="discordant %")]
+    least_significant: Annotated[list[int] | None, Field(title="significant from")]
+    detectable_gain: Annotated[float | None, Field(title="sees gains from")]
+    questions: Annotated[int | None, Field(title="n needed")]
 
 
 class PoolSeen(TypedDict):
@@ -157,8 +156,6 @@ def _seen(n: int, contrast: RuleContrast, power: float, alpha: float, gain: floa
         "against": contrast["against"],
         "wins": contrast["wins"],
         "losses": contrast["losses"],
-        "delta": contrast["delta"],
-        "p": contrast["p"],
         "discordant": 100.0 * share,
         "least_significant": list(split) if split else None,
         "detectable_gain": None if smallest is None else 100.0 * smallest,

@@ -1,15 +1,15 @@
 """The tables of runs beside one another: of one rule in several runs, and of two rules over several seeds."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.comparisons.compared_runs import ComparedPool, Comparison
 from eldgr_dspy.comparisons.seed_runs import Seeds
 from eldgr_dspy.figures.results.audit_results import RoleSums
 from eldgr_dspy.figures.results.summary import Adjusted, Paired
-from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, signed
+from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, questions, signed
 from eldgr_dspy.statistics import SeedVariance, mcnemar
-from eldgr_dspy.tables.table import Table, difference, record, table_of
+from eldgr_dspy.tables.table import Table, record, table_of
 
 _CUSTOMARY = 0.05
 
@@ -44,8 +44,6 @@ def _scores(rule: str, name: str, pool: ComparedPool) -> Table:
 
 
 def _against(reference: str, contrasts: Mapping[str, Adjusted], pool: ComparedPool) -> Table:
-    rows = [(run, *_row(contrast), probability(contrast["p_holm"])) for run, contrast in contrasts.items()]
-    graded = any(contrast["f1"] for contrast in contrasts.values())
     few = [
         f"{run} ({discordant})"
         for run, contrast in contrasts.items()
@@ -55,17 +53,13 @@ def _against(reference: str, contrasts: Mapping[str, Adjusted], pool: ComparedPo
     notes += (
         [f"With so few discordant questions no split is significant at {_CUSTOMARY}: {', '.join(few)}."] if few else []
     )
-    headers = ("run", *_headers(graded), "Holm p")
-    return Table(f"against {reference}: {questions(pool['n_scored'])}", headers, tuple(rows), tuple(notes))
+    title = f"against {reference}: {questions(pool['n_scored'])}"
+    return table_of(title, "run", Adjusted, f"{_columns(contrasts.values())} p_holm", contrasts, notes)
 
 
-def _headers(graded: bool) -> tuple[str, ...]:
-    return ("Δ [95% CI]", "BCa 95% CI", *(["Δ F1 [95% CI]"] if graded else []), "wins–losses", "exact p")
-
-
-def _row(contrast: Paired) -> tuple[str, ...]:
-    f1 = [difference(contrast["f1"])] if contrast["f1"] else []
-    return difference(contrast), interval(contrast["bca"]), *f1, record(contrast), probability(contrast["p"])
+def _columns(contrasts: Iterable[Paired]) -> str:
+    graded = " graded" if any(contrast["f1"] for contrast in contrasts) else ""
+    return f"difference bca{graded} record p"
 
 
 def _cost(comparison: Comparison) -> Table:
@@ -116,10 +110,10 @@ def seed_tables(seeds: Seeds) -> Iterator[Table]:
     headers = ("what", "mean", "95% CI", "standard error", "variance: seeds", "questions", "rest")
     note = "The interval is for another draw of both seeds and questions. A variance below 0 means that none was seen."
     yield Table("whose the spread is, in percentage points", headers, tuple(spreads), (note,))
-    row = (" − ".join(rules), *_row(seeds["contrast"]))
     note = "A question counts once, with the mean of its seeds; the result is for these seeds only."
-    headers = ("contrast", *_headers(seeds["contrast"]["f1"] is not None))
-    yield Table("over questions, these seeds", headers, (row,), (note, *seeds["contrast"]["notes"]))
+    contrast = seeds["contrast"]
+    notes, rows = (note, *contrast["notes"]), {" − ".join(rules): contrast}
+    yield table_of("over questions, these seeds", "contrast", Paired, _columns([contrast]), rows, notes)
 
 
 def _parts(spread: SeedVariance) -> tuple[str, ...]:

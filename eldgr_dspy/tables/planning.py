@@ -8,7 +8,7 @@ from eldgr_dspy.figures.planning import ContrastSeen, Forecast, QuestionsNeeded,
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.formatting import UNDEFINED, figure, questions, signed
 from eldgr_dspy.named_judges import role_of
-from eldgr_dspy.tables.table import Table, record, table_of
+from eldgr_dspy.tables.table import Table, table_of
 from eldgr_dspy.words import is_role
 
 
@@ -85,30 +85,13 @@ def needed_table(needed: QuestionsNeeded) -> Table:
 def seen_tables(run: RunSeen) -> Iterator[Table]:
     """Yield the tables of `figures.planning.what_it_saw`, one a pool."""
     level = f"with power {run['power']:g} at alpha {run['alpha']:g}"
-    wanted = () if run["gain"] is None else (f"n for +{run['gain']:g}",)
-    headers = ("rule", "against", "wins–losses", "discordant %", "significant from", "sees gains from", *wanted)
+    gain, fields = run["gain"], "against record discordant least_significant detectable_gain"
     for name, pool in run["pools"].items():
-        rows = tuple(_row(contrast)[: len(headers)] for contrast in pool["contrasts"])
-        notes = ["There is no contrast: no question has a gold answer, or eldgr has no result."] if not rows else []
-        if any(UNDEFINED in row for row in rows):
+        contrasts, title = pool["contrasts"], f"{name}: what {questions(pool['n'])} could show {level}"
+        notes = [] if contrasts else ["There is no contrast: no question has a gold answer, or eldgr has no result."]
+        if any(one["detectable_gain"] is None or (gain and one["questions"] is None) for one in contrasts):
             notes.append(f"{UNDEFINED}: too few questions are discordant for it.")
-        if wanted and run["gain"] is not None and any(_beyond(contrast, run["gain"]) for contrast in pool["contrasts"]):
-            notes.append(f"{UNDEFINED} under {wanted[0]}: more than 10,000,000 questions would be needed.")
-        yield Table(f"{name}: what {questions(pool['n'])} could show {level}", headers, rows, tuple(notes))
-
-
-def _beyond(contrast: ContrastSeen, gain: float) -> bool:
-    return contrast["questions"] is None and contrast["discordant"] >= gain
-
-
-def _row(contrast: ContrastSeen) -> tuple[str, ...]:
-    split, needed = contrast["least_significant"], contrast["questions"]
-    return (
-        contrast["rule"],
-        contrast["against"],
-        record(contrast),
-        figure(contrast["discordant"]),
-        f"{split[0]:,}–{split[1]:,}" if split else UNDEFINED,
-        signed(contrast["detectable_gain"]),
-        f"{needed:,}" if needed else UNDEFINED,
-    )
+        if gain is not None and any(one["questions"] is None and one["discordant"] >= gain for one in contrasts):
+            notes.append(f"{UNDEFINED} under n needed: more than 10,000,000 questions would be needed.")
+        columns, rows = f"{fields} questions" if gain is not None else fields, [(one["rule"], one) for one in contrasts]
+        yield table_of(title, "rule", ContrastSeen, columns, rows, notes)

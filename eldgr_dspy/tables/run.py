@@ -19,7 +19,7 @@ from eldgr_dspy.tables.pool import (
     shipping_table,
     usage_table,
 )
-from eldgr_dspy.tables.table import Table, record, table_of
+from eldgr_dspy.tables.table import Table, table_of
 
 _DESCRIPTIVE = (
     f"{UNDEFINED}: a contrast with a rule that is not one of the matched selectors is descriptive, not tested."
@@ -68,13 +68,11 @@ def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     Columns: the difference with its percentile and its BCa interval of 95 %, the exact McNemar p, the same adjusted by
     Holm's method for the tested contrasts of the pool, wins and losses.
     """
-    score = shown_type(pool["task"]).scores[0]
-    contrasts, fields = pool["contrasts"], "delta ci bca p p_holm"
-    title = f"{name}: contrasts in {score}, percentage points"
-    table = table_of(title, "contrast", RuleContrast, fields, {_named(one): one for one in contrasts})
-    rows = [(*row, record(one)) for row, one in zip(table.rows, contrasts, strict=True)]
+    contrasts, score = pool["contrasts"], shown_type(pool["task"]).scores[0]
     notes = (*_notes(contrasts), *_repeated(pool), *_warnings(contrasts))
-    return replace(table, headers=(*table.headers, "wins–losses"), rows=tuple(rows), notes=notes) if rows else None
+    rows = {_named(one): one for one in contrasts}
+    title = f"{name}: contrasts in {score}, percentage points"
+    return table_of(title, "contrast", RuleContrast, "delta ci bca p p_holm record", rows, notes) if rows else None
 
 
 def _named(contrast: RuleContrast) -> str:

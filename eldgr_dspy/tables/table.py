@@ -15,6 +15,8 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "p": probability,
     "p_holm": probability,
     "delta": signed,
+    "detectable_gain": signed,
+    "least_significant": lambda split: UNDEFINED if split is None else f"{split[0]:,}–{split[1]:,}",
     "cost": partial(figure, places=4),
 }
 """The fields that have a format of their own; others are shown by their kind of value."""
@@ -35,6 +37,25 @@ class Table:
     lead: str = ""
 
 
+def difference(contrast: Delta) -> str:
+    """Return a contrast's difference and interval, as `+2.40 [0.40, 4.60]`."""
+    delta, ends = signed(contrast["delta"]), interval(contrast["ci"])
+    return delta if ends == UNDEFINED else f"{delta} {ends}"
+
+
+def record(contrast: WinsLosses) -> str:
+    """Return wins and losses, as `20–8`."""
+    return f"{count_of(contrast['wins'])}–{count_of(contrast['losses'])}"
+
+
+_COMPOSED: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "difference": ("Δ [95% CI]", difference),
+    "graded": ("Δ F1 [95% CI]", lambda of: difference(of["f1"])),
+    "record": ("wins–losses", record),
+}
+"""Columns that show several fields of a record in one cell: their headings, and the cell."""
+
+
 def table_of(
     title: str,
     named: str,
@@ -47,14 +68,17 @@ def table_of(
 
     Args:
         title: Its title. named: the heading of the names of the rows.
-        kind: The type of the records. fields: those that are columns, in order, separated by spaces.
+        kind: The type of the records.
+        fields: Those that are columns, in order, separated by spaces; and `difference`, `graded` and `record`.
         rows: The records by name, or pairs of both where names repeat. notes: sentences below.
     """
     columns = fields.split()
-    headers = (named, *(headings(kind)[name] for name in columns))
-    pairs = rows.items() if isinstance(rows, Mapping) else rows
-    cells = tuple((label, *(cell(name, of.get(name)) for name in columns)) for label, of in pairs)
-    return Table(title, headers, cells, tuple(notes))
+    headers = (_COMPOSED[name][0] if name in _COMPOSED else headings(kind)[name] for name in columns)
+    cells = tuple(
+        (label, *(_COMPOSED[name][1](of) if name in _COMPOSED else cell(name, of.get(name)) for name in columns))
+        for label, of in (rows.items() if isinstance(rows, Mapping) else rows)
+    )
+    return Table(title, (named, *headers), cells, tuple(notes))
 
 
 def cell(name: str, value: Any) -> str:
@@ -79,17 +103,6 @@ def _of_several(value: Mapping[str, Any]) -> str:
     if "value" in value:
         return f"{figure(value['value'])} {interval(value['ci'])} of {value['of']:,}"
     return f"{count_of(value['incorrect_to_correct'])}–{count_of(value['correct_to_incorrect'])}"
-
-
-def difference(contrast: Delta) -> str:
-    """Return a contrast's difference and interval, as `+2.40 [0.40, 4.60]`."""
-    delta, ends = signed(contrast["delta"]), interval(contrast["ci"])
-    return delta if ends == UNDEFINED else f"{delta} {ends}"
-
-
-def record(contrast: WinsLosses) -> str:
-    """Return wins and losses, as `20–8`."""
-    return f"{count_of(contrast['wins'])}–{count_of(contrast['losses'])}"
 
 
 def per_question(calls: Mapping[Consulted, int], n: int) -> str:

@@ -55,7 +55,7 @@ def test_it_says_what_a_finished_run_could_have_seen(tmp_path: Path, capsys: pyt
     assert "would be needed" not in out
     out = printed(capsys, str(run), "--gain", "0.005")
     assert "│             20–8 │           +3.07 │            — │" in out
-    assert "— under n for +0.005: more than 10,000,000 questions would be needed." in out
+    assert "— under n needed: more than 10,000,000 questions would be needed." in out
     as_json = json.loads(printed(capsys, str(run), "--json"))
     assert as_json == what_it_saw(read_run(run).summary(), **LEVEL)
 

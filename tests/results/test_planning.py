@@ -6,7 +6,7 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.planning import plan_ahead, what_it_saw
-from eldgr_dspy.statistics import mcnemar, mcnemar_power, questions_needed
+from eldgr_dspy.statistics import mcnemar_power, questions_needed
 from tests.results.planned import LEVEL, lead
 
 
@@ -57,7 +57,7 @@ def test_a_finished_run_says_what_it_could_have_seen() -> None:
     assert (majority["discordant"], majority["least_significant"]) == (pytest.approx(5.6), [20, 8])
     assert majority["questions"] is None
     assert mcnemar_power(500, majority["detectable_gain"] / 100, 0.056) == pytest.approx(0.8)
-    assert (first["least_significant"], first["p"]) == ([15, 5], mcnemar(17, 3))
+    assert first["least_significant"] == [15, 5]
 
 
 def test_for_a_gain_it_says_how_many_questions_another_run_needs() -> None:
