@@ -49,12 +49,12 @@ def test_it_says_what_a_finished_run_could_have_seen(tmp_path: Path, capsys: pyt
     (run / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     out = printed(capsys, str(run), "--gain", "1.5")
     assert "capitals: what 500 questions could show with power 0.8 at alpha 0.05" in out
-    assert "│ eldgr │ majority │        20–8 │         5.60 │             20–8 │           +3.07 │      2,054 │" in out
-    assert "│ eldgr │    judge │         3–0 │         0.60 │                — │               — │          — │" in out
+    assert "│ eldgr │ majority │        20–8 │         5.60 │             20–8 │           +3.07 │    2,054 │" in out
+    assert "│ eldgr │    judge │         3–0 │         0.60 │                — │               — │        — │" in out
     assert "—: too few questions are discordant for it." in out
     assert "would be needed" not in out
     out = printed(capsys, str(run), "--gain", "0.005")
-    assert "│             20–8 │           +3.07 │            — │" in out
+    assert "│             20–8 │           +3.07 │        — │" in out
     assert "— under n needed: more than 10,000,000 questions would be needed." in out
     as_json = json.loads(printed(capsys, str(run), "--json"))
     assert as_json == what_it_saw(read_run(run).summary(), **LEVEL)
