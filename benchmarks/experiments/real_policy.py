@@ -40,7 +40,7 @@ HELD_OUT: Final = 100
 LONGEST: Final = 48
 """Tokens of a completion; most of a step's time is their sampling."""
 
-ASK: Final = 'Answer in a few words. Begin with "A:".'
+ASK: Final = "Reply with the answer alone, in at most five words, like this:\nAnswer: Paris"
 _GREEDY: Final = Sampling(seed=0, temperature=1.0, top_p=1e-6, max_new_tokens=LONGEST)
 
 
