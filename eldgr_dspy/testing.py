@@ -18,11 +18,12 @@ from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import RULES, Rule, evidence_locked
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.laws import LAWS, Law, LawBroken, laws_named
+from eldgr_dspy.laws import LAWS, Law, LawBroken
+from eldgr_dspy.laws.findings import laws_named
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
 from eldgr_dspy.laws.situations import situations
-from eldgr_dspy.laws.steady import Steady, settle_twice
+from eldgr_dspy.laws.steady import settle_twice
 from eldgr_dspy.laws.trials import CertifiedBy, Outcome, Subject, Trial, describe_trial, table
 from eldgr_dspy.laws.typed import typed
 from eldgr_dspy.own_certificates import own_certificate
@@ -117,7 +118,7 @@ def check_laws(
     theirs = None if certificate is None else own_certificate(certificate)
     if theirs is not None and theirs.consulted:
         raise ArgumentError("certificate is async, and it was called without await; give a function that is not.")
-    subject = Subject(rule, case if theirs is None else partial(CertifiedBy, certificate=Steady.of(theirs)))
+    subject = Subject(rule, case if theirs is None else partial(CertifiedBy, certificate=theirs))
     kind = None if answer is None else answer_type(answer, "answer", BUILT_IN)
     chosen = _chosen([law for law in LAWS if law.statement is not None], laws, without)
     own = around(literals(rule, theirs and theirs.function, case), "retrieval" if rule is evidence_locked else kind)

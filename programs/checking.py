@@ -20,11 +20,12 @@ from eldgr_dspy.consultations import Heard
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError, CertificateError, ReplyError
 from eldgr_dspy.falsifying import falsify
-from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken, first_broken, laws_named
+from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken
+from eldgr_dspy.laws.findings import Finding, first_broken, laws_named
+from eldgr_dspy.laws.invariances import is_stratified
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_types import kept
 from eldgr_dspy.laws.situations import few_situations
-from eldgr_dspy.laws.statements import Finding, is_stratified
 from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, told
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.invocations import (

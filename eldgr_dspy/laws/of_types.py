@@ -12,8 +12,8 @@ from itertools import combinations
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answers import score
-from eldgr_dspy.laws import LAW, LAWS, Law, laws_named
-from eldgr_dspy.laws.statements import Finding
+from eldgr_dspy.laws import LAWS
+from eldgr_dspy.laws.findings import Finding, Law, law_in, laws_named
 from eldgr_dspy.laws.trials import Outcome
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.text_keys import AnswerClass
@@ -21,8 +21,16 @@ from eldgr_dspy.text_keys import AnswerClass
 Answers = Sequence[str | None]
 
 
+_OF_TYPES: list[Law] = []
+law = law_in(_OF_TYPES)
+
+
+@law(
+    22,
+    "The same answers have the same classes and certificates whenever they are asked for.",
+    "That they are the right ones.",
+)
 def a_type_repeats_itself(outcome: Outcome) -> Finding | None:
-    """Check that classes and certificates are the same when they are asked for again."""
     answers, again = outcome.trial.question.answers, outcome.again(outcome.trial)
     changed = [answer for answer in answers if outcome.case.certified(answer) is not again.case.certified(answer)]
     kind, votes = outcome.case.type, outcome.case.vote.classes
@@ -35,8 +43,8 @@ def a_type_repeats_itself(outcome: Outcome) -> Finding | None:
     return Finding(holds, "the same classes and certificates of the same answers", again) if answers else None
 
 
+@law(23, "A missing or blank answer has no class, so it does not vote.", "That every other answer votes.")
 def no_answer_has_no_class(outcome: Outcome) -> Finding | None:
-    """Check that neither a missing nor a blank answer votes."""
     answers = outcome.trial.question.answers
     empty = [index for index, answer in enumerate(answers) if not (answer and answer.strip())]
     classes = outcome.case.type.grouping(answers).classes
@@ -44,8 +52,8 @@ def no_answer_has_no_class(outcome: Outcome) -> Finding | None:
     return Finding(not voting, f"no class of {_listed(voting)}") if empty else None
 
 
+@law(24, "The same candidates vote together whatever their order.", "That the same spelling ships.")
 def candidate_order_changes_no_class(outcome: Outcome) -> Finding | None:
-    """Check that the same candidates vote together in another order."""
     answers, order = outcome.trial.question.answers, outcome.trial.pool_order
     if list(order) == sorted(order):
         return None
@@ -54,16 +62,24 @@ def candidate_order_changes_no_class(outcome: Outcome) -> Finding | None:
     return _as_together(outcome, classes, f"with the candidates in the order {list(order)}")
 
 
+@law(
+    25,
+    "Whether two candidates vote together does not depend on the others, unless the type is `pooled`.",
+    "Anything of a `pooled` type: there another candidate may connect two.",
+)
 def other_candidates_change_no_class(outcome: Outcome) -> Finding | None:
-    """Check that whether two candidates vote together does not depend on the others, unless the type says so."""
     answers, kind = outcome.trial.question.answers, outcome.case.type
     if kind.pooled or len(answers) < 2:
         return None
     return _as_together(outcome, [*map(kind.class_of, answers)], "where each is read alone")
 
 
+@law(
+    26,
+    "An answer that a role repeats is in the class in which the candidate votes.",
+    "That another answer of a role joins the class that a reader would choose.",
+)
 def a_candidate_is_of_its_class(outcome: Outcome) -> Finding | None:
-    """Check that an answer that a role repeats is in the class in which the candidate votes."""
     answers = outcome.trial.question.answers
     grouping = outcome.case.type.grouping(answers)
     apart = [
@@ -74,15 +90,19 @@ def a_candidate_is_of_its_class(outcome: Outcome) -> Finding | None:
     return Finding(not apart, f"the class of the candidate for {_listed(apart)} from a role") if answers else None
 
 
+@law(27, "Candidates that vote together are certified alike.", "That they would be in other pools.")
 def a_certificate_is_of_a_class(outcome: Outcome) -> Finding | None:
-    """Check that candidates that vote together are certified alike."""
     pairs, case = _spelled(outcome), outcome.case
     unlike = [pair for pair in pairs if case.certified(pair[0]) is not case.certified(pair[1])]
     return Finding(not unlike, f"one certificate for {_listed(unlike[0] if unlike else ())}") if pairs else None
 
 
+@law(
+    28,
+    "Under the default certificate, answers that vote together are certified alike, whichever of them a pool has.",
+    "Anything of the other certificates: under `token`, case decides.",
+)
 def a_spelling_changes_no_certificate(outcome: Outcome) -> Finding | None:
-    """Check that, under the default certificate, each spelling of a class is certified as the others are."""
     pairs = _spelled(outcome) if outcome.trial.settings.certificate == Settings().certificate else []
     for pair in pairs:
         alone = [outcome.again(outcome.trial.with_answer(answer)) for answer in pair]
@@ -92,8 +112,12 @@ def a_spelling_changes_no_certificate(outcome: Outcome) -> Finding | None:
     return Finding(True, "one certificate for each spelling") if pairs else None
 
 
+@law(
+    29,
+    "A gold answer by which some answer is right is right itself, and a missing answer is not.",
+    "That answers that vote together score alike: exact match tells some of them apart.",
+)
 def a_gold_answer_is_right(outcome: Outcome) -> Finding | None:
-    """Check that a gold answer by which some answer is right is right itself, and that no answer is not."""
     kind, gold, answers = outcome.case.type, outcome.trial.gold, outcome.trial.question.answers
     right = [answer for answer in (None, *answers) if gold and kind.is_right(answer, [gold])]
     if not right:
@@ -101,8 +125,12 @@ def a_gold_answer_is_right(outcome: Outcome) -> Finding | None:
     return Finding(None not in right and kind.is_right(gold, [gold]), f"{gold!r} as right if it is gold, and not None")
 
 
+@law(
+    30,
+    "The score of an answer says that it is right if, and only if, it is.",
+    "Anything of the official score, which may read answers differently.",
+)
 def a_score_says_what_is_right(outcome: Outcome) -> Finding | None:
-    """Check that the score of an answer says that it is right if, and only if, it is."""
     kind, gold, answers = outcome.case.type, outcome.trial.gold, outcome.trial.question.answers
     unlike = [answer for answer in answers if gold and score(answer, [gold], kind).em != kind.is_right(answer, [gold])]
     return Finding(not unlike, f"a score that says whether {_listed(unlike)} is right by {gold!r}") if gold else None
@@ -138,72 +166,8 @@ def _listed(answers: Answers) -> str:
     return " and ".join(f"{answer!r:.60}" for answer in answers)
 
 
-LAWS_OF_TYPES: tuple[Law, ...] = (
-    Law(
-        22,
-        "a_type_repeats_itself",
-        "The same answers have the same classes and certificates whenever they are asked for.",
-        "That they are the right ones.",
-        a_type_repeats_itself,
-    ),
-    Law(
-        23,
-        "no_answer_has_no_class",
-        "A missing or blank answer has no class, so it does not vote.",
-        "That every other answer votes.",
-        no_answer_has_no_class,
-    ),
-    Law(
-        24,
-        "candidate_order_changes_no_class",
-        "The same candidates vote together whatever their order.",
-        "That the same spelling ships.",
-        candidate_order_changes_no_class,
-    ),
-    Law(
-        25,
-        "other_candidates_change_no_class",
-        "Whether two candidates vote together does not depend on the others, unless the type is `pooled`.",
-        "Anything of a `pooled` type: there another candidate may connect two.",
-        other_candidates_change_no_class,
-    ),
-    Law(
-        26,
-        "a_candidate_is_of_its_class",
-        "An answer that a role repeats is in the class in which the candidate votes.",
-        "That another answer of a role joins the class that a reader would choose.",
-        a_candidate_is_of_its_class,
-    ),
-    Law(
-        27,
-        "a_certificate_is_of_a_class",
-        "Candidates that vote together are certified alike.",
-        "That they would be in other pools.",
-        a_certificate_is_of_a_class,
-    ),
-    Law(
-        28,
-        "a_spelling_changes_no_certificate",
-        "Under the default certificate, answers that vote together are certified alike, whichever of them a pool has.",
-        "Anything of the other certificates: under `token`, case decides.",
-        a_spelling_changes_no_certificate,
-    ),
-    *(law for law in LAWS if law.number == LAW["more_evidence_never_uncertifies"].number),
-    Law(
-        29,
-        "a_gold_answer_is_right",
-        "A gold answer by which some answer is right is right itself, and a missing answer is not.",
-        "That answers that vote together score alike: exact match tells some of them apart.",
-        a_gold_answer_is_right,
-    ),
-    Law(
-        30,
-        "a_score_says_what_is_right",
-        "The score of an answer says that it is right if, and only if, it is.",
-        "Anything of the official score, which may read answers differently.",
-        a_score_says_what_is_right,
-    ),
-)
+_ABOUT_EVIDENCE = [law for law in LAWS if law.number == 12]
+LAWS_OF_TYPES: tuple[Law, ...] = (*_OF_TYPES[:7], *_ABOUT_EVIDENCE, *_OF_TYPES[7:])
 _KEPT = "a_type_repeats_itself"
 """The law that no type can give up: without it no decision could be replayed, and no bound would hold."""
 

@@ -183,6 +183,20 @@ class Outcome:
             return self.case.repaired(self.trial.reply("repairer"))
         return self.case.derived(self.trial.reply("deriver"))
 
+    @property
+    def classes(self) -> list[list[int]]:
+        """The candidates that vote, by class, each class and each member in pool order; counted apart from the vote."""
+        classes: list[list[int]] = []
+        answers = self.trial.question.answers
+        for index, answer in enumerate(answers):
+            if self.case.same(answer, answer):
+                members = next((class_ for class_ in classes if self.case.same(answers[class_[0]], answer)), None)
+                if members is None:
+                    classes.append([index])
+                else:
+                    members.append(index)
+        return classes
+
     def alike(self, answer: str | None, other: str | None) -> bool:
         """Whether two answers are the same, or vote together."""
         return answer == other or self.case.same(answer, other)

@@ -121,7 +121,7 @@ def test_a_selector_whose_type_gives_up_a_law_is_not_held_to_it() -> None:
 @pytest.mark.parametrize(
     ("given_up", "said"),
     [
-        ("no_such_law", r"names\.gives_up: 'no_such_law' is not the name of a law"),
+        ("no_such_law", r"names\.gives_up: 'no_such_law' is not a law"),
         ("a_type_repeats_itself", r"names\.gives_up: 'a_type_repeats_itself' is not"),
     ],
 )

@@ -83,12 +83,12 @@ MISBEHAVING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a rule changes the vote": (
         {"rule": recounts},
         ArgumentError,
-        r"^The rule 'recounts' changed case\.vote\. A rule must only read what it is given\.$",
+        r"^The rule 'recounts' or its certificate changed case\.vote\. Both must only read what they are given\.$",
     ),
     "a rule changes the question": (
         {"rule": rewrites},
         ArgumentError,
-        r"^The rule 'rewrites' changed the question or a reply\. A rule must only read what it is given\.$",
+        r"^The rule 'rewrites' or its certificate changed the question or a reply\. Both must only read what they are ",
     ),
     "a rule differs between two calls": (
         {"rule": tires()},
@@ -108,12 +108,12 @@ MISBEHAVING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a certificate changes the passages": (
         {"certificate": blanks},
         ArgumentError,
-        r"^certificate\('.*', \.\.\.\) changed its passages\. A certificate must only read what it is given\.$",
+        r"^The rule 'evidence_locked' or its certificate changed the question or a reply\. Both must only read what ",
     ),
     "a certificate differs between two calls": (
         {"certificate": doubts()},
         ArgumentError,
-        r"^certificate\('.*', \.\.\.\) must return the same each time; it returned (True|False), then (True|False)",
+        r"^The certificate must return the same each time; for \(.*\) it returned \[.*\], then \[.*\]\. Keep ",
     ),
 }
 

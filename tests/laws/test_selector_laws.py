@@ -15,7 +15,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Reply
 from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws import LAWS
-from eldgr_dspy.laws.statements import is_stratified
+from eldgr_dspy.laws.invariances import is_stratified
 from eldgr_dspy.laws.trials import Outcome, Subject, Trial
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.plain_values import UnwritableError, plain
