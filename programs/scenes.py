@@ -5,6 +5,7 @@ Strategies for `eldgr_dspy.programs.checking`, made of those of `eldgr_dspy.stra
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from dspy import lm15
@@ -79,12 +80,14 @@ def at_stake(answer: Task | AnswerType) -> st.SearchStrategy[Question]:
 def scenes(draw: st.DrawFn, asked: st.SearchStrategy[Question]) -> Scene:
     """Draw one of the questions asked, with a reply of each role: typed in most cases, else raw or a failed call."""
     question = draw(asked)
-    typed: dict[Role, st.SearchStrategy[Any]] = (
-        {"deriver": derivations(question).map(_derivation)}
+    usual: dict[Role, st.SearchStrategy[Any]] = (
+        {"deriver": derivations(question)}
         if question.type.way == "derivation"
-        else {"judge": _verdicts(question), "repairer": repairs(question).map(_repair)}
+        else {"judge": verdicts(question), "repairer": repairs(question)}
     )
-    said: dict[Role, Scripted] = {role: draw(_mostly(usual, lm_replies() | _failures)) for role, usual in typed.items()}
+    said: dict[Role, Scripted] = {}
+    for role, typed_replies in usual.items():
+        said[role] = draw(_mostly(typed_replies.map(partial(_written, role)), lm_replies() | _failures))
     return Scene(question, said, draw(raw_text), draw(st.integers(-1, len(question.answers))))
 
 
@@ -106,21 +109,22 @@ def asked_again(kind: AnswerType) -> list[Scene]:
 
 
 def _situated(trial: Trial) -> Scene:
-    said: dict[Role, Scripted] = {role: _typed(role, reply) for role, reply in trial.replies.items()}
+    said: dict[Role, Scripted] = {role: _written(role, reply) for role, reply in trial.replies.items()}
     verdict = trial.reply("judge")
     return Scene(trial.question, said, number=verdict.preferred if isinstance(verdict, Verdict) else -1)
 
 
-def _typed(role: Role, reply: Reply) -> dict[str, Any]:
-    match reply:
-        case Verdict():
-            return _verdict(reply)
-        case Repair():
-            return _repair(reply)
-        case Derivation():
-            return _derivation(reply)
-    silent = {"judge": _prefers(-1), "repairer": _repair(Repair("")), "deriver": _derivation(Derivation((), ""))}
-    return silent[role]
+def _written(role: Role, reply: Reply) -> dict[str, Any]:
+    """The fields in which an LM gives a reply; for an abstention, those that say nothing."""
+    if role == "judge":
+        preferred, scores = (reply.preferred, reply.scores) if isinstance(reply, Verdict) else (-1, None)
+        assessments = [{**dict.fromkeys(_ASPECTS, 0.5), "scalar": score} for score in scores or ()]
+        return {"judge_rationale": "", "assessments": assessments, "preferred": preferred}
+    if role == "repairer":
+        return {"repair_passage": -1, "repaired_answer": reply.answer if isinstance(reply, Repair) else ""}
+    derived = reply if isinstance(reply, Derivation) else Derivation((), "")
+    steps = [asdict(step) for step in derived.steps]
+    return {"derivation_steps": steps, "derived_answer": derived.answer, "consistency_check": derived.check}
 
 
 def _mostly(usual: st.SearchStrategy[Any], other: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -129,24 +133,3 @@ def _mostly(usual: st.SearchStrategy[Any], other: st.SearchStrategy[Any]) -> st.
 
 
 _failures = st.sampled_from((lm15.ServerError("down"), lm15.RateLimitError("slow down"), lm15.TimeoutError("late")))
-
-
-def _verdicts(question: Question) -> st.SearchStrategy[dict[str, Any]]:
-    return verdicts(question).map(lambda said: _verdict(said) if isinstance(said, Verdict) else _prefers(0))
-
-
-def _verdict(said: Verdict) -> dict[str, Any]:
-    return _prefers(said.preferred, [{**dict.fromkeys(_ASPECTS, 0.5), "scalar": score} for score in said.scores or ()])
-
-
-def _prefers(index: int, assessments: Any = ()) -> dict[str, Any]:
-    return {"judge_rationale": "", "assessments": list(assessments), "preferred": index}
-
-
-def _repair(said: Repair) -> dict[str, Any]:
-    return {"repair_passage": -1, "repaired_answer": said.answer}
-
-
-def _derivation(said: Derivation) -> dict[str, Any]:
-    steps = [asdict(step) for step in said.steps]
-    return {"derivation_steps": steps, "derived_answer": said.answer, "consistency_check": said.check}
