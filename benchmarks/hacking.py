@@ -4,7 +4,7 @@ A policy of two layers answers two questions whose answers are in passages. Befo
 right but reasons in words of its own, a quarter is wrong, and a quarter copies a passage and answers nothing. Two runs
 then differ only in the weights of the rewards: one has only the reward of the steps, the other has the paper's weights.
 The NLI model is a rule: a sentence found in the premise is entailed, and any other is neutral. With FOLDER, the two
-learning curves and a drawing of both are kept there.
+learning curves are kept there.
 """
 
 import sys
@@ -20,8 +20,7 @@ import torch
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import StepReward, format, orm
-from eldgr_dspy.training.curves import FILE, Point, draw_curves, learning_curve, read_curve, rolling_mean
-from eldgr_dspy.training.trainer import confidence_trainer
+from eldgr_dspy.training.curves import FILE, Point, learning_curve, read_curve, rolling_mean
 from eldgr_dspy.words import CHANNELS
 from tests.tiny_policy import tiny_policy, tiny_tokenizer, warmed
 
@@ -85,6 +84,7 @@ def trained(weights: Sequence[float], folder: Path, seed: int = 1) -> list[Point
     from datasets import Dataset
     from transformers import PrinterCallback
     from trl.trainer.grpo_config import GRPOConfig
+    from trl.trainer.grpo_trainer import GRPOTrainer
 
     rows = [
         {
@@ -114,14 +114,13 @@ def trained(weights: Sequence[float], folder: Path, seed: int = 1) -> list[Point
         "reward_weights": list(weights),
     }
     model, tokenizer = _policy(seed)
-    made: Any = confidence_trainer()
-    trainer = made(
+    trainer: Any = GRPOTrainer(
         model=model,
         reward_funcs=[orm, format, StepReward(NLIScorer(Repeats()))],
         args=GRPOConfig(str(folder), **settings),
         train_dataset=Dataset.from_list(rows * PROMPTS),
         processing_class=tokenizer,
-        callbacks=[learning_curve()()],
+        callbacks=[learning_curve()],
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train()
@@ -158,8 +157,7 @@ def main(arguments: Sequence[str]) -> None:
             print(f"\n{name}: weights {', '.join(map(str, weights))} of orm, format and ra_msd; rolling means")
             show(trained(weights, kept / name))
         if arguments:
-            draw_curves({name: kept / name / FILE for name in WEIGHTS}, kept / "curves.svg")
-            print(f"\nThe curves are in {kept}, and a drawing of both in {kept / 'curves.svg'}.")
+            print(f"\nThe curves are in {kept}.")
 
 
 if __name__ == "__main__":

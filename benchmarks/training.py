@@ -29,9 +29,10 @@ from benchmarks.nli import model_of_real_shape
 from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
-from eldgr_dspy.training.grpo import Recipe, parsed, trainable
+from eldgr_dspy.training import steps_reward
+from eldgr_dspy.training.grpo import Recipe, parsed
+from eldgr_dspy.training.policy import policy_confidence
 from eldgr_dspy.training.recipe import rewards_of
-from eldgr_dspy.training.trainer import PolicyConfidence
 
 AIM = 25.0
 ON = {
@@ -63,19 +64,8 @@ class Clock:
         self.seconds[name] += self.now() - began
 
 
-class Whole:
-    """Wraps `PolicyConfidence` in a trainer from outside: the time of generation and confidence together."""
-
-    clock: Clock
-
-    def _generate(self, prompts: list[Any]) -> Any:
-        above: Any = super()
-        with self.clock.timing("both"):
-            return above._generate(prompts)
-
-
 class Parts:
-    """Wraps it from inside: the time of generation, and of the rewards."""
+    """Put before a trainer: the time of generation, and of the rewards with the token confidence that they ask for."""
 
     clock: Clock
 
@@ -148,7 +138,13 @@ def trainer_of(shape: Shape, recipe: Recipe, device: str, clock: Clock) -> tuple
     from trl.trainer.grpo_trainer import GRPOTrainer
 
     library: Any = trl
-    timed: Any = type("Timed", (Whole, PolicyConfidence, Parts, GRPOTrainer), {"clock": clock})
+    timed: Any = type("Timed", (Parts, GRPOTrainer), {"clock": clock})
+
+    def confidence(*given: Any) -> Any:
+        with clock.timing("confidence"):
+            return policy_confidence(*given)
+
+    steps_reward.policy_confidence = confidence
     rewards = rewards_of(recipe.rewards)
     given: Any = recipe.rewards
     nli = CrossEncoderNLI(str(given.nli), device=device, dtype=given.nli_dtype, batch_size=given.nli_batch_size)
@@ -182,7 +178,7 @@ def measure(name: str, device: str, steps: int) -> None:
     print(f"{name} on {torch.cuda.get_device_name() if device == 'cuda' else 'a processor'}, {recipe.model.dtype}")
     print(f"NLI pairs in {recipe.rewards.nli_dtype}, {recipe.rewards.nli_batch_size} at once")
     print(f"{completions} completions of {settings.max_completion_length} tokens a step, means of {steps} steps")
-    print(trainable(trainer.model))
+    print(f"{trainer.model.num_parameters(only_trainable=True):,} parameters are trained")
     lengths = [entry["completions/mean_length"] for entry in log]
     asked = completions * sum(entry["ra_msd/steps"] for entry in log)
     line("tokens a completion", sum(lengths) / len(lengths), "")
@@ -200,9 +196,9 @@ def shares(seconds: Mapping[str, float], steps: int) -> None:
     """Print the parts of a step."""
     taken = {
         "generation": seconds["generation"],
-        "confidence": seconds["both"] - seconds["generation"],
-        "reward": seconds["reward"],
-        "update": seconds["step"] - seconds["both"] - seconds["reward"],
+        "confidence": seconds["confidence"],
+        "reward": seconds["reward"] - seconds["confidence"],
+        "update": seconds["step"] - seconds["generation"] - seconds["reward"],
     }
     line("seconds a step", seconds["step"] / steps, "s")
     for name, part in taken.items():

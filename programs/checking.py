@@ -41,10 +41,11 @@ from eldgr_dspy.programs.invocations import (
 )
 from eldgr_dspy.programs.plain_decisions import plain
 from eldgr_dspy.programs.program_checks import Inputs, check_returned
-from eldgr_dspy.programs.scenes import Scene, asked_again, at_stake, scenes, situated
+from eldgr_dspy.programs.scenes import Scene, asked_again, scenes, situated
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rules import is_own
+from eldgr_dspy.strategies import questions
 from eldgr_dspy.words import ROLES, Consulted
 
 _SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
@@ -100,8 +101,8 @@ def check_selector(
             has one among its modules.
         inputs: What a program is called with: a mapping of arguments, or several.
         answer_field: The field of the program's prediction that holds the answer; it may return the answer itself.
-        asked: Where a selector's questions come from; by default the small situations of its own type, and questions
-            most of which have something at stake.
+        asked: Where a selector's questions come from; by default the small situations of its own type, and then what
+            `questions` draws.
         without: The names of laws to leave out.
         max_examples: How many examples are drawn, 0 for the fixed ones alone; by default, as many as the Hypothesis
             profile says.
@@ -129,7 +130,7 @@ def check_selector(
     laws, tried = [*kept(selector.type, wanted)], Counter[str]()
     if asked is None:
         tried.update(_check_situations(selector, laws))
-        asked = at_stake(selector.type)
+        asked = questions(selector.type)
     drawn = scenes(asked)
 
     def hold(example: tuple[tuple[Scene, Scene], bool]) -> None:

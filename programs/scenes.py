@@ -12,17 +12,15 @@ from dspy import lm15
 from dspy.lm15 import Request
 from hypothesis import strategies as st
 
-from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.consultations import Derivation, Repair, Reply, Verdict
 from eldgr_dspy.laws.making import SOUND, asked, counted
-from eldgr_dspy.laws.situations import few_situations
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.laws.typed import typed
 from eldgr_dspy.programs.scripted import Scripted, role_of
 from eldgr_dspy.questions import Question
-from eldgr_dspy.strategies import derivations, lm_replies, questions, raw_text, repairs, verdicts
-from eldgr_dspy.words import Role, Task
+from eldgr_dspy.strategies import derivations, lm_replies, raw_text, repairs, verdicts
+from eldgr_dspy.words import Role
 
 _ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
 
@@ -67,13 +65,6 @@ class Scene:
     def _blank(self, kind: Mapping[str, Any]) -> Any:
         blanks = {"string": self.word, "integer": self.number, "number": 0.5, "boolean": False, "array": []}
         return blanks.get(str(kind.get("type")))
-
-
-def at_stake(answer: Task | AnswerType) -> st.SearchStrategy[Question]:
-    """Draw questions of a type, most of them situations, so that a reply may change what ships."""
-    kind = answer_type(answer)
-    listed = [trial.question for trial in typed(few_situations(kind), kind)]
-    return _mostly(st.sampled_from(listed), questions(kind))
 
 
 @st.composite

@@ -25,19 +25,15 @@ from eldgr_dspy.words import Role
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A scripted reply, and how it is delivered.
+    """A scripted reply that may be cut off.
 
     Attributes:
         text: The reply; a mapping is sent as JSON.
-        delay: Seconds that this request takes, in addition to the delay of the script.
         cut: Whether the response says that it was cut off (`finish_reason` is `length`); the text is sent unchanged.
-        error: Raised instead of the response; in a stream, after the text has been streamed.
     """
 
     text: str | Mapping[str, Any] = ""
-    delay: float = 0.0
     cut: bool = False
-    error: Exception | None = None
 
 
 Scripted: TypeAlias = "str | Mapping[str, Any] | Line | Response | Exception"
@@ -49,29 +45,6 @@ _OUTPUTS = re.compile(
 _LISTED = re.compile(r"^\d+\. `(\w+)` \(", re.M)
 _FORM_FIELD = re.compile(r'^"(\w+)": ', re.M)
 _SIGNATURES: dict[Role, Any] = {"judge": JudgeCandidates, "deriver": DeriveAnswer, "repairer": RepairAnswer}
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """The outcome of one request: a response, or an error instead of it or at its end."""
-
-    response: Response
-    delay: float = 0.0
-    error: Exception | None = None
-
-    def whole(self) -> Response:
-        """Return the response, or raise the error."""
-        if self.error is not None:
-            raise self.error
-        return self.response
-
-    def events(self) -> Iterator[Any]:
-        """Yield the response as a stream has it, its text a few characters at a time, then raise the error."""
-        for event in response_to_events(self.response) if self.response.text or self.error is None else ():
-            if self.error is None or event.type != "end":
-                yield from _pieces(event)
-        if self.error is not None:
-            raise self.error
 
 
 class ScriptedEngine:
@@ -89,37 +62,32 @@ class ScriptedEngine:
         self._lock = threading.Lock()
 
     def complete(self, request: Request) -> Response:
-        """Return the scripted response after the delay, or raise the scripted exception."""
-        line = self.line(request)
-        _sleep(self.delay + line.delay)
-        return line.whole()
+        """Keep the request; return the scripted response after the delay, or raise the scripted exception."""
+        try:
+            return self.answer(request)
+        finally:
+            if self.delay:  # sleep(0) would still give up the processor
+                time.sleep(self.delay)
 
     def stream(self, request: Request) -> Iterator[Any]:
         """Yield the scripted response as events, its text a few characters at a time."""
-        line = self.line(request)
-        _sleep(self.delay + line.delay)
-        yield from line.events()
+        yield from _events(self.complete(request))
 
     def close(self) -> None:
         """Do nothing; there is no connection."""
 
     def answer(self, request: Request) -> Response:
-        """Return the scripted response at once, or raise the scripted exception."""
-        return self.line(request).whole()
-
-    def line(self, request: Request) -> "Delivery":
-        """Keep the request and return the line of the script that answers it."""
+        """Keep the request; return the scripted response at once, or raise the scripted exception."""
         with self._lock:
             number = len(self.requests)
             self.requests.append(request)
         reply = self._script(request) if callable(self._script) else _numbered(self._script, number)
         reply = settled(reply, "reply", "give a callable that is not")
-        if isinstance(reply, Response):
-            return Delivery(reply)
         if isinstance(reply, Exception):
-            reply = Line(error=reply)
-        line = reply if isinstance(reply, Line) else Line(reply)
-        return Delivery(_response(request, line), line.delay, line.error)
+            raise reply
+        if isinstance(reply, Response):
+            return reply
+        return _response(request, reply if isinstance(reply, Line) else Line(reply))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "ScriptedEngine":
         return self  # Copies of an LM share a connection: they share one script.
@@ -132,16 +100,15 @@ class AsyncScriptedEngine:
         self.engine = engine
 
     async def complete(self, request: Request) -> Response:
-        """Return the scripted response after the delay, or raise the scripted exception."""
-        line = self.engine.line(request)
-        await asyncio.sleep(self.engine.delay + line.delay)
-        return line.whole()
+        """Do as `ScriptedEngine.complete`."""
+        try:
+            return self.engine.answer(request)
+        finally:
+            await asyncio.sleep(self.engine.delay)
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
-        """Yield the scripted response as events, its text a few characters at a time."""
-        line = self.engine.line(request)
-        await asyncio.sleep(self.engine.delay + line.delay)
-        for event in line.events():
+        """Do as `ScriptedEngine.stream`."""
+        for event in _events(await self.complete(request)):
             yield event
 
     async def aclose(self) -> None:
@@ -172,8 +139,8 @@ def scripted_lm(reply: Script, *, model: str = "scripted/lm", delay: float = 0.0
 
     Args:
         reply: A callable from a `dspy.lm15.Request` to a reply, or a sequence of replies used in order of arrival. A
-            reply is text, a mapping (sent as JSON), an exception (raised), a `Line` (late, cut off or broken off), or a
-            whole `dspy.lm15.Response`.
+            reply is text, a mapping (sent as JSON), an exception (raised), a `Line` (cut off), or a whole
+            `dspy.lm15.Response`.
         model: The name under which usage is counted; give the roles different names to tell them apart.
         delay: Seconds that each request takes.
         kwargs: Further arguments of `dspy.LM`. Caching and retries are off unless asked for.
@@ -219,17 +186,13 @@ def _opening(request: Request) -> str:
     return system if isinstance(system, str) else "".join(getattr(part, "text", "") for part in system or ())
 
 
-def _sleep(seconds: float) -> None:
-    if seconds:  # sleep(0) would still give up the processor
-        time.sleep(seconds)
-
-
-def _pieces(event: Any) -> Iterator[Any]:
-    text = getattr(getattr(event, "delta", None), "text", "")
-    if not text:
-        yield event
-    for start in range(0, len(text), 4):
-        yield replace(event, delta=replace(event.delta, text=text[start : start + 4]))
+def _events(response: Response) -> Iterator[Any]:
+    for event in response_to_events(response):
+        text = getattr(getattr(event, "delta", None), "text", "")
+        pieces = [replace(event.delta, text=text[at : at + 4]) for at in range(0, len(text), 4)] if text else []
+        yield from (replace(event, delta=piece) for piece in pieces)
+        if not pieces:
+            yield event
 
 
 def _numbered(script: Sequence[Scripted], number: int) -> Scripted:

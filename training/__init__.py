@@ -10,30 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from eldgr_dspy.training.calls import COLUMNS
     from eldgr_dspy.training.conditioned import Conditioned, Gated
     from eldgr_dspy.training.confidence import TokenConfidence
-    from eldgr_dspy.training.curves import LearningCurve, Point, draw_curves, read_curve, rolling_mean
+    from eldgr_dspy.training.curves import learning_curve, read_curve
     from eldgr_dspy.training.generation import Sampling
     from eldgr_dspy.training.groups import GroupReward, eldgr_rank
-    from eldgr_dspy.training.named_rewards import (
-        NamedNLI,
-        prm,
-        process_reward,
-        ra_msd,
-        ra_msd_conditioned,
-        ra_msd_gated,
-    )
+    from eldgr_dspy.training.named_rewards import prm, ra_msd, ra_msd_conditioned, ra_msd_gated
     from eldgr_dspy.training.outcome import FormatReward, OutcomeReward, format, orm
-    from eldgr_dspy.training.policy import policy_confidence, token_logps
     from eldgr_dspy.training.questions import prompt_of, training_rows
     from eldgr_dspy.training.randomness import kept_random_state
-    from eldgr_dspy.training.recipe import RewardArguments, recipe_path, rewards_of
     from eldgr_dspy.training.requirements import require_inputs
     from eldgr_dspy.training.rewards import Reward, weights_of
     from eldgr_dspy.training.sampling import sample_pool
     from eldgr_dspy.training.steps_reward import StepReward
-    from eldgr_dspy.training.trainer import ConfidenceGRPOTrainer, PolicyConfidence
 
 __all__ = [
     "orm",
@@ -51,50 +40,31 @@ __all__ = [
     "Conditioned",
     "Gated",
     "Reward",
-    "process_reward",
-    "NamedNLI",
-    "ConfidenceGRPOTrainer",
-    "PolicyConfidence",
     "TokenConfidence",
-    "token_logps",
-    "policy_confidence",
     "require_inputs",
     "kept_random_state",
     "training_rows",
     "prompt_of",
-    "RewardArguments",
-    "rewards_of",
-    "recipe_path",
-    "LearningCurve",
-    "Point",
+    "learning_curve",
     "read_curve",
-    "rolling_mean",
-    "draw_curves",
     "Sampling",
     "sample_pool",
-    "COLUMNS",
 ]
 
 _HOMES = {
-    "calls": ["COLUMNS"],
     "conditioned": ["Conditioned", "Gated"],
     "confidence": ["TokenConfidence"],
-    "curves": ["LearningCurve", "Point", "draw_curves", "read_curve", "rolling_mean"],
+    "curves": ["learning_curve", "read_curve"],
     "generation": ["Sampling"],
     "groups": ["GroupReward", "eldgr_rank"],
+    "named_rewards": ["prm", "ra_msd", "ra_msd_conditioned", "ra_msd_gated"],
     "outcome": ["FormatReward", "OutcomeReward", "format", "orm"],
-    "policy": ["policy_confidence", "token_logps"],
     "questions": ["prompt_of", "training_rows"],
     "randomness": ["kept_random_state"],
-    "named_rewards": [
-        *("NamedNLI", "prm", "process_reward", "ra_msd", "ra_msd_conditioned", "ra_msd_gated"),
-    ],
-    "recipe": ["RewardArguments", "recipe_path", "rewards_of"],
     "requirements": ["require_inputs"],
     "rewards": ["Reward", "weights_of"],
     "sampling": ["sample_pool"],
     "steps_reward": ["StepReward"],
-    "trainer": ["ConfidenceGRPOTrainer", "PolicyConfidence"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

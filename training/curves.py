@@ -8,18 +8,14 @@ A step in which nothing was sampled, as when completions are used twice, has nul
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.file_limits import document, parsed_json
 from eldgr_dspy.files import replacing
-from eldgr_dspy.report.svg import Axes, curve, drawing, key, path, text, ticks, tone_of
-from eldgr_dspy.report.templates import drawing_css
 from eldgr_dspy.system import appending
 from eldgr_dspy.words import CHANNELS
 
@@ -34,9 +30,6 @@ FILE: Final = "learning_curve.jsonl"
 
 EXACT_MATCH: Final = "orm/exact_match"
 """The name under which the outcome reward logs it: over the completions of rows with gold."""
-
-_COLUMNS, _WIDTH, _HEIGHT = 3, 290, 220  # of the panels
-_WHOLE: Final = {"exact_match": "exact match", "reward": "reward"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +56,13 @@ class Point:
 
 
 class CurveRecorder:
-    """The work of `LearningCurve`: it appends one line a step to a file, from the trainer's log.
+    """The work of `learning_curve`: it appends one line a step to a file, from the trainer's log.
 
     A run that is resumed keeps the lines up to its checkpoint; a new run keeps none.
     """
 
     def __init__(self, path: str | Path | None = None, *, exact_match: str = EXACT_MATCH) -> None:
-        """Make the callback.
+        """Make the recorder.
 
         Args:
             path: The file; None takes `learning_curve.jsonl` in the output folder of the run.
@@ -138,65 +131,6 @@ def read_curve(path: str | Path) -> list[Point]:
     return [_point(path, number, line) for number, line in enumerate(whole, start=1)]
 
 
-def draw_curves(curves: Mapping[str, str | Path], to: str | Path) -> None:
-    """Draw curves of several runs into one SVG file: exact match, reward, and each channel that a run has.
-
-    Lines are rolling means, dots the steps. A step without a value is a gap.
-
-    Args:
-        curves: The file of each run, by its name in the drawing.
-        to: The file to write, which ends in `.svg`.
-
-    Raises:
-        ArgumentError: A file is not a learning curve, or `to` has another ending.
-    """
-    picture = Path(to)
-    if picture.suffix != ".svg":
-        raise ArgumentError(f"to must be a file name that ends in .svg; got {str(to)!r}. Name it {picture.stem}.svg.")
-    runs = {name: read_curve(file) for name, file in curves.items()}
-    channels = {key for points in runs.values() for point in points for key in point.channels}
-    panels = [*_WHOLE, *sorted(channels, key=_order)]
-    marks = [mark for place, panel in enumerate(panels) for mark in _panel(place, panel, runs)]
-    below = _HEIGHT * math.ceil(len(panels) / _COLUMNS) + 12
-    for place, name in enumerate(runs):
-        marks += key(50, below + 24 * place, place, name, _WIDTH * _COLUMNS - 50)
-    with replacing(picture) as out:
-        height = below + 24 * len(runs)
-        out.write(drawing(_WIDTH * _COLUMNS, height, "Learning curves", marks, css=drawing_css()).encode())
-
-
-def _panel(place: int, panel: str, curves: Mapping[str, Sequence[Point]]) -> Iterator[str]:
-    """The marks of one panel, at its place row by row."""
-    values = {
-        name: [getattr(point, panel, point.channels.get(panel)) for point in points] for name, points in curves.items()
-    }
-    ends = [value for column in values.values() for value in column if value is not None] if panel == "reward" else []
-    last = max((point.step for points in curves.values() for point in points), default=1)
-    left, top = _WIDTH * (place % _COLUMNS) + 50, _HEIGHT * (place // _COLUMNS) + 40
-    up = ticks(min(ends, default=0), max(ends, default=1))
-    axes = Axes(left, left + 220, top, top + 130, ticks(0, last, whole=True), up)
-    yield text(left, top - 18, _WHOLE.get(panel, panel), room=220)
-    yield text(left + 110, top + 160, "step", anchor="middle", tone="soft", size=12)
-    yield from axes.grid()
-    for number, (name, points) in enumerate(curves.items()):
-        steps = [axes.x(point.step) for point in points]
-        dots = [(x, axes.y(value)) for x, value in zip(steps, values[name], strict=True) if value is not None]
-        rolled = zip(steps, rolling_mean(values[name]), strict=True)
-        lines = [
-            [(x, axes.y(value)) for x, value in run if value is not None]
-            for gap, run in groupby(rolled, key=lambda pair: pair[1] is None)
-            if not gap
-        ]
-        if dots:
-            yield path(*([dot, dot] for dot in dots), stroke=tone_of(number), width=4, opacity=0.3)
-            yield curve(number, *lines)
-
-
-def _order(key: str) -> tuple[str, int]:
-    reward, _, channel = key.rpartition("/")
-    return reward, [*CHANNELS].index(channel)  # type: ignore[arg-type]  # a key of a channel ends in one
-
-
 def _is_reward(key: str) -> bool:
     return key.startswith("rewards/") and key.endswith("/mean")
 
@@ -218,22 +152,14 @@ def _point(path: Path, number: int, line: bytes) -> Point:
         raise ArgumentError(f"{path}, line {number}: not a point of a learning curve; give another file.") from error
 
 
-if TYPE_CHECKING:
+def learning_curve(path: str | Path | None = None, *, exact_match: str = EXACT_MATCH) -> "TrainerCallback":
+    """Return a callback for trainers of transformers and TRL, `GRPOTrainer(callbacks=[learning_curve()])`.
+
+    The arguments are those of `CurveRecorder`.
+    """
+    from transformers import TrainerCallback  # which takes seconds
 
     class LearningCurve(CurveRecorder, TrainerCallback):
-        """A callback for trainers of transformers and TRL, `GRPOTrainer(callbacks=[LearningCurve()])`."""
+        """The recorder as a callback."""
 
-
-@cache
-def learning_curve() -> "type[TrainerCallback]":
-    """Return `LearningCurve`, which is made on first use: transformers takes seconds to import."""
-    from transformers import TrainerCallback
-
-    bases = (CurveRecorder, TrainerCallback)
-    return type("LearningCurve", bases, {"__doc__": CurveRecorder.__doc__, "__module__": __name__})
-
-
-def __getattr__(name: str) -> Any:
-    if name == "LearningCurve":
-        return learning_curve()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return LearningCurve(path, exact_match=exact_match)

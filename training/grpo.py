@@ -18,8 +18,8 @@ from eldgr_dspy.showing import shown
 from eldgr_dspy.system import refusal
 from eldgr_dspy.training.curves import learning_curve
 from eldgr_dspy.training.recipe import NAMES, RewardArguments, first_rows, recipe_path, rewards_of
-from eldgr_dspy.training.rewards import Reward, weights_of
-from eldgr_dspy.training.trainer import confidence_trainer
+from eldgr_dspy.training.requirements import require_columns, require_template
+from eldgr_dspy.training.rewards import Reward, require_names, weights_of
 
 FILE: Final = "recipe.json"
 """The name of the recipe's record in the folder of a run."""
@@ -86,7 +86,8 @@ def train(recipe: Recipe) -> Any:
         fields = {**asdict(recipe.rewards), **asdict(recipe.model), **recipe.training.to_dict()}
         with replacing(folder / FILE) as out:
             out.write(json.dumps(fields, indent=1, default=str).encode("ascii") + b"\n")
-    trainer.accelerator.print(trainable(trainer.model))
+    own, whole = trainer.model.num_parameters(only_trainable=True), trainer.model.num_parameters()
+    trainer.accelerator.print(f"Trainable parameters: {own:,} of {whole:,} ({own / whole:.3%}).")
     trainer.log_metrics("train", trainer.train(resume_from_checkpoint=resume).metrics)
     trainer.save_model(str(folder))
     trainer.accelerator.print(f"The model is in {folder}.")
@@ -102,8 +103,10 @@ def made(recipe: Recipe) -> Any:
         ArgumentError: What is missing, as in `train`.
     """
     trl, settings, rewards = _trl(), recipe.training, rewards_of(recipe.rewards)
-    _require_complete(recipe, len(rewards))
-    if settings.reward_weights is None and all(isinstance(reward, Reward) for reward in rewards):
+    if recipe.model.model_name_or_path is None:
+        raise ArgumentError("The recipe names no model; give model_name_or_path, a folder or a name on the Hub.")
+    own = [reward for reward in rewards if isinstance(reward, Reward)]
+    if settings.reward_weights is None and own == rewards:
         settings.reward_weights = weights_of(rewards)
     settings.model_init_kwargs = {
         "revision": recipe.model.model_revision,
@@ -114,8 +117,14 @@ def made(recipe: Recipe) -> Any:
     script, splits = recipe.script, _data(recipe)
     train = first_rows(_split(splits, script.dataset_train_split), recipe.rewards.train_rows)
     test = _split(splits, script.dataset_test_split) if settings.eval_strategy != "no" else None
+    datasets = [dataset for dataset in (train, test) if dataset is not None]
+    require_names(reward.__name__ for reward in rewards)
+    for dataset in datasets:
+        require_columns(dataset, own, settings)
+    for reward in own:
+        reward.prepare()  # before the policy is loaded, which takes long
     try:
-        return confidence_trainer()(
+        trainer = trl.GRPOTrainer(
             model=recipe.model.model_name_or_path,
             reward_funcs=rewards,
             args=settings,
@@ -123,7 +132,7 @@ def made(recipe: Recipe) -> Any:
             eval_dataset=test,
             quantization_config=trl.get_quantization_config(recipe.model),
             peft_config=trl.get_peft_config(recipe.model),
-            callbacks=[learning_curve()()],
+            callbacks=[learning_curve()],
         )
     except OSError as error:  # which transformers raises if there is no such model or tokenizer
         said = " ".join(str(error).split())
@@ -131,13 +140,11 @@ def made(recipe: Recipe) -> Any:
             f"model_name_or_path={recipe.model.model_name_or_path!r} cannot be loaded ({brief(said, 200)}); give a "
             "folder with a model and its tokenizer, or a name on the Hugging Face Hub."
         ) from error
-
-
-def trainable(model: Any) -> str:
-    """Return a sentence with how many parameters of a model are trained; those that ZeRO-3 has split off count too."""
-    sizes = [(getattr(param, "ds_numel", None) or param.numel(), param.requires_grad) for param in model.parameters()]
-    trained, whole = sum(size for size, wanted in sizes if wanted), sum(size for size, _ in sizes)
-    return f"Trainable parameters: {trained:,} of {whole:,} ({trained / whole:.3%})."
+    except ValueError as error:
+        raise ArgumentError(f"TRL refuses the recipe: {brief(error, 200)}. Change the field that it names.") from error
+    for dataset in datasets:
+        require_template(dataset, trainer.processing_class)
+    return trainer
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -150,25 +157,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(shown(refusal(error)))
     if hasattr(trainer, "end"):  # of transformers from 5.18
         trainer.end()
-
-
-def _require_complete(recipe: Recipe, rewards: int) -> None:
-    """Refuse a recipe that lacks a model or a weight, which TRL would say later or less clearly."""
-    if recipe.model.model_name_or_path is None:
-        raise ArgumentError("The recipe names no model; give model_name_or_path, a folder or a name on the Hub.")
-    mixed = bool(recipe.datasets.datasets)
-    field, streamed = ("", recipe.datasets.streaming) if mixed else ("dataset_", recipe.script.dataset_streaming)
-    if streamed and recipe.training.max_steps <= 0:
-        raise ArgumentError(
-            f"max_steps must be at least 1 with {field}streaming, as a stream has no length; got "
-            f"{recipe.training.max_steps}. Set it."
-        )
-    weights = recipe.training.reward_weights
-    if weights is not None and len(weights) != rewards:
-        raise ArgumentError(
-            f"reward_weights must have one weight for each reward ({', '.join(recipe.rewards.rewards)}); got "
-            f"{len(weights)} for {rewards}. Give as many, or leave the field out for the paper's."
-        )
 
 
 def _trl() -> Any:

@@ -19,7 +19,7 @@ from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI, 
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training.conditioned import Conditioned, Gated
 from eldgr_dspy.training.outcome import orm
-from eldgr_dspy.training.steps_reward import OnError, StepReward
+from eldgr_dspy.training.steps_reward import StepReward
 from eldgr_dspy.words import CHANNELS, Channel
 
 NLI_VARIABLE: Final = "ELDGR_NLI"
@@ -81,16 +81,15 @@ def _device_of_trainer() -> str | None:
     return str(state().device) if state is not None and state._shared_state else None
 
 
-def process_reward(nli: NLI, name: str = "prm", on_error: OnError = "raise") -> StepReward:
+def process_reward(nli: NLI, name: str = "prm") -> StepReward:
     """Return the process reward: mean_t of `logic`, which needs no passage and no token probability.
 
     Args:
         nli: Who reads pairs.
         name: Under which it is logged.
-        on_error: What to do with a batch that the model fails on; see `StepReward`.
     """
     scorer = NLIScorer(nli, weighting=LOGIC_ALONE)
-    return StepReward(scorer, name=name, evidence=False, confidence=False, on_error=on_error)
+    return StepReward(scorer, name=name, evidence=False, confidence=False)
 
 
 prm = process_reward(NamedNLI())

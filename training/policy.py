@@ -58,27 +58,16 @@ def token_logps(
 
 
 def policy_confidence(
-    trainer: Any, prompt_ids: Sequence[Sequence[int]], completion_ids: Sequence[Sequence[int]]
-) -> list[TokenConfidence]:
+    trainer: Any, prompts: Sequence[object], completion_ids: Sequence[Sequence[int]]
+) -> list[TokenConfidence] | None:
     """Return the token confidence of each completion under the policy of a trainer of TRL, at temperature 1.
 
     If the model is sharded over processes, each of them must call this with as many completions.
 
     Args:
         trainer: With `model`, `args` and `processing_class`.
-        prompt_ids: The tokens of each prompt.
+        prompts: One a completion, as a reward function gets them.
         completion_ids: The tokens of each completion.
-    """
-    batch_size = trainer.args.per_device_train_batch_size
-    tokenizer = getattr(trainer.processing_class, "tokenizer", trainer.processing_class)
-    all_logps = token_logps(trainer.model, prompt_ids, completion_ids, batch_size=batch_size)
-    return [token_confidence(tokenizer, ids, logps) for ids, logps in zip(completion_ids, all_logps, strict=True)]
-
-
-def confidence_behind(
-    trainer: Any, prompts: Sequence[object], completion_ids: Sequence[Sequence[int]]
-) -> list[TokenConfidence] | None:
-    """Return the same as `policy_confidence`, for prompts as a reward function gets them.
 
     Returns:
         None if the trainer is not one of TRL that tokenises its prompts in one place, or the prompts have images.
@@ -87,7 +76,12 @@ def confidence_behind(
     if tokenize is None:
         return None
     prompt_ids, images, _ = tokenize(list(prompts))
-    return None if images else policy_confidence(trainer, prompt_ids, completion_ids)
+    if images:
+        return None
+    batch_size = trainer.args.per_device_train_batch_size
+    tokenizer = getattr(trainer.processing_class, "tokenizer", trainer.processing_class)
+    all_logps = token_logps(trainer.model, prompt_ids, completion_ids, batch_size=batch_size)
+    return [token_confidence(tokenizer, ids, logps) for ids, logps in zip(completion_ids, all_logps, strict=True)]
 
 
 @contextmanager

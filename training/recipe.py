@@ -50,8 +50,6 @@ class RewardArguments:
         tau: The threshold of the gate.
         train_rows: How many rows of the data are trained on, the first ones; None for all.
         drop: Channels whose weight is set to 0, the others renormalised; `logic` and `fact` also leave the gate.
-        on_error: What to do with a batch that the NLI model fails on: `raise` ends the run; `undefined` warns, and its
-            completions earn 0 for their steps.
         nli_dtype: The precision of the NLI model: float32, bfloat16 or float16.
         nli_batch_size: Pairs that it reads at once.
         nli_device: Where it reads, as torch names it; None follows the trainer.
@@ -69,7 +67,6 @@ class RewardArguments:
     tau: float = field(default=TAU, metadata={"help": "Threshold of the gate."})
     drop: list[str] = field(default_factory=list, metadata={"help": "Channels to drop."})
     train_rows: int | None = field(default=None, metadata={"help": "The first rows of the data; all by default."})
-    on_error: str = field(default="raise", metadata={"help": "When the NLI model fails: raise or undefined."})
     nli_dtype: str = field(default="float32", metadata={"help": "Precision of the NLI model."})
     nli_batch_size: int = field(default=BATCH, metadata={"help": "Pairs that the NLI model reads at once."})
     nli_device: str | None = field(default=None, metadata={"help": "Device of the NLI model, if not the trainer's."})
@@ -145,7 +142,7 @@ def _reward(name: str, arguments: RewardArguments) -> Any:
     if name == "ra_msd_gated":
         return Gated(_steps(arguments))
     if name == "prm":
-        return process_reward(_nli(arguments), on_error=_any(arguments.on_error))
+        return process_reward(_nli(arguments))
     plain = {"orm": orm, "format": format, "eldgr_rank": eldgr_rank}
     return plain[name] if name in plain else _own(name)
 
@@ -158,7 +155,7 @@ def _steps(arguments: RewardArguments) -> StepReward:
         reading=_any(arguments.reading),
         weighting=arguments.weighting(),
     )
-    return StepReward(scorer, evidence=arguments.corpus is None, on_error=_any(arguments.on_error))
+    return StepReward(scorer, evidence=arguments.corpus is None)
 
 
 def _nli(arguments: RewardArguments) -> NamedNLI:

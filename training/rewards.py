@@ -108,7 +108,7 @@ class Reward(ABC):
 
         Raises:
             ArgumentError: A column is missing, or has a value that is not allowed.
-            ScoringError: A scorer failed, and the reward's `on_error` is "raise".
+            ScoringError: A scorer failed.
         """
         began = time.perf_counter()
         call = Call.of(self.__name__, prompts, completions, columns)

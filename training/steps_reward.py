@@ -9,7 +9,7 @@ nothing by not being measurable.
 import json
 import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.channels.protocols import Reasoning, Scorer
@@ -17,20 +17,16 @@ from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.channels.table import StepTable
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError, brief, settled
-from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.training.calls import Call, is_marked, task_of
 from eldgr_dspy.training.completions import Excerpt
 from eldgr_dspy.training.confidence import TokenConfidence
 from eldgr_dspy.training.padding import without_padding
-from eldgr_dspy.training.policy import confidence_behind
+from eldgr_dspy.training.policy import policy_confidence
 from eldgr_dspy.training.rewards import Measured, Reward, reasons
 from eldgr_dspy.words import CHANNELS, Task
 
-OnError = Literal["raise", "undefined"]
-ON_ERROR: tuple[OnError, ...] = get_args(OnError)
-
 TOKEN_CONFIDENCE = "token_confidence"
-"""The name under which a trainer passes a `TokenConfidence` a completion."""
+"""The column of a `TokenConfidence` a completion, for a caller that has them; otherwise the policy is asked."""
 
 Confidences = Sequence[Score] | None
 
@@ -43,9 +39,8 @@ class StepReward(Reward):
     Lines of two words are steps, and are scored.
 
     Also logged: the mean of each channel, over the completions where it is defined; `steps`, how many a completion has;
-    `padding`, how many lines of padding; `conflated`, the share of the steps that is conflated in the paper's form;
-    `failed`, whether the scorer failed. Shown: `steps`, the table of the completion as JSON, and `note`, why it is
-    undefined.
+    `padding`, how many lines of padding; `conflated`, the share of the steps that is conflated in the paper's form.
+    Shown: `steps`, the table of the completion as JSON, and `note`, why it is undefined.
 
     Source: mean_t R_step of the paper's completion reward, where it counts 1. Ours: what the paper leaves undefined
     counts as 0.
@@ -61,7 +56,6 @@ class StepReward(Reward):
         answer: Task | AnswerType | None = None,
         evidence: bool = True,
         confidence: bool = True,
-        on_error: OnError = "raise",
     ) -> None:
         """Make the reward.
 
@@ -73,13 +67,10 @@ class StepReward(Reward):
             evidence: Whether each row brings its passages in the column `evidence`; False if the scorer has its own
                 corpus, or needs no passage.
             confidence: Whether token probabilities of the policy are computed, on which `epist` depends.
-            on_error: What to do with a batch that the scorer fails on: `raise` ends the training with a `ScoringError`;
-                `undefined` warns, and all completions of the batch are undefined and earn 0.
 
         Raises:
-            ArgumentError: `on_error` is neither of the two, or `scorer` cannot score.
+            ArgumentError: `scorer` cannot score.
         """
-        require_one_of("on_error", on_error, ON_ERROR)
         if not callable(getattr(scorer, "score", None)):
             raise ArgumentError(
                 f"scorer must be an object with score(reasonings), such as NLIScorer; got {scorer!r:.80}."
@@ -88,7 +79,6 @@ class StepReward(Reward):
         super().__init__(name, [column for column, wanted in columns.items() if wanted], confidence=confidence)
         self.task = None if answer is None else task_of(answer)
         self.scorer, self.evidence = scorer, evidence
-        self.on_error: OnError = on_error
 
     def prepare(self) -> None:
         """Load the NLI model of a scorer that has one; see `Reward.prepare`."""
@@ -99,10 +89,6 @@ class StepReward(Reward):
         """Return the steps' rewards and channels of each completion; see `Reward.measure`."""
         trimmed = [without_padding(text) for text in call.texts]
         tables = self._tables(self._reasonings(call, [kept for kept, _ in trimmed]))
-        if isinstance(tables, Undefined):
-            n = len(call.texts)
-            failed = {"failed": Scores.of([1.0] * n)}
-            return Measured(Scores.of([tables] * n), failed, {"steps": [None] * n, "note": [tables.reason] * n})
         parts: dict[str, Scores] = {
             name: Scores.of([table.mean(name) for table in tables], name, 0, 1) for name in CHANNELS
         }
@@ -110,7 +96,6 @@ class StepReward(Reward):
         parts["padding"] = Scores.of([float(lines) for lines in padding])
         parts["steps"] = Scores.of([float(len(table.scores)) for table in tables])
         parts["conflated"] = Scores.of(map(_conflated, tables))
-        parts["failed"] = Scores.of([0.0] * len(tables))
         scores = Scores.of(map(_earned, tables, padding), "reward", 0, 1)
         steps = list(map(_shown, tables, scores, padding))
         return Measured(scores, parts, {"steps": steps, "note": reasons(scores)})
@@ -136,22 +121,15 @@ class StepReward(Reward):
         rows = zip(call.outputs, kept, confidences, strict=True)
         return [_of_steps(tokens, output.whole, own.within(output.reasoning)) for output, own, tokens in rows]
 
-    def _tables(self, reasonings: list[Reasoning]) -> list[StepTable] | Undefined:
-        """Return the table of each completion; why there is none if the scorer failed and the run continues."""
+    def _tables(self, reasonings: list[Reasoning]) -> list[StepTable]:
         try:
             return _checked(self.scorer.score(reasonings), len(reasonings))
         except Exception as error:
             said = f"{type(error).__name__}: {error}".partition("\n")[0]
-            failed = (
-                f"The scorer of the reward {self.__name__!r} failed on {len(reasonings)} completions ({brief(said)})"
-            )
-            if self.on_error == "raise":
-                raise ScoringError(
-                    f"{failed}; fix it, or give the reward or the recipe on_error='undefined', with which they would "
-                    "earn 0."
-                ) from error
-            warnings.warn(f"{failed}; they earn 0, and the log counts them as undefined.", stacklevel=4)
-            return Undefined(f"the scorer failed: {brief(said)}")
+            raise ScoringError(
+                f"The scorer of the reward {self.__name__!r} failed on {len(reasonings)} completions ({brief(said)}); "
+                "fix it, and resume the run from its last checkpoint."
+            ) from error
 
 
 def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
@@ -160,7 +138,7 @@ def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
     if passed is not None:
         return _one_each(call, passed)
     ids: Any = call.columns.get("completion_ids")
-    return None if call.trainer is None or ids is None else confidence_behind(call.trainer, call.prompts, ids)
+    return None if call.trainer is None or ids is None else policy_confidence(call.trainer, call.prompts, ids)
 
 
 def _of_steps(tokens: TokenConfidence, whole: str, reasoning: Excerpt) -> list[Score]:

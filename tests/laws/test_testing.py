@@ -53,34 +53,6 @@ def test_a_line_that_is_cut_says_so() -> None:
         assert lm.history[-1]["response"].finish_reason == "length"
 
 
-def test_one_late_line_holds_up_no_other() -> None:
-    lm = scripted_lm([Line("late", delay=0.2), Line("soon")])
-    arrived: list[str] = []
-
-    async def call() -> None:
-        arrived.extend(await lm.acall("x"))
-
-    async def both() -> None:
-        await asyncio.gather(call(), call())
-
-    asyncio.run(both())
-    assert arrived == ["soon", "late"]
-
-
-def text_in(event: Any) -> str:
-    return getattr(getattr(event, "delta", None), "text", "")
-
-
-@pytest.mark.parametrize("said", ["", "half of it"])
-def test_a_line_with_an_error_is_raised_after_what_was_streamed(said: str) -> None:
-    lm, heard = scripted_lm(lambda _: Line(said, error=lm15.ServerError("gone"))), list[str]()
-    with pytest.raises(dspy.LMServerError):
-        lm("x")
-    with pytest.raises(lm15.ServerError):
-        heard.extend(map(text_in, lm.script.stream(lm15.Request(model="m", messages=(lm15.Message.user("x"),)))))
-    assert "".join(heard) == said
-
-
 def test_the_end_of_a_script_is_an_error_that_says_so() -> None:
     with pytest.raises(dspy.LMError, match="The script has 0 replies and this is request 1"):
         scripted_lm([])("x")

@@ -21,12 +21,12 @@ from eldgr_dspy.errors import ReplyError
 from eldgr_dspy.programs.checking import held
 from eldgr_dspy.programs.heuristics import ExtractiveRepairer, LexicalJudge, SilentDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
-from eldgr_dspy.programs.scenes import Scene, at_stake
+from eldgr_dspy.programs.scenes import Scene
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
-from eldgr_dspy.strategies import lm_replies, rule_settings
+from eldgr_dspy.strategies import lm_replies, questions, rule_settings
 from eldgr_dspy.words import ROLES, TASKS, Role
 from tests.selecting import (
     CONTESTED,
@@ -202,7 +202,7 @@ class SelectorMachine(RuleBasedStateMachine):
 
     @rule(
         call=st.sampled_from((select_sync, select_acall, select_batch, select_parallel)),
-        question=st.sampled_from(TASKS).flatmap(at_stake),
+        question=st.sampled_from(TASKS).flatmap(questions),
     )
     def called(self, call: Any, question: Question) -> None:
         with self.context():

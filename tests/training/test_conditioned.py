@@ -14,14 +14,7 @@ from eldgr_dspy.channels.table import StepTable, score_steps
 from eldgr_dspy.channels.undefined import Score, Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.training import (
-    Conditioned,
-    Gated,
-    StepReward,
-    format,
-    orm,
-    weights_of,
-)
+from eldgr_dspy.training import Conditioned, Gated, StepReward, format, orm, weights_of
 from tests.refusing import refused
 from tests.scoring.readers import Reader
 from tests.training.calling import Broken, Fixed, Log, by_heart, rows
@@ -119,10 +112,6 @@ def test_it_is_pickled_named_and_weighed_as_the_other_rewards() -> None:
 def test_a_scorer_that_fails_ends_the_training_as_it_does_alone() -> None:
     with pytest.raises(ScoringError, match="'ra_msd' failed on 1 completions"):
         Conditioned(StepReward(Broken(), confidence=False), on=orm)(["?"], ["A: Qatar"], **rows(1))
-    survived = StepReward(Broken(), confidence=False, on_error="undefined")
-    for reward in (Conditioned(survived, on=orm), Gated(survived)):
-        with pytest.warns(UserWarning, match="they earn 0"):
-            assert reward(["?"], ["A: Qatar"], **rows(1)) == [0.0]
 
 
 # --- the gate of a completion -----------------------------------------------------------------------------------------

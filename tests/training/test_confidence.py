@@ -10,10 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.training import Conditioned, FormatReward, GroupReward, StepReward, TokenConfidence, orm, token_logps
-from eldgr_dspy.training.calls import Call
+from eldgr_dspy.training import Conditioned, GroupReward, StepReward, TokenConfidence, orm
 from eldgr_dspy.training.confidence import spelled, token_confidence
-from eldgr_dspy.training.rewards import Measured
+from eldgr_dspy.training.policy import policy_confidence, token_logps
 from tests.tiny_policy import tiny_policy, tiny_tokenizer
 from tests.training.calling import Fixed
 from tests.training.training_on import policy, trainer, trains
@@ -57,7 +56,7 @@ def test_every_module_is_left_in_the_mode_that_it_was_in() -> None:
 
 
 class Probe:
-    """A reward that compares what it was passed with direct forward passes of the model that is being trained."""
+    """A reward that compares what it is told of the policy with direct forward passes of the model that is trained."""
 
     __name__ = "probe"
 
@@ -70,7 +69,7 @@ class Probe:
         self.trainer = columns["log_metric"].__self__
         model, tokenizer = self.trainer.model, self.trainer.processing_class
         before = model.training
-        passed = self.found(prompts, completion_ids, columns)
+        passed = policy_confidence(self.trainer, prompts, completion_ids) or []
         for prompt, ids, found in zip(prompts, completion_ids, passed, strict=True):
             asked = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, tokenize=True, return_dict=True)
             kept = [token not in tokenizer.all_special_ids for token in ids]
@@ -80,60 +79,25 @@ class Probe:
         model.train(before)
         return [float(at % 2) for at in range(len(prompts))]
 
-    def found(self, prompts: list[Any], ids: list[Any], columns: dict[str, Any]) -> list[TokenConfidence]:
-        """By the trainer subclass: what it passed."""
-        found: list[TokenConfidence] = columns["token_confidence"]
-        return found
-
-
-class Plain(Probe):
-    """The same in TRL's own trainer, as `trl grpo` makes it, where the reward asks the policy by itself."""
-
-    def found(self, prompts: list[Any], ids: list[Any], columns: dict[str, Any]) -> list[TokenConfidence]:
-        from eldgr_dspy.training.policy import confidence_behind
-
-        assert "token_confidence" not in columns
-        return confidence_behind(self.trainer, prompts, ids) or []
-
 
 @trains
 @pytest.mark.slow
 @pytest.mark.parametrize("lora", [False, True], ids=["whole model", "lora with dropout"])
-@pytest.mark.parametrize("probe", [Probe, Plain])
-def test_in_training_it_equals_a_direct_forward_pass(probe: type[Probe], lora: bool, tmp_path: Path) -> None:
+def test_in_training_it_equals_a_direct_forward_pass(lora: bool, tmp_path: Path) -> None:
     """Sampled at another temperature, with gradient checkpointing (TRL's default), over three updates of the policy."""
     from peft import LoraConfig
-    from trl.trainer.grpo_trainer import GRPOTrainer
 
     adapter = LoraConfig(r=4, lora_alpha=8, lora_dropout=0.3, target_modules=["q_proj", "v_proj"])
-    reward = probe()
+    reward = Probe()
     trainer(
         [reward],
         tmp_path,
-        of=GRPOTrainer if probe is Plain else None,
         peft_config=adapter if lora else None,
         temperature=0.7,
         learning_rate=0.03,
     ).train()
     assert len(reward.passed) == 24 and any(found.logps for found in reward.passed)
     assert reward.worst < 1e-5
-
-
-class Seeing(FormatReward):
-    """A reward that keeps the names of the columns that it was passed."""
-
-    def measure(self, call: Call) -> Measured:
-        self.seen = set(call.columns)
-        return super().measure(call)
-
-
-@trains
-@pytest.mark.slow
-def test_the_policy_is_not_asked_where_no_reward_wants_it(tmp_path: Path) -> None:
-    without, beside = Seeing(), Seeing()
-    trainer([without], tmp_path, max_steps=1).train()
-    trainer([beside, Probe()], tmp_path, max_steps=1).train()
-    assert "token_confidence" not in without.seen and "token_confidence" in beside.seen
 
 
 @pytest.mark.parametrize("wants", [True, False])

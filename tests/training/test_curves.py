@@ -1,23 +1,19 @@
 """The learning curve of a run: a point a step, null where nothing was sampled, and the channels beside it."""
 
-import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training import StepReward, format, orm
-from eldgr_dspy.training.curves import FILE, CurveRecorder, LearningCurve, draw_curves, read_curve, rolling_mean
+from eldgr_dspy.training.curves import FILE, CurveRecorder, learning_curve, read_curve, rolling_mean
 from tests.training.calling import Fixed
 from tests.training.recorded import SAMPLED, matched, told
 from tests.training.training_on import trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gradient_checkpointing:FutureWarning")  # TRL sets the old name
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_a_point_has_exact_match_rewards_and_channels_and_nothing_else(tmp_path: Path) -> None:
@@ -105,40 +101,11 @@ def test_a_file_that_is_not_a_curve_is_refused(text: str, tmp_path: Path) -> Non
         read_curve(tmp_path / "absent")
 
 
-def test_curves_of_several_runs_are_drawn_into_one_file(tmp_path: Path) -> None:
-    for run in ("orm", "<ra_msd>"):
-        (tmp_path / run).mkdir()
-    told(CurveRecorder(), tmp_path / "<ra_msd>", matched(0.0, None, 1.0))
-    told(CurveRecorder(), tmp_path / "orm", [{"loss": 0.0, "orm/exact_match": 0.5, "reward": 1.5}])
-    draw_curves({run: tmp_path / run / FILE for run in ("orm", "<ra_msd>")}, tmp_path / "curves.svg")
-    root = ElementTree.parse(tmp_path / "curves.svg").getroot()
-    texts = {one.text for one in root.iter(f"{SVG}text")}
-    assert {"exact match", "reward", "ra_msd/fact", "step", "orm", "<ra_msd>", "1.4", "2.6"} <= texts
-    used = {name for one in root.iter() for name in re.findall(r"var\(--(\w+)\)", one.get("style", ""))}
-    assert used <= set(re.findall(r"--(\w+):", root.findtext(f"{SVG}style", "")))
-    dots = [one.attrib["d"].count("M") for one in root.iter(f"{SVG}path") if "opacity" in one.attrib["style"]]
-    assert dots == [1, 2, 1, 2, 2]  # by panel and run; the step without a value has none
-
-
-def test_curves_without_a_point_are_drawn(tmp_path: Path) -> None:
-    (tmp_path / FILE).touch()
-    draw_curves({"orm": tmp_path / FILE}, tmp_path / "curves.svg")
-    assert "orm" in (tmp_path / "curves.svg").read_text("utf-8")
-
-
-def test_curves_are_drawn_as_svg_alone(tmp_path: Path) -> None:
-    (tmp_path / FILE).touch()
-    with pytest.raises(
-        ArgumentError, match=r"^to must be a file name that ends in \.svg; got 'a\.png'\. Name it a\.svg\.$"
-    ):
-        draw_curves({"orm": tmp_path / FILE}, "a.png")
-
-
 @pytest.mark.slow
 def test_in_a_training_the_curve_has_a_point_a_step_and_null_where_completions_are_used_again(tmp_path: Path) -> None:
     rewards = [orm, format, StepReward(Fixed(fact=0.25), evidence=False, confidence=False)]
     made = trainer(rewards, tmp_path, num_iterations=2, max_steps=4)
-    made.add_callback(LearningCurve())
+    made.add_callback(learning_curve())
     made.train()
     points = read_curve(tmp_path / FILE)
     assert [point.step for point in points] == [1, 2, 3, 4]

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.training import GroupReward, StepReward, format, orm, process_reward, weights_of
+from eldgr_dspy.training import GroupReward, StepReward, format, orm, weights_of
+from eldgr_dspy.training.named_rewards import process_reward
 from tests.scoring.readers import Reader
 from tests.training.calling import by_heart
 from tests.training.drawing import Drawing

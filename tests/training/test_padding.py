@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.training import StepReward, TokenConfidence, process_reward
+from eldgr_dspy.training import StepReward, TokenConfidence
+from eldgr_dspy.training.named_rewards import process_reward
 from eldgr_dspy.training.padding import without_padding
 from tests.scoring.readers import Reader, by_chance
 from tests.training.calling import UNMEASURED, Fixed, Log, by_heart, rows

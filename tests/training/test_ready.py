@@ -12,8 +12,8 @@ import pytest
 from eldgr_dspy import training
 from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT
-from eldgr_dspy.training import NamedNLI, Reward, format, orm, prm, ra_msd, weights_of
-from eldgr_dspy.training.named_rewards import NLI_VARIABLE
+from eldgr_dspy.training import Reward, format, orm, prm, ra_msd, weights_of
+from eldgr_dspy.training.named_rewards import NLI_VARIABLE, NamedNLI
 from tests.training.calling import rows
 
 NAMES = ("orm", "format", "prm", "ra_msd", "eldgr_rank", "ra_msd_conditioned", "ra_msd_gated")
@@ -58,7 +58,8 @@ def test_every_public_name_is_there() -> None:
 def test_finding_the_rewards_starts_neither_torch_nor_trl() -> None:
     script = (
         "import sys; from eldgr_dspy.training import orm, format, prm, ra_msd, eldgr_rank; "
-        "from eldgr_dspy.training import Sampling, draw_curves, rewards_of, sample_pool, training_rows; "
+        "from eldgr_dspy.training import Sampling, read_curve, sample_pool, training_rows; "
+        "from eldgr_dspy.training.recipe import rewards_of; "
         "print(*{'torch', 'trl', 'transformers', 'datasets'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -11,19 +11,18 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import (
     Conditioned,
-    FormatReward,
     GroupReward,
-    NamedNLI,
     Reward,
     StepReward,
     format,
     orm,
     prm,
-    process_reward,
     require_inputs,
 )
+from eldgr_dspy.training.named_rewards import NamedNLI, process_reward
+from eldgr_dspy.training.rewards import require_names
 from tests.training.calling import Fixed
-from tests.training.training_on import ROWS, policy, trainer, trains
+from tests.training.training_on import ROWS
 
 RENDERS = SimpleNamespace(chat_template="{{ messages }}")
 BARE = SimpleNamespace(chat_template=None, name_or_path="tiny/base")
@@ -113,39 +112,16 @@ def test_a_setting_that_drops_columns_is_named() -> None:
     )
 
 
-@trains
-@pytest.mark.slow
-def test_the_trainer_says_it_before_it_starts(tmp_path: Path) -> None:
-    bare = [{"prompt": row["prompt"], "task": row["task"]} for row in ROWS]
-    with pytest.raises(ArgumentError, match="The reward 'orm' needs the column 'gold'"):
-        trainer([orm], tmp_path, rows=bare)
-    with pytest.raises(ArgumentError, match="The reward 'orm' needs the column 'gold'"):
-        trainer([orm], tmp_path, held_out=bare)
-    _, tokenizer = policy()
-    tokenizer.chat_template = None
-    with pytest.raises(ArgumentError, match=r"'prompt' holds messages, but the tokenizer .* has no chat template"):
-        trainer([format], tmp_path, tokenizer=tokenizer)
-    with pytest.raises(ArgumentError, match="The reward 'ra_msd' reads passages, but no row of the dataset has any"):
-        trainer([STEPS], tmp_path, rows=[{**row, "evidence": None} for row in ROWS])
-
-
-@trains
-@pytest.mark.slow
 @pytest.mark.parametrize("within", [lambda one: one, lambda one: Conditioned(one, on=orm)], ids=["alone", "in another"])
 def test_an_nli_model_that_is_not_there_is_named_before_the_first_step(within: Any, tmp_path: Path) -> None:
-    """It is loaded with the trainer, and not when the first step is scored."""
+    """It is loaded before the policy, and not when the first step is scored."""
     absent = NamedNLI(str(tmp_path))
     with pytest.raises(ArgumentError, match=r"has no config.json.*give a folder"):
-        trainer([within(process_reward(absent))], tmp_path)
+        within(process_reward(absent)).prepare()
     with pytest.raises(ArgumentError, match=r"has no config.json.*give a folder"):
-        trainer([GroupReward(auxiliary=StepReward(NLIScorer(absent)))], tmp_path)
+        GroupReward(auxiliary=StepReward(NLIScorer(absent))).prepare()
 
 
-@trains
-@pytest.mark.slow
-def test_two_rewards_of_one_name_are_refused_whoever_made_them(tmp_path: Path) -> None:
-    def plain(prompts: list[Any], **columns: Any) -> list[float]:
-        return [0.0] * len(prompts)
-
+def test_two_rewards_of_one_name_are_refused() -> None:
     with pytest.raises(ArgumentError, match="2 rewards are named 'plain', and a trainer would log them as one"):
-        trainer([orm, plain, FormatReward(name="plain")], tmp_path)
+        require_names(["orm", "plain", "plain"])

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,10 +15,11 @@ from eldgr_dspy.channels import CHANNELS, PAPER
 from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.channels.table import StepTable
-from eldgr_dspy.channels.undefined import Floats, Undefined
+from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.training import StepReward, TokenConfidence, process_reward, weights_of
+from eldgr_dspy.training import StepReward, TokenConfidence, weights_of
+from eldgr_dspy.training.named_rewards import process_reward
 from tests.refusing import refused
 from tests.scoring.readers import Reader, by_chance
 from tests.training.calling import UNMEASURED, Broken, Fixed, Log, by_heart, rows, said
@@ -51,7 +51,7 @@ def test_the_reward_is_the_mean_over_the_steps_and_every_channel_is_logged() -> 
         measured = [step["channels"][name] for step in table["steps"] if step["channels"][name] is not None]
         assert log.metrics[f"ra_msd/{name}"] == pytest.approx(sum(measured) / len(measured)), name
     assert "ra_msd/epist" not in log.metrics
-    assert (log.metrics["ra_msd/steps"], log.metrics["ra_msd/undefined"], log.metrics["ra_msd/failed"]) == (2, 0, 0)
+    assert (log.metrics["ra_msd/steps"], log.metrics["ra_msd/undefined"]) == (2, 0)
 
 
 def test_the_process_reward_is_the_mean_of_logic_and_reads_no_passage() -> None:
@@ -131,47 +131,14 @@ def test_a_confidence_is_refused_unless_there_is_one_for_each_completion(passed:
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
 
-def test_a_scorer_that_fails_ends_the_training_with_a_sentence_by_default() -> None:
+def test_a_scorer_that_fails_ends_the_training_with_a_sentence() -> None:
     with pytest.raises(ScoringError) as caught:
         silent(Broken())(["?"] * 2, [TEXT] * 2, **rows(2))
     assert str(caught.value) == (
-        "The scorer of the reward 'ra_msd' failed on 2 completions (RuntimeError: out of memory); fix it, or give the "
-        "reward or the recipe on_error='undefined', with which they would earn 0."
+        "The scorer of the reward 'ra_msd' failed on 2 completions (RuntimeError: out of memory); fix it, and resume "
+        "the run from its last checkpoint."
     )
     assert isinstance(caught.value.__cause__, RuntimeError)
-
-
-def test_a_failure_may_be_survived_as_a_batch_that_is_undefined() -> None:
-    log = Log()
-    with pytest.warns(UserWarning, match="failed on 2 completions .RuntimeError: out of memory.; they earn 0"):
-        found = silent(Broken(), on_error="undefined")(["?"] * 2, [TEXT] * 2, **rows(2), **log.arguments)
-    assert found == [0.0, 0.0]
-    assert log.metrics["ra_msd/undefined"] == log.metrics["ra_msd/failed"] == 1
-    assert log.columns["ra_msd_note"] == ["the scorer failed: RuntimeError: out of memory"] * 2
-
-
-class Stumbling:
-    """An NLI model that fails from its second call on."""
-
-    name = "stumbling"
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
-        self.calls += 1
-        if self.calls > 1:
-            raise OSError("the device is gone")
-        return np.full((len(pairs), 3), 1 / 3)
-
-
-def test_an_nli_model_that_fails_in_the_middle_of_a_run_is_told_from_one_that_reads() -> None:
-    reward = silent(NLIScorer(Stumbling()), on_error="undefined")
-    assert reward(["?"], [TEXT], **rows(1))[0] > 0
-    with pytest.warns(UserWarning, match="OSError: the device is gone"):
-        assert reward(["?"], [TEXT], **rows(1)) == [0.0]
-    with pytest.raises(ScoringError, match="OSError: the device is gone"):
-        silent(NLIScorer(reward.scorer.nli))(["?"], [TEXT], **rows(1))  # type: ignore[attr-defined]
 
 
 @dataclass
@@ -225,9 +192,6 @@ def test_documents_as_hugging_face_has_them_are_passages() -> None:
 
 
 def test_settings_that_mean_nothing_are_refused() -> None:
-    ignore: Any = "ignore"
-    with pytest.raises(ArgumentError, match="on_error='ignore' is not known; use one of 'raise', 'undefined'"):
-        StepReward(Fixed(), on_error=ignore)
     nobody: Any = object()
     with pytest.raises(
         ArgumentError, match=r"scorer must be an object with score\(reasonings\), such as NLIScorer; got <object"

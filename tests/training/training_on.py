@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.training import ConfidenceGRPOTrainer
 from tests.tiny_policy import tiny_policy, tiny_tokenizer, warmed
 
 # TRL and PEFT use names of transformers that it is about to drop.
@@ -68,7 +67,6 @@ def trainer(
     rewards: Sequence[Any],
     folder: Path,
     *,
-    of: Any = None,
     rows: Sequence[Any] = ROWS,
     held_out: Sequence[Any] | None = None,
     peft_config: Any = None,
@@ -80,6 +78,7 @@ def trainer(
     from datasets import Dataset
     from transformers import PrinterCallback
     from trl.trainer.grpo_config import GRPOConfig
+    from trl.trainer.grpo_trainer import GRPOTrainer
 
     model, own = policy()
     arguments = {
@@ -90,7 +89,7 @@ def trainer(
         "learning_rate": 3e-3,
         **SETTINGS,
     }
-    made = (of or ConfidenceGRPOTrainer)(
+    made: Any = GRPOTrainer(
         model=model,
         reward_funcs=list(rewards),
         args=GRPOConfig(str(folder), **{**arguments, **settings}),
