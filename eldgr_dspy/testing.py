@@ -10,6 +10,7 @@ It calls no LM: the replies of roles are drawn. No number of examples is a proof
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -24,9 +25,9 @@ from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
 from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.steady import settle_twice
-from eldgr_dspy.laws.trials import CertifiedBy, Outcome, Subject, Trial, describe_trial, table
+from eldgr_dspy.laws.trials import Outcome, Subject, Trial, describe_trial, table
 from eldgr_dspy.laws.typed import typed
-from eldgr_dspy.own_certificates import own_certificate
+from eldgr_dspy.own_certificates import OwnCertificate, own_certificate
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rules import rule_given
 from eldgr_dspy.strategies import (
@@ -118,7 +119,7 @@ def check_laws(
     theirs = None if certificate is None else own_certificate(certificate)
     if theirs is not None and theirs.consulted:
         raise ArgumentError("certificate is async, and it was called without await; give a function that is not.")
-    subject = Subject(rule, case if theirs is None else partial(CertifiedBy, certificate=theirs))
+    subject = Subject(rule, case if theirs is None else partial(_certified_by, theirs))
     kind = None if answer is None else answer_type(answer, "answer", BUILT_IN)
     chosen = _chosen([law for law in LAWS if law.statement is not None], laws, without)
     own = around(literals(rule, theirs and theirs.function, case), "retrieval" if rule is evidence_locked else kind)
@@ -148,6 +149,10 @@ def check_answer_type(
     found = load_type(answer)
     chosen = _chosen(LAWS_OF_TYPES, None, without)
     return _tried(Subject(RULES["majority"]), chosen, found, situations(found), max_examples, Subject.settle)
+
+
+def _certified_by(own: OwnCertificate, question: Question, settings: Settings) -> Case:
+    return Case(question, replace(settings, certificate=own))
 
 
 def _require_some(max_examples: int | None) -> None:

@@ -216,7 +216,8 @@ def held(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Se
     came = called(select, scene.inputs(select.answer_field))
     if isinstance(came, CertificateError) or (isinstance(came, ArgumentError) and is_own(select.rule)):
         raise came  # of the user's own code, which it names
-    trial = _trial(roles or select, scene)
+    question = to_question(**scene.inputs(select.answer_field), answer_field=select.answer_field)
+    trial = trial_of(roles or select, question)
     if isinstance(came, dict):
         return Held(trial, came, select, require_laws(select, trial, came, laws))
     if _TEXT in laws:
@@ -239,10 +240,6 @@ def _require_the_same_in_every_way(select: Any, settled: Sequence[Held], calls: 
 
 
 # -- what an outcome is checked against -------------------------------------------------------------------------------
-
-
-def _trial(select: Selector, scene: Scene) -> Trial:
-    return trial_of(select, to_question(**scene.inputs(select.answer_field), answer_field=select.answer_field))
 
 
 def trial_of(select: Selector, question: Question) -> Trial:

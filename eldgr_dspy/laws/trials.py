@@ -16,7 +16,6 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.decision import Decision, Rule, drive
 from eldgr_dspy.errors import ArgumentError, settled
-from eldgr_dspy.own_certificates import OwnCertificate, own_certificate
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rules import require_choice, require_role
 from eldgr_dspy.words import Branch, Role, Task
@@ -219,19 +218,6 @@ class Outcome:
     def agrees(self, other: "Outcome") -> bool:
         """Whether another outcome ships the same class of answers by the same branch."""
         return self.branch == other.branch and self.alike(self.answer, other.answer)
-
-
-class CertifiedBy(Case):
-    """A case whose certificates are those of a user's own function; it is never asked about an empty answer."""
-
-    def __init__(
-        self,
-        question: Question,
-        settings: Settings | None = None,
-        *,
-        certificate: OwnCertificate | Callable[..., object],
-    ) -> None:
-        super().__init__(question, replace(settings or Settings(), certificate=own_certificate(certificate)))
 
 
 def describe(outcome: Outcome) -> Iterator[tuple[str, str]]:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from tests.house.package_files import ROOT, sources
 
-KIT = ("laws", "testing", "strategies", "falsifying", "plugin", "programs.testing", "programs.scripted")
-KIT += ("programs.checking", "programs.program_checks", "programs.invocations", "programs.scenes")
+KIT = [
+    *("laws", "testing", "strategies", "falsifying", "plugin", "programs.testing", "programs.scripted"),
+    *("programs.checking", "programs.program_checks", "programs.invocations", "programs.scenes"),
+]
 """The kit that tests rules, certificates, types, selectors and programs of a user's own: modules, and one package."""
 
 
@@ -41,7 +43,7 @@ def main() -> None:
     rooms = dict[str, list[Path]]()
     for path, name in sources():
         rooms.setdefault(name if path.name == "__init__.py" else name.rpartition(".")[0], []).append(path)
-    of_kit = tuple(f"eldgr_dspy.{name}" for name in KIT)
+    of_kit = [f"eldgr_dspy.{name}" for name in KIT]
     rooms["the kit"] = [path for path, name in sources() if name in of_kit or name.startswith(f"{of_kit[0]}.")]
     rooms["all of the source"] = [path for path, _ in sources()]
     rooms |= {folder: [*(ROOT / folder).rglob("*.py")] for folder in ("tests", "benchmarks")}

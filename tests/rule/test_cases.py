@@ -10,7 +10,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.decision import Choice, Decision
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.laws.trials import CertifiedBy
+from eldgr_dspy.own_certificates import own_certificate
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.structured import Structured
 from eldgr_dspy.words import Role
@@ -61,7 +61,8 @@ def test_of_a_class_the_earliest_certified_spelling_ships_else_the_earliest() ->
     marks: dict[str, bool | None] = {"a b": False, "A b": None, "a B": True, "A B": True}
 
     def spelled(*answers: str) -> tuple[str | None, bool | None]:
-        case = CertifiedBy(Question("Q", "retrieval", answers), certificate=lambda answer, _: marks[answer])
+        own = own_certificate(lambda answer, _: marks[answer])
+        case = Case(Question("Q", "retrieval", answers), Settings(certificate=own))
         return case.consensus, case.certified(case.consensus)
 
     assert spelled("a b", "A b", "a B", "A B") == ("a B", True)
@@ -275,7 +276,8 @@ def test_scores_rank_behind_certificates_and_consensus() -> None:
 
 def test_in_arithmetic_no_certificate_ranks() -> None:
     question = Question("Q", "arithmetic", ("16", "18", "16"))
-    assert CertifiedBy(question, certificate=lambda answer, _: answer == "18").ranking({}) == (0, 1, 2)
+    own = own_certificate(lambda answer, _: answer == "18")
+    assert Case(question, Settings(certificate=own)).ranking({}) == (0, 1, 2)
 
 
 @pytest.mark.parametrize(
