@@ -144,7 +144,8 @@ def trainer_of(shape: Shape, recipe: Recipe, device: str, clock: Clock) -> tuple
         with clock.timing("confidence"):
             return policy_confidence(*given)
 
-    steps_reward.policy_confidence = confidence
+    module: Any = steps_reward
+    module.policy_confidence = confidence
     rewards = rewards_of(recipe.rewards)
     given: Any = recipe.rewards
     nli = CrossEncoderNLI(str(given.nli), device=device, dtype=given.nli_dtype, batch_size=given.nli_batch_size)
