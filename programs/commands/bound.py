@@ -16,8 +16,7 @@ from eldgr_dspy.programs.commands.options import (
     rules_option,
     set_option,
 )
-from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
-from eldgr_dspy.system import refusal
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write, writing
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.allowance import Guarantee
@@ -117,9 +116,6 @@ def _draw(bounds: "dict[str, Authority]", plot: Path) -> None:
     drawn = authority(bounds)
     if drawn is None:
         raise click.ClickException(f"{plot}: nothing to draw, because no question has a gold answer. Leave --plot out.")
-    try:
-        with replacing(plot) as file:
-            file.write(drawn.encode("utf-8", "replace"))
-    except OSError as error:
-        raise click.ClickException(f"The drawing could not be written: {refusal(error)}") from error
+    with writing("The drawing"), replacing(plot) as file:
+        file.write(drawn.encode("utf-8", "replace"))
     say(f"Drawn in {plot}.")

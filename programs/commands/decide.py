@@ -8,7 +8,7 @@ import click
 
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import names_in, own_options, rules_option
-from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, run_of, write
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
@@ -39,12 +39,11 @@ def decide(run: Path, pools: tuple[Path, ...], rules: str, given: dict[str, Any]
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.figures.finished_run import read_run
     from eldgr_dspy.programs.commands.resume_command import is_frozen
     from eldgr_dspy.programs.run.redecisions import decide_again
     from eldgr_dspy.tables.run import pool_tables
 
-    read = read_run(run, **given)
+    read = run_of(run, **given)
     _remark_on(read)
     decided = decide_again(read, [*names_in(rules)] or [""], pools)
     asks = _asks(read, decided)
@@ -60,8 +59,6 @@ def _remark_on(run: "RunRead") -> None:
         say(f"Note: {run.path}: the last line of the journal is incomplete and is skipped.")
     if not run.finished():
         say(f"Note: {run.path}: the run is not finished, so all questions of its pools are decided.")
-    if run.made_by_others:
-        say(f"Note: {run.made_by_others}")
 
 
 def _asks(run: "RunRead", decided: "Redecided") -> str | None:

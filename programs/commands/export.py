@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.system import refusal
+from eldgr_dspy.programs.commands.output import run_of, writing
 
 
 @click.command()
@@ -25,13 +25,8 @@ def export(run: Path, out: Path) -> None:
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.figures.export import export as write
-    from eldgr_dspy.figures.finished_run import read_run
 
-    read = read_run(run)
-    try:
+    read = run_of(run)
+    with writing("The decisions"):
         n = write(read.decisions(read.summary()), out)
-    except OSError as error:
-        raise click.ClickException(f"The decisions could not be written: {refusal(error)}") from error
-    if read.made_by_others:
-        say(f"Note: {read.made_by_others}")
     say(f"Written to {out}: {n:,} decisions.")

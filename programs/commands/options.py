@@ -230,18 +230,16 @@ def own_options(command: Command) -> Command:
 structured_option = click.option(
     "--structured", type=choice(SchemaUse), default="auto", help="Send a JSON schema: always, never, or until refused."
 )
-_MODELS = (
+derivation_option = click.option(
+    "--derivation", type=choice(Strictness), default="bounded", help="How strictly derivations are checked."
+)
+_OF_ROLES = (
     click.option("--lm", metavar="MODEL", help="Model for all roles. Without a model the heuristic roles are used."),
     click.option("--judge", metavar="MODEL", help="Model for the judge."),
     judges_option,
     click.option("--deriver", metavar="MODEL", help="Model for the deriver."),
     click.option("--repairer", metavar="MODEL", help="Model for the repairer."),
     click.option("--api-base", metavar="URL", help="Address of the models' server."),
-)
-derivation_option = click.option(
-    "--derivation", type=choice(Strictness), default="bounded", help="How strictly derivations are checked."
-)
-_RULE = (
     rules_option(),
     answer_option,
     certificate_option,
@@ -259,7 +257,7 @@ def role_options(command: Command) -> Command:
         settings = {one.name: given.pop(one.name) for one in fields(Settings) if one.name in given}
         return command(*arguments, models=models, settings=settings, **given)
 
-    return with_options((*_MODELS, *_RULE))(gathered)
+    return with_options(_OF_ROLES)(gathered)
 
 
 def with_options(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:

@@ -1,6 +1,7 @@
 """Output of the commands that print results: `--format`, `--json` and `--out`, and what they write."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -12,6 +13,7 @@ from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
+    from eldgr_dspy.figures.finished_run import RunRead
     from eldgr_dspy.tables.table import Table
 
 Form = Literal["text", "markdown", "latex", "csv", "json"]
@@ -80,12 +82,29 @@ def write(
     from eldgr_dspy.files import replacing
     from eldgr_dspy.programs.commands.console import print_tables, text_of
 
-    try:
+    with writing(what):
         if out is not None:
             with replacing(out) as file:
                 file.write(text_of(value, tables, form, terminal=False).encode("utf-8", "replace"))
             say(f"Written to {out}.")
         elif unprinted := print_tables(value, tables, form):
             raise unprinted
+
+
+@contextmanager
+def writing(what: object) -> Iterator[None]:
+    """Raise a ClickException that names what could not be written."""
+    try:
+        yield
     except OSError as error:
         raise click.ClickException(f"{what} could not be written: {refusal(error)}") from error
+
+
+def run_of(directory: Path, **given: Any) -> "RunRead":
+    """Return a finished run, and say if others made it."""
+    from eldgr_dspy.figures.finished_run import read_run
+
+    run = read_run(directory, **given)
+    if run.made_by_others:
+        say(f"Note: {run.made_by_others}")
+    return run

@@ -9,8 +9,7 @@ from click.core import ParameterSource
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import answer_option, certificate_option, set_option
-from eldgr_dspy.programs.commands.output import Form, form_options, write
-from eldgr_dspy.system import refusal
+from eldgr_dspy.programs.commands.output import Form, form_options, write, writing
 
 if TYPE_CHECKING:
     from eldgr_dspy.programs.pools.pairs import PairCounts
@@ -73,10 +72,8 @@ def pairs(
     pairing = Pairing(layout, most, gold, score, messages, evidence, ask)
     chosen = Settings(**settings)
     (pool,) = open_pools([source], chosen.type)
-    try:
+    with writing(out):
         counts = write_pairs(pool, out, chosen, pairing)
-    except OSError as error:
-        raise click.ClickException(f"{out} could not be written: {refusal(error)}") from error
     value = {"pool": pool.name, "sha256": pool.sha256, "layout": layout, **counts.figures()}
     write(value, [_table(pool.name, pool.n, counts, gold=gold)], form, None, "The counts")
     say(f"Written to {out}.")

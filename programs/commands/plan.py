@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, run_of, write
 
 _PERCENT = click.FloatRange(0, 100, min_open=True)
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -39,7 +38,6 @@ def plan(
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.figures.finished_run import read_run
     from eldgr_dspy.figures.planning import plan_ahead, what_it_saw
     from eldgr_dspy.tables.planning import needed_table, seen_tables
 
@@ -47,11 +45,8 @@ def plan(
     if run is not None:
         if discordant is not None:
             raise click.UsageError("--discordant cannot be combined with RUN: the run has its own count. Leave it out.")
-        read = read_run(run)
-        seen = what_it_saw(read.summary(), power=power, alpha=alpha, gain=gain)
+        seen = what_it_saw(run_of(run).summary(), power=power, alpha=alpha, gain=gain)
         value, tables = seen, seen_tables(seen)
-        if read.made_by_others:
-            say(f"Note: {read.made_by_others}")
     elif gain is None or discordant is None:
         raise click.UsageError("Give --gain and --discordant, or RUN, the directory of a finished run.")
     else:

@@ -11,9 +11,8 @@ import click
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import AnswerName, answer_option, own_options
-from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write, writing
 from eldgr_dspy.programs.commands.pairs import pairs
-from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
     from eldgr_dspy.pools import Pool
@@ -105,10 +104,8 @@ def build(
 
     task = answer_type(answer).name_in_files
     recipe = Recipe(sources, task, questions, layout, by, evidence, shuffle, unfinished, column)
-    try:
+    with writing(out):
         built = build_pool(recipe, out)
-    except OSError as error:
-        raise click.ClickException(f"{out} could not be written: {refusal(error)}") from error
     _show([built.pool], notes=built.lacking)
     for lacking in built.lacking:
         say(lacking)
@@ -161,10 +158,8 @@ def split(source: Path, confirm: float, seed: int, out_dev: Path, out_confirm: P
     from eldgr_dspy.pools import open_pool
     from eldgr_dspy.splitting import split_pool
 
-    try:
+    with writing("The parts"):
         parts = split_pool(open_pool(source), out_dev, out_confirm, share=confirm, seed=seed)
-    except OSError as error:
-        raise click.ClickException(f"The parts could not be written: {refusal(error)}") from error
     _show(parts)
     say(f"Written to {out_dev} for development and to {out_confirm} for confirmation.")
 
@@ -183,10 +178,8 @@ def join(whole: Path, runs: tuple[Path, ...], parts: tuple[Path, ...], given: di
     """
     from eldgr_dspy.programs.run.joining import join as join_runs
 
-    try:
+    with writing("The run"):
         join_runs(whole, runs, out, parts, **given)
-    except OSError as error:
-        raise click.ClickException(f"The run could not be written: {refusal(error)}") from error
     say(f"The journal is in {out}. To finish, with the options of the parts: eldgr evaluate {whole} --out {out}")
 
 

@@ -7,8 +7,7 @@ import click
 
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import own_options
-from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
-from eldgr_dspy.system import refusal
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, run_of, write, writing
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
@@ -47,21 +46,15 @@ def report(
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.figures.finished_run import read_run
-
     if pools and form != "html":
         raise click.UsageError(f"POOLS are only for --format html; got --format {form}. Leave them out.", context)
     if pages and form != "html":
         raise click.UsageError(f"--pages is only for --format html; got --format {form}. Leave it out.", context)
-    read = read_run(run, **given)
-    if read.made_by_others:
-        say(f"Note: {read.made_by_others}")
+    read = run_of(run, **given)
     summary = read.summary()
     if form == "html":
-        try:
+        with writing("The report"):
             _pages(read, summary, out or run / "report.html", pools, pages=pages)
-        except OSError as error:
-            raise click.ClickException(f"The report could not be written: {refusal(error)}") from error
     else:
         from eldgr_dspy.tables.run import tables_of
 

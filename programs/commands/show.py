@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import names_in, own_options, rules_option
-from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, run_of, write
 
 
 @click.command()
@@ -30,13 +29,10 @@ def show(
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.figures.finished_run import read_run
     from eldgr_dspy.programs.run.pages import question_of
     from eldgr_dspy.report.question_tables import question_tables
 
-    read = read_run(run, **given)
-    if read.made_by_others:
-        say(f"Note: {read.made_by_others}")
+    read = run_of(run, **given)
     shown = question_of(read, id, pools, names_in(rules))
     value = {
         "pool": shown.pool,
