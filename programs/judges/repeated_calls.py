@@ -66,7 +66,7 @@ def about_each(
     Raises:
         dspy.AdapterParseError: A reply cannot be read.
     """
-    by_text = {text: requests(text) for text in texts}
+    by_text = {text: requests(text) for text in dict.fromkeys(texts)}
     said = yield [request for about in by_text.values() for request in about]
     require_read(said)
     replies = iter(said)
