@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from eldgr_dspy.answers import is_polar, numeric_equal
 from eldgr_dspy.consultations import split_candidate
@@ -52,7 +52,7 @@ def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -
         candidates: Candidates as `show_candidate` shows them.
     """
     library = Library(evidence)
-    score = partial(_by_evidence, question, library) if library.sentences else partial(_by_arithmetic, question)
+    score = cache(partial(_by_evidence, question, library) if library.sentences else partial(_by_arithmetic, question))
 
     shown = [(text, answer, strip_answer(answer)) for text, answer in map(split_candidate, candidates)]
     results = [score(alone if text == answer else text, alone) for text, answer, alone in shown]
@@ -73,7 +73,7 @@ _YES_NO = re.compile(r"\W*(?:are|is|was|were|do|does|did|has|have|had|can|could|
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text, in order and case-folded."""
-    return [word.casefold() for word in WORD.findall(text)]
+    return [*map(str.casefold, WORD.findall(text))]
 
 
 def content(words: Iterable[str]) -> set[str]:
