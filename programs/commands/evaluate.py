@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
-from eldgr_dspy.programs.commands.judge_options import recorded_for_option, replay_option
+from eldgr_dspy.programs.commands.judge_options import replay_option
 from eldgr_dspy.programs.commands.judges import named_judges
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
@@ -56,6 +56,7 @@ class Grouped(click.Command):
                 "answer",
                 "certificate",
                 "derivation",
+                "consult",
                 "set",
             ),
         ),
@@ -66,7 +67,6 @@ class Grouped(click.Command):
                 "limit",
                 "workers",
                 "replay",
-                "recorded_for",
                 "fresh",
                 "freeze",
                 "engine",
@@ -126,7 +126,6 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
     "--workers", type=click.IntRange(1, 1024), help="Questions in parallel.  [default: 8 with a model, else 1]"
 )
 @replay_option
-@recorded_for_option
 @click.option("--fresh", is_flag=True, help="Start again; the old journal is kept.")
 @click.option(
     "--freeze", type=click.Path(path_type=Path), metavar="FILE", help="File of eldgr freeze; refuse anything else."
@@ -153,7 +152,6 @@ def evaluate(
     limit: int | None,
     workers: int | None,
     replay: dict[str, Path],
-    recorded_for: str | None,
     fresh: bool,
     freeze: Path | None,
     engine: str | None,
@@ -192,7 +190,6 @@ def evaluate(
         "rules": names_in(rules),
         "limit": limit,
         "workers": workers,
-        "recorded_for": recorded_for,
         "fresh": fresh,
         "freeze": freeze,
         **limits,

@@ -46,9 +46,6 @@ replay_option = click.option(
     callback=_replays,
     help="Recorded replies to use; NAME=FILE for those of a named judge.",
 )
-recorded_for_option = click.option(
-    "--recorded-for", metavar="POOL", help="Pool of another name that the recorded replies were made for."
-)
 
 
 def _judges_in(given: str, context: click.Context, param: click.Parameter) -> dict[str, str | None]:

@@ -160,7 +160,6 @@ def _phrases(text: str) -> tuple[str, ...] | str:
 
 
 _OF_RULE: Mapping[str, "click.ParamType[Any]"] = {
-    "consult": choice(Consult),
     "homogeneous": choice(Homogeneous),
     "preference": choice(Preference),
     "refusal": choice(Refusal),
@@ -244,6 +243,7 @@ _OF_ROLES = (
     answer_option,
     certificate_option,
     derivation_option,
+    click.option("--consult", type=choice(Consult), default="lazy", help="Ask only the roles that matter, or all."),
     set_option(*_OF_RULE, *_OF_MODELS),
 )
 

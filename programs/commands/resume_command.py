@@ -123,7 +123,7 @@ def _of_rule(settings: Settings) -> Iterator[str]:
     for field in fields(Settings):
         value = getattr(settings, field.name)
         if value != field.default:
-            is_option = field.name in ("answer", "certificate", "derivation")
+            is_option = field.name in ("answer", "certificate", "consult", "derivation")
             yield from (f"--{field.name}", _word(value)) if is_option else ("--set", f"{field.name}={_word(value)}")
 
 

@@ -165,7 +165,7 @@ class Recordings:
                 raise ArgumentError(
                     f"{path}: recorded for {brief(names, 200)}, not for {brief(given_names, 200)}, so it would answer "
                     "nothing; give a pool that it was recorded for, or no --replay. If the questions are the same, "
-                    "say --recorded-for with its pool."
+                    "name the pool as it was named then, or give recorded_for= in Python."
                 )
             for pool in pools:
                 self._require_questions(path, pool)

@@ -146,7 +146,7 @@ def command_in(text: str) -> list[str]:
     return shlex.split(found[1])[1:]
 
 
-@pytest.mark.parametrize("settings", [[], ["--certificate token", "--set consult=always", "--set homogeneous=skip"]])
+@pytest.mark.parametrize("settings", [[], ["--certificate token", "--consult always", "--set homogeneous=skip"]])
 @pytest.mark.parametrize("limit", [None, 4])
 def test_the_command_that_is_shown_asks_what_was_lacking(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: Sequence[str], limit: int | None

@@ -130,11 +130,11 @@ def test_evaluate_has_at_most_28_options_and_a_selector_12_arguments() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["replys=strict"], "It must be NAME=VALUE, NAME one of consult, homogeneous, preference, refusal, refusals,"),
+        (["replys=strict"], "It must be NAME=VALUE, NAME one of homogeneous, preference, refusal, refusals,"),
         (["orders"], "got 'orders'."),
         (["orders=0"], "orders: 0 is not in the range 1<=x<=100."),
         (["orders=two"], "orders: 'two' is not a valid integer range."),
-        (["consult=often"], "consult: 'often' is not one of 'lazy', 'always'."),
+        (["refusal=often"], "refusal: 'often' is not one of 'inapplicable', 'no_answer'."),
         (["orders=2", "orders=3"], "orders is set twice. Set it once."),
     ],
 )

@@ -84,7 +84,6 @@ def test_an_address_may_be_that_of_named_judges_alone_or_of_other_roles_alone() 
         (["--judges", "a", "--replay", "a=a.jsonl", "--replay", "a=b.jsonl"], 2, "judge 'a' must have one recording"),
         (["--replay", "a.jsonl", "--replay", "b.jsonl"], 2, "the run must have one recording; got another, b.jsonl."),
         (["--replay", "a=c.jsonl", "--judges", "a"], 2, "File 'c.jsonl' does not exist."),
-        (["--recorded-for", "x"], 1, "recorded_for='x' needs a recording"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_with_the_remedy(

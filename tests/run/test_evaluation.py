@@ -374,8 +374,8 @@ def test_a_recording_that_was_made_for_none_of_the_pools_is_refused(pool: Path, 
         run(selector, Plan([pool], tmp_path / "run", replay=replay))
     assert str(raised.value) == (
         f"{replay}: recorded for 'rivers', 'towns', not for 'capitals', so it would answer nothing; give a "
-        "pool that it was recorded for, or no --replay. If the questions are the same, say --recorded-for with its "
-        "pool."
+        "pool that it was recorded for, or no --replay. If the questions are the same, name the pool as it was "
+        "named then, or give recorded_for= in Python."
     )
     assert (lm.requests, (tmp_path / "run").exists()) == ([], False)
     towns = write_pool(tmp_path / "towns.jsonl", map(row, range(2)))

@@ -235,7 +235,7 @@ def test_recordings_that_do_not_fit_are_refused_by_name(pool: Path, tmp_path: Pa
 
 def test_a_recording_of_a_pool_of_another_name_counts_if_that_is_said(pool: Path, tmp_path: Path) -> None:
     replay, one = recorded(tmp_path / "a.jsonl", pool="capitals-before"), {"a": Judge()}
-    with pytest.raises(ArgumentError, match=r"recorded for 'capitals-before'.*--recorded-for"):
+    with pytest.raises(ArgumentError, match=r"recorded for 'capitals-before'.*give recorded_for= in Python"):
         evaluate(Selector(), Plan([pool], tmp_path / "run", judges=one, replay={"a": replay}))
     with pytest.raises(ArgumentError, match="recorded_for='capitols' must be the name of a pool"):
         evaluate(Selector(), Plan([pool], tmp_path / "run", judges=one, replay={"a": replay}, recorded_for="capitols"))
