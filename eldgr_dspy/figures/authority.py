@@ -30,7 +30,7 @@ from eldgr_dspy.figures.bounds import (
     sways,
 )
 from eldgr_dspy.figures.distinct import Column, Units, text_key
-from eldgr_dspy.figures.results.summary import Price, Priced
+from eldgr_dspy.figures.results.summary import Bounds, Price
 from eldgr_dspy.named_judges import unlabelled
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import Row
@@ -105,7 +105,7 @@ def bounds_of(
     *,
     without: Collection[str] = (),
     withheld: bool = False,
-) -> Priced:
+) -> Bounds:
     """Return `bounds`, `bounds_any_span`, `bounds_any_deriver` and `price` as `summary.json` has them.
 
     Args:
@@ -129,7 +129,7 @@ def bounds_of(
     widest = {
         rule: None if unlabelled(rule) in uncovered else percentages(rule, lambda of: of.widest) for rule in rules
     }
-    figures: Priced = {
+    figures: Bounds = {
         "task": kind.name_in_files,
         "bounds": {rule: percentages(rule, lambda of: of.silent) for rule in rules},
         "bounds_any_span": widest if kind.enumerates_spans else dict.fromkeys(rules),
@@ -159,7 +159,7 @@ def price_of(rule: str, lost: Units[frozenset[str]]) -> Price | None:
 # -- a pool without a run ---------------------------------------------------------------------------------------------
 
 
-class Authority(Priced):
+class Authority(Bounds):
     """The authority bound of a pool.
 
     Attributes:

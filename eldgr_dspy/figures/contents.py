@@ -17,19 +17,13 @@ from typing_extensions import TypedDict
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.extraction import read_sample
+from eldgr_dspy.figures.effects import share_of
+from eldgr_dspy.figures.results.record import Share
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.rows import CandidateRow, Row
 from eldgr_dspy.spellings import other_spelling
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.words import Task
-
-
-class Percent(TypedDict):
-    """A count out of a total, and the percentage; None if the total is 0."""
-
-    count: int
-    of: int
-    percent: Annotated[float | None, Field(title="%")]
 
 
 class Ends(TypedDict):
@@ -52,7 +46,7 @@ class Evidence(TypedDict):
     characters: Ends
 
 
-class SpellingOnly(Percent):
+class SpellingOnly(Share):
     """How many candidates are uncertified only because the evidence spells their quantity in another way.
 
     Attributes:
@@ -62,7 +56,7 @@ class SpellingOnly(Percent):
     examples: dict[str, str]
 
 
-class Column(Percent):
+class Column(Share):
     """How many candidates state a column, and between what a score lies; None of other columns."""
 
     lowest: float | None
@@ -80,15 +74,15 @@ class Shares(TypedDict):
         repeated_questions: Those whose folded text an earlier one has.
     """
 
-    homogeneous: Annotated[Percent, Field(title="questions with one class of answers")]
-    unanswered: Annotated[Percent, Field(title="questions without any answer")]
-    any_correct: Annotated[Percent, Field(title="questions with a right candidate")]
-    missing_answers: Annotated[Percent, Field(title="candidates without an answer")]
-    unclosed_thinking: Annotated[Percent, Field(title="candidates whose thinking does not end")]
-    cut_texts: Annotated[Percent, Field(title="candidates that ran on after their end")]
-    repeated_texts: Annotated[Percent, Field(title="candidates whose text is there already")]
-    repeated_questions: Annotated[Percent, Field(title="questions that are there already")]
-    without_evidence: Annotated[Percent, Field(title="questions without evidence")]
+    homogeneous: Annotated[Share, Field(title="questions with one class of answers")]
+    unanswered: Annotated[Share, Field(title="questions without any answer")]
+    any_correct: Annotated[Share, Field(title="questions with a right candidate")]
+    missing_answers: Annotated[Share, Field(title="candidates without an answer")]
+    unclosed_thinking: Annotated[Share, Field(title="candidates whose thinking does not end")]
+    cut_texts: Annotated[Share, Field(title="candidates that ran on after their end")]
+    repeated_texts: Annotated[Share, Field(title="candidates whose text is there already")]
+    repeated_questions: Annotated[Share, Field(title="questions that are there already")]
+    without_evidence: Annotated[Share, Field(title="questions without evidence")]
 
 
 class PoolContents(Shares):
@@ -166,25 +160,25 @@ class Contents:
             "n": n,
             "task": self.task,
             "candidates": {**self._of("candidates"), "total": total},
-            "homogeneous": _share(counts["homogeneous"], n),
-            "unanswered": _share(counts["unanswered"], n),
-            "any_correct": _share(counts["any_correct"], counts["scored"]),
-            "missing_answers": _share(counts["missing_answers"], total),
-            "unclosed_thinking": _share(counts["unclosed_thinking"], total),
-            "cut_texts": _share(counts["cut_texts"], total),
-            "repeated_texts": _share(counts["repeated_texts"], total),
-            "repeated_questions": _share(n - len(np.unique(self._keys())), n),
-            "without_evidence": _share(counts["without_evidence"], n),
+            "homogeneous": share_of(counts["homogeneous"], n),
+            "unanswered": share_of(counts["unanswered"], n),
+            "any_correct": share_of(counts["any_correct"], counts["scored"]),
+            "missing_answers": share_of(counts["missing_answers"], total),
+            "unclosed_thinking": share_of(counts["unclosed_thinking"], total),
+            "cut_texts": share_of(counts["cut_texts"], total),
+            "repeated_texts": share_of(counts["repeated_texts"], total),
+            "repeated_questions": share_of(n - len(np.unique(self._keys())), n),
+            "without_evidence": share_of(counts["without_evidence"], n),
             "evidence": {"passages": self._of("passages"), "characters": self._of("characters")},
             "spelling_only": {
-                **_share(counts["spelling_only"], total),
+                **share_of(counts["spelling_only"], total),
                 "examples": dict(islice(self._examples.items(), 5)),
             },
         }
         columns = dict[str, Column]()
         for name in sorted(name.removeprefix("stated ") for name in counts if name.startswith("stated ")):
             lowest, highest = self._ends.get(name, (None, None))
-            columns[name] = {**_share(counts[f"stated {name}"], total), "lowest": lowest, "highest": highest}
+            columns[name] = {**share_of(counts[f"stated {name}"], total), "lowest": lowest, "highest": highest}
         return {**figures, "columns": columns} if columns else figures
 
     def _of(self, name: str) -> Ends:
@@ -203,7 +197,3 @@ def _digest(question: str) -> int:
     """The first eight bytes of a hash; that two of a million questions share them by chance has odds of one in 10^7."""
     digest = hashlib.sha256(folded_question(question).encode("utf-8")).digest()
     return int.from_bytes(digest[:8], signed=True)
-
-
-def _share(count: int, of: int) -> Percent:
-    return {"count": count, "of": of, "percent": 100.0 * count / of if of else None}

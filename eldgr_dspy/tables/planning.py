@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from eldgr_dspy.figures.contents import Column, Ends, Percent, PoolContents, Shares
+from eldgr_dspy.figures.contents import Column, Ends, PoolContents, Shares
 from eldgr_dspy.figures.planning import ContrastSeen, Forecast, QuestionsNeeded, RoleForecast, RunSeen
 from eldgr_dspy.figures.results import headings
+from eldgr_dspy.figures.results.record import Share
 from eldgr_dspy.formatting import UNDEFINED, figure, questions, signed
 from eldgr_dspy.named_judges import role_of
 from eldgr_dspy.tables.table import Table, table_of
@@ -30,7 +31,7 @@ def contents_table(name: str, contents: PoolContents) -> Table:
     if columns := contents.get("columns"):
         notes.append(f"Stated of candidates: {', '.join(_column(name, one) for name, one in columns.items())}.")
     title = f"{name}: {contents['task']}, {questions(contents['n'])}"
-    return table_of(title, "what the pool holds", Percent, "count of percent", rows, notes)
+    return table_of(title, "what the pool holds", Share, "count of rate", rows, notes)
 
 
 def _column(name: str, column: Column) -> str:

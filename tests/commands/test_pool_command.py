@@ -82,7 +82,7 @@ def test_json_has_the_figures_of_every_pool(capsys: pytest.CaptureFixture[str]) 
     assert list(found["pools"]) == ["demo-retrieval", "demo-arithmetic"]
     assert found["shared"] == [{"pools": ["demo-retrieval", "demo-arithmetic"], "questions": 0}]
     assert found["pools"]["demo-retrieval"]["sha256"] == open_pool(RETRIEVAL).sha256
-    assert found["pools"]["demo-arithmetic"]["any_correct"] == {"count": 37, "of": 40, "percent": 92.5}
+    assert found["pools"]["demo-arithmetic"]["any_correct"] == {"count": 37, "of": 40, "rate": 92.5}
 
 
 def test_a_split_has_no_question_in_both_parts(capsys: pytest.CaptureFixture[str]) -> None:

@@ -398,9 +398,9 @@ def test_a_check_counts_what_is_stated_and_shows_the_ends_of_each_score(
     )
     assert said in " ".join(checked(capsys, path).split())
     found = json.loads(checked(capsys, path, "--json"))["pools"]["p"]["columns"]
-    assert found["confidence"] == {"count": 2, "of": 4, "percent": 50.0, "lowest": None, "highest": None}
+    assert found["confidence"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": None, "highest": None}
     assert found["scores.prm"] == {
-        "count": 2, "of": 4, "percent": 50.0, "lowest": 0.30000000000000004, "highest": 0.95,
+        "count": 2, "of": 4, "rate": 50.0, "lowest": 0.30000000000000004, "highest": 0.95,
     }  # fmt: skip
     assert list(found) == ["confidence", "logprobs", "scores.prm", "scores.reward-1.b", "tags"]
 
@@ -415,5 +415,5 @@ def test_figures_of_one_score_are_its_own() -> None:
     contents = Contents("short")
     contents.add(row({"answer": "Ada", "scores": {"prm": 0}}))
     assert contents.figures().get("columns") == {
-        "scores.prm": {"count": 1, "of": 1, "percent": 100.0, "lowest": 0.0, "highest": 0.0}
+        "scores.prm": {"count": 1, "of": 1, "rate": 100.0, "lowest": 0.0, "highest": 0.0}
     }

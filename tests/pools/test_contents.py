@@ -48,7 +48,7 @@ def test_agreement_is_by_the_classes_that_vote(
     answers: tuple[str | None, ...], homogeneous: int, unanswered: int, missing: int
 ) -> None:
     found = figures(row(candidates=answered(*answers)))
-    assert found["homogeneous"] == {"count": homogeneous, "of": 1, "percent": 100.0 * homogeneous}
+    assert found["homogeneous"] == {"count": homogeneous, "of": 1, "rate": 100.0 * homogeneous}
     assert found["unanswered"]["count"] == unanswered
     assert (found["missing_answers"]["count"], found["missing_answers"]["of"]) == (missing, len(answers))
 
@@ -58,11 +58,11 @@ def test_a_right_candidate_is_right_by_the_score_of_its_task() -> None:
     wrong = row("b", task="arithmetic", candidates=answered("18 apples", None), gold=["18"])
     unscored = row("c", task="arithmetic", candidates=answered("18"))
     found = figures(right, wrong, unscored, task="arithmetic")
-    assert found["any_correct"] == {"count": 1, "of": 2, "percent": 50.0}
+    assert found["any_correct"] == {"count": 1, "of": 2, "rate": 50.0}
 
 
 def test_a_share_of_nothing_is_undefined() -> None:
-    assert figures(row())["any_correct"] == {"count": 0, "of": 0, "percent": None}
+    assert figures(row())["any_correct"] == {"count": 0, "of": 0, "rate": None}
 
 
 def test_repetitions_are_counted_behind_the_first() -> None:
@@ -120,7 +120,7 @@ def test_answers_that_are_uncertified_for_their_spelling_only_are_counted_and_sh
     assert only == {
         "count": 2,
         "of": 6,
-        "percent": pytest.approx(100 / 3),
+        "rate": pytest.approx(100 / 3),
         "examples": {"12%": "12 percent", "2 hours": "two hours"},
     }
     (note,) = [note for note in contents_table("p", found).notes if "spelling" in note]
@@ -146,6 +146,6 @@ def test_two_pools_share_the_questions_that_fold_alike() -> None:
 )
 def test_the_figures_of_real_pools(pools_dir: Path, name: str, homogeneous: float, any_correct: float) -> None:
     found = contents_of(open_pool(pools_dir / f"{name}.jsonl.gz")).figures()
-    assert found["homogeneous"]["percent"] == pytest.approx(homogeneous, abs=0.005)
-    assert found["any_correct"]["percent"] == pytest.approx(any_correct, abs=0.005)
+    assert found["homogeneous"]["rate"] == pytest.approx(homogeneous, abs=0.005)
+    assert found["any_correct"]["rate"] == pytest.approx(any_correct, abs=0.005)
     assert found["repeated_questions"]["count"] == 0

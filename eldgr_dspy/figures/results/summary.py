@@ -218,7 +218,7 @@ class JudgeFigures(TypedDict):
 
 
 class Bounds(TypedDict):
-    """The ends of each rule's accuracy in percent, see `eldgr_dspy.figures.authority.bounds_of`."""
+    """The ends of each rule's accuracy in percent, and its price, see `eldgr_dspy.figures.authority.bounds_of`."""
 
     task: Task
     """`retrieval` or `arithmetic`."""
@@ -230,11 +230,6 @@ class Bounds(TypedDict):
     bounds_any_deriver: NotRequired[dict[str, list[float] | None]]
     """In arithmetic each rule's lowest and highest accuracy over all judges and any number as derivation that the level
     of strictness [cannot exclude](../reference/rules.md#authority-bounds). Absent elsewhere."""
-
-
-class Priced(Bounds):
-    """The same with each rule's price, None where its bounds are."""
-
     price: dict[str, Price | None]
     """For each rule [what any judge can cost](../reference/statistics.md#what-a-judge-can-cost) against majority:
     `lost`, out of `of` distinct questions, and `at_most`, the bound for new questions in percentage points. Null where
@@ -250,7 +245,7 @@ class ShownType(TypedDict):
     """The names of its scores."""
 
 
-class PoolFigures(Priced):
+class PoolFigures(Bounds):
     """The figures of a pool."""
 
     n: Count
