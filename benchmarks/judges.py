@@ -1,16 +1,16 @@
 """Wall time and memory of many recorded judges on a large pool.
 
-Run: python -m benchmarks.judges [--judges 50] [--rows 500 2000] [--commands bound evaluate]
+Run: python -m benchmarks.judges [--judges 50] [--rows 500 2000]
 
 A pool of short questions with five candidates, and a recording of one short reply a question for each judge. Each size
-is run by `eldgr bound` and by `eldgr evaluate`, in processes of their own. The last lines say how much memory each
-further question takes, between the smallest and the largest size.
+is run by `eldgr evaluate` in a process of its own. The last line says how much memory each further question takes,
+between the smallest and the largest size.
 """
 
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks._timing import command, line
@@ -36,9 +36,8 @@ def replies(n: int, judge: int) -> Iterator[str]:
         yield json.dumps(reply) + "\n"
 
 
-def measured(n: int, judges: int, names: Sequence[str]) -> dict[str, float]:
-    """Print wall time and peak memory at a size; return the peak MiB by command."""
-    peaks = {}
+def measured(n: int, judges: int) -> float:
+    """Print wall time and peak memory at a size; return the peak MiB."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pool, files = folder / "pool.jsonl", [folder / f"{number}.jsonl" for number in range(RECORDINGS)]
@@ -48,12 +47,10 @@ def measured(n: int, judges: int, names: Sequence[str]) -> dict[str, float]:
             with path.open("w", encoding="utf-8") as file:
                 file.writelines(replies(n, number))
         given = [arg for j in range(judges) for arg in ("--replay", f"j{j}={files[j % RECORDINGS]}")]
-        for which in names:
-            options = ["--out", str(folder / "run"), "--quiet"] if which == "evaluate" else []
-            seconds, _, peaks[which] = command(which, str(pool), *given, *options)
-            line(f"eldgr {which}, {n:,} x {judges} recorded judges, wall", seconds, "s")
-            line("the same, peak memory", peaks[which], "MiB")
-    return peaks
+        seconds, _, peak = command("evaluate", str(pool), *given, "--out", str(folder / "run"), "--quiet")
+        line(f"eldgr evaluate, {n:,} x {judges} recorded judges, wall", seconds, "s")
+        line("the same, peak memory", peak, "MiB")
+    return peak
 
 
 def main() -> None:
@@ -61,13 +58,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--judges", type=int, default=50)
     parser.add_argument("--rows", type=int, nargs="+", default=[500, 2_000], help="sizes of the pool")
-    parser.add_argument("--commands", nargs="+", choices=("bound", "evaluate"), default=["bound", "evaluate"])
     given = parser.parse_args()
-    peaks = {n: measured(n, given.judges, given.commands) for n in sorted(given.rows)}
+    peaks = {n: measured(n, given.judges) for n in sorted(given.rows)}
     fewest, most = min(peaks), max(peaks)
-    for which in peaks[most] if most > fewest else ():
-        each = (peaks[most][which] - peaks[fewest][which]) * 1024 / (most - fewest)
-        line(f"eldgr {which}, memory of a further question", each, "KiB")
+    if most > fewest:
+        line("memory of a further question", (peaks[most] - peaks[fewest]) * 1024 / (most - fewest), "KiB")
 
 
 if __name__ == "__main__":
