@@ -271,7 +271,7 @@ def test_the_tables_and_the_report_say_what_was_asked_of_lms(
         assert main([*command, "--api-base", server.address]) == 0
     assert main(["report", str(tmp_path / "run")]) == 0
     out = capsys.readouterr().out
-    sums = json.loads((tmp_path / "run" / "record.json").read_text())["consultations"]["judge"]
+    sums = json.loads((tmp_path / "run" / "summary.json").read_text())["consultations"]["judge"]
     assert (sums["calls"], sums["cached"], sums["ok"]) == (12, 0, 12)
     shown = next(line for line in out.partition("what the run asked of LMs, in all")[2].splitlines() if "judge" in line)
     cells = [cell.strip() for cell in shown.strip("│").split("│")]
