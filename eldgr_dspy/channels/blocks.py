@@ -7,6 +7,7 @@ the text, as in Markdown; open LaTeX is not a block. Inline `$...$` is ignored: 
 import re
 from bisect import bisect_left
 from collections import defaultdict
+from itertools import chain
 
 _TOKEN = re.compile(
     r"""^[ \t]{0,3}(?P<fence>`{3,}+|~{3,}+)
@@ -41,6 +42,12 @@ def blocks(text: str) -> list[tuple[int, int]]:
             spans.append((token.start(), len(text)))
             break
     return spans
+
+
+def outside(text: str) -> list[str]:
+    """Return the stretches of a text outside of its blocks, in order."""
+    edges = [0, *chain.from_iterable(blocks(text)), len(text)]
+    return [text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _closes(token: re.Match[str]) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from eldgr_dspy.channels.blocks import blocks
+from eldgr_dspy.channels.blocks import outside
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.steps import StepInContext, unmeasurable
 from eldgr_dspy.channels.undefined import Undefined
@@ -65,20 +65,11 @@ def claims_of(step: str) -> tuple[str, ...]:
     It leaves out code, LaTeX blocks, questions, plans ("Let's ...", "I need to find ..."), and single words.
     """
     claims: list[str] = []
-    for prose in _prose(step):
+    for prose in outside(step):
         for sentence in sentences(prose):
             if not sentence.rstrip("\"'”’) ").endswith(("?", "？")) and not _PLAN.match(sentence):
                 claims.extend(_clauses(sentence))
     return tuple(claims[:MOST])
-
-
-def _prose(step: str) -> list[str]:
-    """The stretches of the text outside of blocks."""
-    at, parts = 0, list[str]()
-    for start, end in blocks(step):
-        parts.append(step[at:start])
-        at = end
-    return [*parts, step[at:]]
 
 
 def _trimmed(piece: str) -> str:

@@ -36,20 +36,12 @@ def fact(best: Values) -> Scores:
     return each(_halved, Scores.of(best, "best", -1, 1))
 
 
-def evidence_strength(best: Values) -> Scores:
-    """e_t in [0, 1]: the support that `fact` reads, on the scale of a confidence (ours; the paper does not define it).
-
-    0 where the best document contradicts the step, 0.5 where it is neutral, 1 where it entails it.
-    """
-    return fact(best)
-
-
 def epist(confidence: Values, strength: Values) -> Scores:
     """R_epist = 1 - |c_t - e_t|: whether a step is as confident as its evidence is strong.
 
     Args:
         confidence: c_t in [0, 1], from the tokens of the step; undefined without token probabilities.
-        strength: e_t in [0, 1]; `evidence_strength`.
+        strength: e_t in [0, 1]; the score of `fact` (ours; the paper does not define it).
     """
     return each(
         lambda c, e: 1 - np.abs(c - e), Scores.of(confidence, "confidence", 0, 1), Scores.of(strength, "strength", 0, 1)

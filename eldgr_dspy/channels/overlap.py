@@ -30,7 +30,8 @@ _RUN = re.compile(
 
 def units(text: str) -> list[str]:
     """Return the units of a comparison: the folded words in order, or pairs of characters in scripts without spaces."""
-    return [unit for word in WORD.findall(fold(text).text) for unit in _parts(word)]
+    words = WORD.findall(fold(text).text)
+    return words if text.isascii() else [unit for word in words for unit in _parts(word)]
 
 
 def _parts(word: str) -> Iterator[str]:

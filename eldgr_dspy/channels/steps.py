@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from eldgr_dspy.channels.blocks import blocks
+from eldgr_dspy.channels.blocks import blocks, outside
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.errors import ArgumentError
@@ -126,20 +126,11 @@ def unmeasurable(text: str) -> Undefined | None:
         return Undefined(f"the step is longer than {LONGEST:,} characters")
     if not content:
         return Undefined("the step is empty")
-    outside = _outside(content)
-    if not outside.strip():
+    prose = " ".join(outside(content))
+    if not prose.strip():
         return Undefined("the step is only code or LaTeX")
-    said = len(units(outside))
+    said = len(units(prose))
     return Undefined("the step has one word" if said else "the step has no word") if said < 2 else None
-
-
-def _outside(content: str) -> str:
-    """The text outside of code fences and LaTeX blocks."""
-    at, kept = 0, list[str]()
-    for start, end in blocks(content):
-        kept.append(content[at:start])
-        at = end
-    return " ".join([*kept, content[at:]])
 
 
 # --- where a text may be cut ------------------------------------------------------------------------------------------

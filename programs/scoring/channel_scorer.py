@@ -7,7 +7,7 @@ it is not a certificate, and its scale is not that of an NLI model.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import dspy
 
@@ -23,7 +23,6 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.one_call import OneCall, Request, aask_each, ask_each
-from eldgr_dspy.programs.scoring.step_fence import fence_steps
 from eldgr_dspy.programs.scoring.step_replies import read_steps
 from eldgr_dspy.signatures import ScoreSteps
 from eldgr_dspy.words import CHANNELS, Channel
@@ -39,11 +38,6 @@ class StepRole(OneCall):
     """Scores the steps of a reasoning with one LM call; the fields are plain JSON values."""
 
     signature = ScoreSteps
-
-    def show(self, **inputs: Any) -> dict[str, Any]:
-        """Return the inputs, each text inside its fence."""
-        fenced = fence_steps(**inputs)
-        return {"question": fenced.question, "evidence": fenced.evidence, "steps": fenced.steps}
 
 
 class ChannelScorer(dspy.Module):
@@ -123,7 +117,7 @@ class ChannelScorer(dspy.Module):
         return _tables(plans, await aask_each(self._requests(plans)))
 
     def _requests(self, plans: "Sequence[_Plan]") -> list[Request]:
-        return [Request(self.steps, one.inputs) for one in _distinct(plans)]
+        return [Request(self.steps, one._asdict()) for one in _distinct(plans)]
 
 
 def _reasoning(text: Any, question: Any, evidence: Any, confidences: Sequence[Score] | None) -> Reasoning:
@@ -137,18 +131,12 @@ def _reasoning(text: Any, question: Any, evidence: Any, confidences: Sequence[Sc
 # --- what is asked, and what the replies give -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Inputs(NamedTuple):
     """What the LM is asked."""
 
     question: str
     evidence: tuple[str, ...]
     steps: tuple[str, ...]
-
-    @property
-    def inputs(self) -> dict[str, object]:
-        """The inputs of the role."""
-        return {"question": self.question, "evidence": list(self.evidence), "steps": list(self.steps)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +153,7 @@ class _Plan:
     reasoning: Reasoning
     steps: Steps
     unmeasurable: list[Undefined | None]
-    request: _Request | None
+    request: _Inputs | None
 
     def table(self, content: Mapping[str, Any] | None) -> StepTable:
         """Return the table, from the reply."""
@@ -191,7 +179,7 @@ def _plan(reasoning: Reasoning) -> _Plan:
     evidence = tuple(show_passage(passage.title, passage.text) for passage in reasoning.passages or ())
     shown = tuple(step.content[:LONGEST] for step in steps.steps)
     measurable = any(why is None for why in unmeasurable)
-    return _Plan(reasoning, steps, unmeasurable, _Request(reasoning.question, evidence, shown) if measurable else None)
+    return _Plan(reasoning, steps, unmeasurable, _Inputs(reasoning.question, evidence, shown) if measurable else None)
 
 
 def _check_confidences(confidences: Sequence[Score] | None, n: int) -> None:
@@ -222,7 +210,7 @@ def _known(passages: Sequence[Passage] | None, n: int) -> dict[Channel, Values]:
     return {"fact": neutral, "epist": silent, "triang": triang([0.0] * n), "adv": adv(neutral, neutral), "min": silent}
 
 
-def _distinct(plans: Sequence[_Plan]) -> list[_Request]:
+def _distinct(plans: Sequence[_Plan]) -> list[_Inputs]:
     return list(dict.fromkeys(plan.request for plan in plans if plan.request is not None))
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats
-from eldgr_dspy.errors import ArgumentError, settled
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
+from eldgr_dspy.programs.scoring.pairs import probabilities_of
 from eldgr_dspy.programs.scoring.reading import checked
 
 
@@ -69,20 +70,11 @@ class CachedNLI:
             rows = {key: self._known[key] for key in keys if key in self._known}
             fresh = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in rows}
             if fresh:
-                rows |= zip(fresh, self._ask(list(fresh.values())), strict=True)
+                read = probabilities_of(self.nli, [*fresh.values()])
+                rows |= zip(fresh, map(np.ndarray.tobytes, read), strict=True)
+                self.read += len(fresh)
             self._remember(keys, rows)
         return np.frombuffer(b"".join(rows[key] for key in keys)).reshape(-1, 3).copy()
-
-    def _ask(self, pairs: list[tuple[str, str]]) -> list[bytes]:
-        given = settled(self.nli.probabilities(pairs), f"{self.nli.name}.probabilities", "give a model that is not")
-        said = np.asarray(given, dtype=np.float64)
-        if said.shape != (len(pairs), 3):
-            raise ArgumentError(
-                f"{self.nli.name!r} returned the shape {said.shape} for {len(pairs)} pairs, but ({len(pairs)}, 3) was "
-                "expected."
-            )
-        self.read += len(pairs)
-        return [row.tobytes() for row in said]
 
     def _remember(self, keys: list[bytes], rows: dict[bytes, bytes]) -> None:
         for key in keys:

@@ -14,7 +14,7 @@ from itertools import accumulate, chain
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.claims import Claims, RuleClaims
 from eldgr_dspy.channels.counterfactuals import Counterfactuals, RuleCounterfactuals
-from eldgr_dspy.channels.formulas import adv, epist, evidence_strength, fact, info, logic, minimality, triang
+from eldgr_dspy.channels.formulas import adv, epist, fact, info, logic, minimality, triang
 from eldgr_dspy.channels.grounding import Grounding
 from eldgr_dspy.channels.overlap import independent_sources, new_unsupported, novelty, progress
 from eldgr_dspy.channels.protocols import NLI, Reasoning, Retriever
@@ -107,7 +107,7 @@ def _measured(group: Group, f: _ReadRows) -> tuple[dict[Channel, Scores], Ground
     columns: dict[Channel, Scores] = {
         "logic": logic(f(step.before for step in group.compared).best()),
         "fact": grounded,
-        "epist": epist(_unless_silent(group, group.confidences), evidence_strength(grounding.best())),
+        "epist": epist(_unless_silent(group, group.confidences), grounded),
         "info": _info(group),
         "triang": triang(_independent(group, grounding)),
         "adv": adv(grounded, fact(f(step.changed for step in group.compared).best())),

@@ -3,7 +3,7 @@
 If several channels, steps or texts need the same pair, it costs nothing more. Nothing is kept between two calls.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,14 +69,20 @@ def read(nli: NLI, asked: Iterable[Asked]) -> Readings:
         ArgumentError: The model returned another shape than (pairs, 3).
     """
     pairs = sorted({pair for row in asked if isinstance(row, Row) for pair in row.pairs}, key=_longest_first)
-    said = nli.probabilities(pairs) if pairs else np.zeros((0, 3))
-    given = np.asarray(settled(said, f"{nli.name}.probabilities", "give a model that is not"), dtype=np.float64)
+    probabilities = probabilities_of(nli, pairs) if pairs else np.zeros((0, 3))
+    return Readings(probabilities, {pair: place for place, pair in enumerate(pairs)})
+
+
+def probabilities_of(nli: NLI, pairs: Sequence[Pair]) -> Floats:
+    """Return what a model reads in pairs, shape (pairs, 3); raise an `ArgumentError` if it returns another shape."""
+    said = settled(nli.probabilities(pairs), f"{nli.name}.probabilities", "give a model that is not")
+    given = np.asarray(said, dtype=np.float64)
     if given.shape != (len(pairs), 3):
         raise ArgumentError(
             f"The NLI model {nli.name!r} returned the shape {given.shape} for {len(pairs)} pairs; expected "
             f"({len(pairs)}, 3): contradiction, neutral and entailment of each pair."
         )
-    return Readings(given, {pair: place for place, pair in enumerate(pairs)})
+    return given
 
 
 def _longest_first(pair: Pair) -> tuple[int, Pair]:

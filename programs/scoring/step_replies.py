@@ -55,19 +55,15 @@ def _entries(content: Mapping[str, Any], field: str, n: int) -> dict[int, _Entry
         raise _Invalid(f"{field} is {_shown(listed)}, not a list")
     entries: dict[int, _Entry] = {}
     for at, entry in enumerate(listed):
-        step = _entry(entry, field, at).get("step")
+        if not isinstance(entry, Mapping):
+            raise _Invalid(f"{field}[{at}] is {_shown(entry)}, not an object")
+        step = entry.get("step")
         if type(step) is not int or not 0 <= step < n:
             raise _Invalid(f"{field}[{at}].step is {_shown(step)}, not a whole number from 0 to {n - 1}")
         if step in entries:
             raise _Invalid(f"{field} has two entries for step {step}")
         entries[step] = entry
     return entries
-
-
-def _entry(entry: Any, field: str, at: int) -> _Entry:
-    if not isinstance(entry, Mapping):
-        raise _Invalid(f"{field}[{at}] is {_shown(entry)}, not an object")
-    return entry
 
 
 def _score(entry: _Entry | None, at: int, name: str) -> Score:

@@ -30,7 +30,6 @@ Channel = Callable[..., Scores]
 FORMULAS: list[tuple[Channel, tuple[Any, ...], tuple[float, float], tuple[int, ...]]] = [
     (channels.logic, (signed,), (0, 1), (1,)),
     (channels.fact, (signed,), (0, 1), (1,)),
-    (channels.evidence_strength, (signed,), (0, 1), (1,)),
     (channels.epist, (unit, unit), (0, 1), (0, 0)),
     (channels.info, (unit, unit), (0, 1), (1, 1)),
     (channels.triang, (st.integers(0, 9),), (0, 1), (1,)),
