@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from eldgr_dspy.channels.grounding import Grounding
-from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values, same_length
+from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values, each
 from eldgr_dspy.errors import ArgumentError
 
 ETA = -0.8
@@ -47,9 +47,9 @@ def conflated(
     if over not in get_args(Over):
         raise ArgumentError(f"over must be {' or '.join(get_args(Over))}; got {over!r}.")
     scores = Scores.of(judged, "judged", 0, 1)
-    same_length(scores, grounding)
     best = _best(grounding) if over == "retrieved" else grounding.best_of_those_that_speak()
-    return [_verdict(score, most, eta, delta) for score, most in zip(scores, best, strict=True)]
+    verdicts = each(lambda score, most: (score >= delta) & (most <= eta), scores, best)
+    return [verdict if isinstance(verdict, Undefined) else bool(verdict) for verdict in verdicts]
 
 
 def _best(grounding: Grounding) -> Scores:
@@ -57,14 +57,6 @@ def _best(grounding: Grounding) -> Scores:
     best, empty = grounding.best(), ~grounding.retrieved.any(axis=1)
     reasons = {int(at): "no document was retrieved" for at in np.flatnonzero(empty)}
     return Scores(best.numbers, best.defined & ~empty, {**reasons, **best.reasons})
-
-
-def _verdict(score: Score, best: Score, eta: float, delta: float) -> bool | Undefined:
-    if isinstance(score, Undefined):
-        return score
-    if isinstance(best, Undefined):
-        return best
-    return score >= delta and best <= eta
 
 
 def unsupported_rate(grounding: Grounding, eta: float = ETA) -> Score:

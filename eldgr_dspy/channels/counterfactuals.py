@@ -105,18 +105,10 @@ def _other_number(number: str) -> str:
     word = _NEXT.get(number.lower())
     if word:
         return word.capitalize() if number[0].isupper() else word
-    at = 2 if _YEAR.fullmatch(number) else _leading(number)
-    return number[:at] + _other_digit(number[at]) + number[at + 1 :]
-
-
-def _leading(number: str) -> int:
-    """The place of the first digit that is not zero; for a zero, of its last digit."""
-    return next((at for at, sign in enumerate(number) if sign.isdecimal() and int(sign)), len(number) - 1)
-
-
-def _other_digit(digit: str) -> str:
-    """The next digit of the same script; eight for a nine."""
-    return chr(ord(digit) - 1 if int(digit) == 9 else ord(digit) + 1)
+    digits = (at for at, sign in enumerate(number) if sign.isdecimal() and int(sign))  # those that are not zero
+    at = 2 if _YEAR.fullmatch(number) else next(digits, len(number) - 1)
+    other = ord(number[at]) + (-1 if int(number[at]) == 9 else 1)  # of the same script
+    return number[:at] + chr(other) + number[at + 1 :]
 
 
 # --- entities ---------------------------------------------------------------------------------------------------------

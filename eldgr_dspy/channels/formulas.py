@@ -21,7 +21,7 @@ def logic(f: Values) -> Scores:
     Raises:
         ArgumentError: A value is out of range. Every function here raises this.
     """
-    return each(_halved, Scores.of(f, "f", -1, 1))
+    return each(lambda f: (1 + f) / 2, Scores.of(f, "f", -1, 1))
 
 
 def fact(best: Values) -> Scores:
@@ -33,7 +33,7 @@ def fact(best: Values) -> Scores:
     Args:
         best: In [-1, 1]; `Grounding.best()`.
     """
-    return each(_halved, Scores.of(best, "best", -1, 1))
+    return each(lambda best: (1 + best) / 2, Scores.of(best, "best", -1, 1))
 
 
 def epist(confidence: Values, strength: Values) -> Scores:
@@ -96,10 +96,6 @@ def minimality(unsupported: Values, beta: float = BETA) -> Scores:
     if not 0 < beta < np.inf:
         raise ArgumentError(f"beta must be above 0, so that the score falls; got {beta}. The paper has 0.1.")
     return each(lambda n: np.exp(-beta * n), _counts(unsupported, "unsupported"))
-
-
-def _halved(f: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return (1 + f) / 2
 
 
 def _counts(values: Values, name: str) -> Scores:

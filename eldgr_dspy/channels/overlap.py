@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from eldgr_dspy.channels.grounding import ENTAILS
 from eldgr_dspy.channels.undefined import Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import fold
@@ -17,7 +18,7 @@ from eldgr_dspy.lexical import WORD
 from eldgr_dspy.occurrences import STOP_WORDS
 
 NEAR = 0.8
-"""From this similarity on, two texts are near-duplicates."""
+"""From this similarity on, two texts are near-duplicates, and a claim repeats an earlier one."""
 
 SHINGLE = 3
 """Words in a row that near-duplicates are compared by."""
@@ -100,7 +101,7 @@ def similarity(text: str, other: str) -> float:
     return _jaccard(_shingles(text), _shingles(other))
 
 
-def independent_sources(texts: Sequence[str], sources: Sequence[str], near: float = NEAR) -> int:
+def independent_sources(texts: Sequence[str], sources: Sequence[str]) -> int:
     """n_indep: how many of the documents that entail a step are independent of one another.
 
     Two documents count as one if they have the same source or are near-duplicates, and so do all documents that such
@@ -109,37 +110,30 @@ def independent_sources(texts: Sequence[str], sources: Sequence[str], near: floa
     Args:
         texts: The documents.
         sources: The title or address of each; empty if it is unknown.
-        near: From this similarity on, two texts are near-duplicates; in (0, 1].
 
     Raises:
-        ArgumentError: The two differ in length, or `near` is out of range.
+        ArgumentError: The two differ in length.
     """
     if len(texts) != len(sources):
         raise ArgumentError(
             f"sources must have one entry a text; got {len(sources)} sources for {len(texts)} texts. Give '' for none."
         )
-    if not 0 < near <= 1:
-        raise ArgumentError(f"near must be above 0 and at most 1; got {near}.")
     shingles, names = [_shingles(text) for text in texts], [fold(source).text.strip() for source in sources]
     group = list(range(len(texts)))
     for index in range(len(texts)):
         for other in range(index):
-            if (names[index] and names[index] == names[other]) or _jaccard(shingles[index], shingles[other]) >= near:
+            if (names[index] and names[index] == names[other]) or _jaccard(shingles[index], shingles[other]) >= NEAR:
                 joined, into = group[index], group[other]
                 group = [into if member == joined else member for member in group]
     return len(set(group))
 
 
-def new_unsupported(
-    claims: Sequence[Sequence[str] | Undefined], best: Sequence[Scores], threshold: float = 0.5, near: float = NEAR
-) -> Scores:
+def new_unsupported(claims: Sequence[Sequence[str] | Undefined], best: Sequence[Scores]) -> Scores:
     """n_new: how many claims of each step no earlier step made and no document entails.
 
     Args:
         claims: The claims of each step, in order.
-        best: For each step, max_d f_NLI of each of its claims.
-        threshold: From this f_NLI on, a document entails a claim.
-        near: From this similarity on, a claim repeats an earlier one.
+        best: For each step, max_d f_NLI of each of its claims; below `ENTAILS` no document entails the claim.
 
     Returns:
         A whole number a step; undefined for a step without claims, or if their support is undefined.
@@ -154,7 +148,7 @@ def new_unsupported(
     made: _Made = defaultdict(set)
     counts: list[float | Undefined] = []
     for own, support in zip(claims, best, strict=True):
-        counts.append(_count_new(own, support, made, threshold, near))
+        counts.append(_count_new(own, support, made))
     return Scores.of(counts, "unsupported", 0)
 
 
@@ -162,9 +156,7 @@ _Made = defaultdict[object, set[frozenset[object]]]
 """The earlier claims, indexed by each run of words in them."""
 
 
-def _count_new(
-    own: Sequence[str] | Undefined, support: Scores, made: _Made, threshold: float, near: float
-) -> float | Undefined:
+def _count_new(own: Sequence[str] | Undefined, support: Scores, made: _Made) -> float | Undefined:
     """Count one step's claims, and add them to the index."""
     if isinstance(own, Undefined):
         return own
@@ -175,9 +167,9 @@ def _count_new(
     new = []
     for claim in map(_shingles, own):
         alike = {earlier for run in claim for earlier in made[run]}
-        new.append(not any(_jaccard(claim, earlier) >= near for earlier in alike))
+        new.append(not any(_jaccard(claim, earlier) >= NEAR for earlier in alike))
         for run in claim:
             made[run].add(claim)
     if support.reasons:
         return Undefined(support.reasons[min(support.reasons)])
-    return float(sum(is_new and f < threshold for is_new, f in zip(new, support.numbers, strict=True)))
+    return float(sum(is_new and f < ENTAILS for is_new, f in zip(new, support.numbers, strict=True)))

@@ -10,7 +10,8 @@ from typing import Protocol
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.table import StepTable
-from eldgr_dspy.channels.undefined import Floats, Score
+from eldgr_dspy.channels.undefined import Floats, Score, Scores
+from eldgr_dspy.errors import ArgumentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,19 @@ class Reasoning:
     passages: tuple[Passage, ...] | None = None
     answer: str = ""
     confidences: Sequence[Score] | None = None
+
+    def confidences_of(self, n: int, name: str = "confidences") -> Scores | None:
+        """Return c_t of the n steps of the text, None if there are none; `name` is theirs in an error.
+
+        Raises:
+            ArgumentError: There are more or fewer than n, or one is not in [0, 1].
+        """
+        if self.confidences is not None and len(self.confidences) != n:
+            raise ArgumentError(
+                f"{name} has {len(self.confidences)} entries, but the text has {n} steps; give one for each step of "
+                "split_steps(text), Undefined(reason) for a step without token probabilities."
+            )
+        return None if self.confidences is None else Scores.of(self.confidences, name, 0, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,18 +150,14 @@ def completion_reward(outcome: float, format_: float, rewards: Values) -> Comple
     Raises:
         ArgumentError: A value is out of range.
     """
-    orm, form = (float(Scores.of([value], name, 0, 1).numbers[0]) for name, value in _terms(outcome, format_))
+    terms: dict[str, object] = {"outcome": outcome, "format_": format_}
+    for name, value in terms.items():
+        if isinstance(value, Undefined):
+            raise ArgumentError(f"{name} must be a number from 0 to 1; got {value!r}. Leave the completion out.")
+    orm, form = (float(Scores.of([value], name, 0, 1).numbers[0]) for name, value in terms.items())
     steps = Scores.of(rewards, "rewards", 0, 1).mean()
     measured = 0.0 if isinstance(steps, Undefined) else steps
     return CompletionReward(OUTCOME_WEIGHT * orm + FORMAT_WEIGHT * form + measured, orm, form, steps)
-
-
-def _terms(outcome: object, format_: object) -> list[tuple[str, object]]:
-    terms = [("outcome", outcome), ("format_", format_)]
-    for name, value in terms:
-        if isinstance(value, Undefined):
-            raise ArgumentError(f"{name} must be a number from 0 to 1; got {value!r}. Leave the completion out.")
-    return terms
 
 
 def columns_of(columns: Columns) -> dict[Channel, Scores]:

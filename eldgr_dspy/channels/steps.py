@@ -8,6 +8,7 @@ blocks stay whole, and a line that only states the answer is separate. Linear in
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -146,33 +147,25 @@ def _by_markers(text: str, start: int, end: int) -> list[int]:
     return numbered if len(numbered) > 1 else []
 
 
-def _by_paragraphs(text: str, start: int, end: int) -> list[int]:
-    return [match.end() for match in _BLANK.finditer(text, start, end)]
-
-
-def _by_lines(text: str, start: int, end: int) -> list[int]:
-    return [match.end() for match in _NEWLINE.finditer(text, start, end)]
+def _by_ends(pattern: re.Pattern[str], text: str, start: int, end: int) -> list[int]:
+    return [match.end() for match in pattern.finditer(text, start, end)]
 
 
 _KINDS: dict[By, Callable[[str, int, int], Sequence[int]]] = {
     "markers": _by_markers,
-    "paragraphs": _by_paragraphs,
-    "lines": _by_lines,
+    "paragraphs": partial(_by_ends, _BLANK),
+    "lines": partial(_by_ends, _NEWLINE),
     "sentences": sentence_starts,
 }
 
 
 def _first_that_splits(text: str, body: list[Span], whole: list[Span]) -> tuple[By, list[Span]]:
+    names_itself = any(_NAMED.match(text, *part) for part in body)  # though it is one step
     for by in _KINDS:
         pieces = [piece for part in body for piece in _cut(text, part, by, whole)]
-        if len(pieces) > max(1, len(body)) or (by == "markers" and _named_at(text, body)):
+        if len(pieces) > max(1, len(body)) or (by == "markers" and names_itself):
             return by, pieces
     return "whole", body
-
-
-def _named_at(text: str, body: list[Span]) -> bool:
-    """Whether the text is one step that names itself."""
-    return any(_NAMED.match(text, start, end) for start, end in body)
 
 
 def _cut(text: str, part: Span, by: By, whole: list[Span]) -> list[Span]:

@@ -1,6 +1,6 @@
 """Scores that may be undefined: a score that could not be measured is `Undefined`, with the reason, never a number.
 
-`Scores` is a column of scores, one a step. In numpy the undefined ones are masked; in JSON they are null with a reason.
+`Scores` is a column of scores, one a step. In JSON the undefined ones are null with a reason.
 NaN and infinity are refused on input, so the rest of the code need not check for them.
 """
 
@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, NoReturn, overload
+from typing import NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ Values = Iterable[object]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores(Sequence[Score]):
-    """One score a step. `scores[i]` is a float or `Undefined`; `scores.masked` is the numpy form.
+    """One score a step. `scores[i]` is a float or `Undefined`.
 
     Attributes:
         numbers: Shape (n,); 0 where undefined, without a meaning.
@@ -85,11 +85,6 @@ class Scores(Sequence[Score]):
         if wrong.size:
             refuse(name, int(wrong[0]), float(self.numbers[wrong[0]]), low, high)
         return Scores(np.where(self.defined, np.clip(self.numbers, low, high), 0.0), self.defined, self.reasons)
-
-    @property
-    def masked(self) -> "np.ma.MaskedArray[Any, np.dtype[np.float64]]":
-        """The numpy form, shape (n,), float64: undefined scores are masked."""
-        return np.ma.MaskedArray(self.numbers, mask=~self.defined)
 
     def __len__(self) -> int:
         return len(self.numbers)

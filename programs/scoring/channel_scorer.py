@@ -146,12 +146,14 @@ class _Plan:
     Attributes:
         reasoning: The text.
         steps: Its steps.
+        confidences: c_t of each; None if they are not given.
         unmeasurable: For each step why it can't be scored, or None.
         request: What is asked; None if no step can be scored.
     """
 
     reasoning: Reasoning
     steps: Steps
+    confidences: Scores | None
     unmeasurable: list[Undefined | None]
     request: _Inputs | None
 
@@ -161,8 +163,8 @@ class _Plan:
         nothing: dict[Channel, Values] = {name: [Undefined("nothing was asked")] * n for name in CHANNELS}
         columns = nothing if content is None else nothing | read_steps(content, "step_scores", n)
         columns |= _known(self.reasoning.passages, n)
-        if self.reasoning.confidences is not None:
-            columns["epist"] = epist(self.reasoning.confidences, columns["fact"])
+        if self.confidences is not None:
+            columns["epist"] = epist(self.confidences, columns["fact"])
         kept: dict[Channel, Values] = {
             name: [score if why is None else why for score, why in zip(column, self.unmeasurable, strict=True)]
             for name, column in columns.items()
@@ -174,20 +176,13 @@ class _Plan:
 def _plan(reasoning: Reasoning) -> _Plan:
     """Return what is asked; of a step that is too long to be scored, the beginning is shown, as context."""
     steps = split_steps(reasoning.text)
-    _check_confidences(reasoning.confidences, len(steps.steps))
+    confidences = reasoning.confidences_of(len(steps.steps))
     unmeasurable = _unmeasurable(steps)
     evidence = tuple(show_passage(passage.title, passage.text) for passage in reasoning.passages or ())
     shown = tuple(step.content[:LONGEST] for step in steps.steps)
     measurable = any(why is None for why in unmeasurable)
-    return _Plan(reasoning, steps, unmeasurable, _Inputs(reasoning.question, evidence, shown) if measurable else None)
-
-
-def _check_confidences(confidences: Sequence[Score] | None, n: int) -> None:
-    if confidences is not None and len(Scores.of(confidences, "confidences", 0, 1)) != n:
-        raise ArgumentError(
-            f"confidences has {len(confidences)} entries, but the text has {n} steps; give one for each step of "
-            "split_steps(text), Undefined(reason) for a step without token probabilities."
-        )
+    request = _Inputs(reasoning.question, evidence, shown) if measurable else None
+    return _Plan(reasoning, steps, confidences, unmeasurable, request)
 
 
 def _unmeasurable(steps: Steps) -> list[Undefined | None]:

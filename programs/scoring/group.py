@@ -4,18 +4,18 @@ Documents are searched for once a step; its claims and its changed form are comp
 calls an NLI model.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import TypeVar
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.channels.claims import Claimed, Claims
-from eldgr_dspy.channels.counterfactuals import Changed, Counterfactual, Counterfactuals
+from eldgr_dspy.channels.claims import Claims
+from eldgr_dspy.channels.counterfactuals import Counterfactual, Counterfactuals
 from eldgr_dspy.channels.protocols import Hit, Reasoning, Retriever
 from eldgr_dspy.channels.steps import StepInContext, Steps, split_steps, unmeasurable
-from eldgr_dspy.channels.undefined import Score, Scores, Undefined
+from eldgr_dspy.channels.undefined import Score, Undefined
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.folding import drop_invisible
@@ -122,25 +122,16 @@ def gather(
             helpers did not give n answers for n questions, or gave one that its protocol does not allow.
     """
     texts = tuple(split_steps(reasoning.text) for reasoning in reasonings)
-    confidences = [_confidences(at, *pair) for at, pair in enumerate(zip(reasonings, texts, strict=True))]
+    confidences = [
+        reasoning.confidences_of(len(text.steps), f"reasonings[{at}].confidences") or [NO_CONFIDENCE] * len(text.steps)
+        for at, (reasoning, text) in enumerate(zip(reasonings, texts, strict=True))
+    ]
     corpora = [retriever] * len(texts) if retriever is not None else _own(reasonings)
     steps = [step for pair in zip(reasonings, texts, strict=True) for step in _in_context(*pair)]
     searched = [corpus for corpus, text in zip(corpora, texts, strict=True) for _ in text.steps]
     held = tuple(_held(steps, searched, k))
     compared = tuple(_compared(held, claims, counterfactuals))
     return Group(tuple(reasonings), texts, tuple(chain.from_iterable(confidences)), held, compared)
-
-
-def _confidences(at: int, reasoning: Reasoning, text: Steps) -> Iterable[Score]:
-    given, n = reasoning.confidences, len(text.steps)
-    if given is None:
-        return [NO_CONFIDENCE] * n
-    if len(given) != n:
-        raise ArgumentError(
-            f"reasonings[{at}] has {len(given)} confidences, but its text has {n} steps; give one for each step of "
-            "split_steps(text), Undefined(reason) for a step without token probabilities."
-        )
-    return Scores.of(given, f"reasonings[{at}].confidences", 0, 1)
 
 
 def _own(reasonings: Sequence[Reasoning]) -> list[Retriever | None]:
@@ -192,12 +183,14 @@ def _compared(held: Sequence[Held], claims: Claims, counterfactuals: Counterfact
         if item.ungrounded is not None:
             yield Compared(before, item.ungrounded, item.ungrounded, item.ungrounded)
             continue
-        documents = item.step.passages
+        documents, own = item.step.passages, claimed[item.step]
+        change = changed[item.step]
+        other = NOTHING_TO_CHANGE if change is None else change
         yield Compared(
             before,
             Row(item.step.text, documents),
-            _changed_row(changed[item.step], documents),
-            _claim_rows(claimed[item.step], documents),
+            Row(other.text, documents) if isinstance(other, Counterfactual) else other,
+            own if isinstance(own, Undefined) else tuple(Row(claim, documents) for claim in own),
         )
 
 
@@ -211,16 +204,6 @@ def _before(step: StepInContext) -> Asked:
         room -= len(earlier)
     before = "\n".join(filter(None, [step.question, *reversed(kept)]))
     return Row(step.text, (before,)) if before else NOTHING_BEFORE
-
-
-def _changed_row(changed: Changed, documents: tuple[str, ...]) -> Asked:
-    if changed is None:
-        return NOTHING_TO_CHANGE
-    return changed if isinstance(changed, Undefined) else Row(changed.text, documents)
-
-
-def _claim_rows(claims: Claimed, documents: tuple[str, ...]) -> tuple[Row, ...] | Undefined:
-    return claims if isinstance(claims, Undefined) else tuple(Row(claim, documents) for claim in claims)
 
 
 # --- what was answered ------------------------------------------------------------------------------------------------
@@ -240,16 +223,13 @@ def _answers(
     allowed: Callable[[object], bool],
 ) -> dict[_Asked, _Reply]:
     """Return what was answered to each."""
-    replies = settled(replies, f"{type(whom).__name__}.{method}", "give one that is not")
+    name = f"{type(whom).__name__}.{method}"
+    replies = settled(replies, name, "give one that is not")
     if len(replies) != len(asked):
-        raise ArgumentError(
-            f"{type(whom).__name__}.{method} returned {len(replies)} answers for {len(asked)}; expected one for each."
-        )
+        raise ArgumentError(f"{name} returned {len(replies)} answers for {len(asked)}; expected one for each.")
     for reply in replies:
         if not allowed(reply):
-            raise ArgumentError(
-                f"{type(whom).__name__}.{method} returned {reply!r:.200}; expected for each {_EXPECTED[method]}."
-            )
+            raise ArgumentError(f"{name} returned {reply!r:.200}; expected for each {_EXPECTED[method]}.")
     return dict(zip(asked, replies, strict=True))
 
 

@@ -15,13 +15,12 @@ from scipy.special import softmax
 
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.folding import INVISIBLE
+from eldgr_dspy.folding import drop_invisible
 
 Pair = tuple[str, str]
 Logits = Callable[[list[Pair]], NDArray[Any]]
 """The model's output for n pairs, shape (n, 3), in its own order of columns."""
 
-_DROP = dict.fromkeys(map(ord, INVISIBLE))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -51,7 +50,7 @@ class Reader:
         Raises:
             ArgumentError: The pairs are not pairs of texts, or the model does not return three logits a pair.
         """
-        given = [(_visible(premise), _visible(hypothesis)) for premise, hypothesis in checked(pairs)]
+        given = [(drop_invisible(premise), drop_invisible(hypothesis)) for premise, hypothesis in checked(pairs)]
         readable = self._readable(given)
         probabilities = np.full((len(given), 3), np.nan)
         if readable:
@@ -118,7 +117,3 @@ def checked(pairs: Sequence[Pair]) -> Sequence[Pair]:
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)):
             raise ArgumentError(f"pairs[{at}] must be a premise and a hypothesis, both str; got {pair!r:.200}.")
     return pairs
-
-
-def _visible(text: str) -> str:
-    return text if text.isascii() else text.translate(_DROP)

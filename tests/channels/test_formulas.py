@@ -142,8 +142,8 @@ def test_undefined_is_equal_to_its_like_and_to_no_number() -> None:
 
 def test_the_numpy_form_masks_what_is_undefined() -> None:
     scores = Scores.of([0.5, MISSING, 1])
-    assert scores.masked.mask.tolist() == [False, True, False]
-    assert scores.masked.mean() == 0.75 == scores.mean()
+    assert scores.defined.tolist() == [True, False, True]
+    assert scores.mean() == 0.75
 
 
 def test_scores_are_a_sequence() -> None:

@@ -103,11 +103,9 @@ def test_similarity_is_symmetric_and_whole_for_the_same_text(one: str, other: st
     assert similarity(one, one) == (1 if units(one) else 0)
 
 
-def test_sources_are_one_a_text_and_a_threshold_is_a_similarity() -> None:
+def test_sources_are_one_a_text() -> None:
     with pytest.raises(ArgumentError, match="got 0 sources for 1 texts"):
         independent_sources(["a"], [])
-    with pytest.raises(ArgumentError, match="near must be above 0 and at most 1; got 0"):
-        independent_sources(["a"], ["a"], near=0)
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------

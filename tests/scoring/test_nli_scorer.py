@@ -232,8 +232,11 @@ def test_without_token_probabilities_epist_is_undefined() -> None:
 @pytest.mark.parametrize(
     ("confidences", "said"),
     [
-        ([0.5], r"reasonings\[1\] has 1 confidences, but its text has 2 steps; give one for each step of split_steps"),
-        ([0.5, 0.5, 0.5], r"reasonings\[1\] has 3 confidences, but its text has 2 steps"),
+        (
+            [0.5],
+            r"reasonings\[1\].confidences has 1 entries, but the text has 2 steps",
+        ),
+        ([0.5, 0.5, 0.5], r"reasonings\[1\].confidences has 3 entries, but the text has 2 steps"),
         ([0.5, 1.5], r"reasonings\[1\]\.confidences\[1\] must be a number from 0 to 1; got 1\.5"),
         ([math.nan, 0.5], r"reasonings\[1\]\.confidences\[0\] must be .*; got nan"),
     ],
