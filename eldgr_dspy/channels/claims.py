@@ -12,7 +12,7 @@ from typing import Protocol
 
 from eldgr_dspy.channels.blocks import outside
 from eldgr_dspy.channels.overlap import units
-from eldgr_dspy.channels.steps import StepInContext, unmeasurable
+from eldgr_dspy.channels.steps import StepInContext
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.sentence_ends import sentences
 
@@ -55,8 +55,8 @@ class RuleClaims:
     """Claims by rule, from the step alone: see `claims_of`."""
 
     def find(self, steps: Sequence[StepInContext]) -> list[Claimed]:
-        """Return the claims of each step; undefined for a step that can't be scored, with the reason."""
-        return [claims_of(step.text) if (why := unmeasurable(step.text)) is None else why for step in steps]
+        """Return the claims of each step."""
+        return [claims_of(step.text) for step in steps]
 
 
 def claims_of(step: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Literal, Protocol
 
 from eldgr_dspy.channels.blocks import blocks
-from eldgr_dspy.channels.steps import StepInContext, unmeasurable
+from eldgr_dspy.channels.steps import StepInContext
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.folding import fold
 from eldgr_dspy.occurrences import STOP_WORDS
@@ -46,13 +46,8 @@ class RuleCounterfactuals:
     """Counterfactuals by rule: see `counterfactual`."""
 
     def change(self, steps: Sequence[StepInContext]) -> list[Changed]:
-        """Return each step changed; undefined for a step that can't be scored, with the reason."""
-        return [
-            counterfactual(step.text, (*step.passages, step.question))
-            if (why := unmeasurable(step.text)) is None
-            else why
-            for step in steps
-        ]
+        """Return each step changed, by an entity of its passages or of the question."""
+        return [counterfactual(step.text, (*step.passages, step.question)) for step in steps]
 
 
 def counterfactual(step: str, passages: Sequence[str] = ()) -> Counterfactual | None:

@@ -96,11 +96,6 @@ def progress(steps: Sequence[str], question: str, answer: str = "") -> Scores:
     return Scores.of(shares, "progress", 0, 1)
 
 
-def similarity(text: str, other: str) -> float:
-    """Return how similar two texts are, in [0, 1]: the share of their runs of three words that both have."""
-    return _jaccard(_shingles(text), _shingles(other))
-
-
 def independent_sources(texts: Sequence[str], sources: Sequence[str]) -> int:
     """n_indep: how many of the documents that entail a step are independent of one another.
 

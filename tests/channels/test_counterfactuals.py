@@ -13,7 +13,6 @@ from eldgr_dspy.channels.counterfactuals import (
     counterfactual,
 )
 from eldgr_dspy.channels.steps import StepInContext
-from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.folding import fold
 from tests.channels.texts import HOSTILE, PIECES
 
@@ -94,20 +93,16 @@ def test_a_changed_number_keeps_its_format(step: str) -> None:
         )
 
 
-def test_the_rule_takes_entities_from_passages_then_question_and_says_why_it_cannot() -> None:
+def test_the_rule_takes_entities_from_passages_then_question() -> None:
     steps = [
         StepInContext("It was Dubai there.", "Was it Paris?", passages=("Doha is old.", "It is Doha.")),
         StepInContext("It was Dubai there.", "Was it Paris?"),
         StepInContext("Nothing here"),
-        StepInContext("Dubai"),
-        StepInContext("It is 5. " * 12_000),
     ]
     assert RuleCounterfactuals().change(steps) == [
         Counterfactual("It was Doha there.", "entity"),
         Counterfactual("It was Paris there.", "entity"),
         None,
-        Undefined("the step has one word"),
-        Undefined("the step is longer than 2,000 characters"),
     ]
 
 
