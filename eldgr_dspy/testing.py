@@ -9,6 +9,7 @@
 It calls no LM: the replies of roles are drawn. No number of examples is a proof. Needs the extra `testing`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,7 +21,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import RULES, Rule, evidence_locked
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, Law, LawBroken
-from eldgr_dspy.laws.findings import laws_named
+from eldgr_dspy.laws.findings import laws_left, require_laws
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
 from eldgr_dspy.laws.situations import situations
@@ -121,7 +122,7 @@ def check_laws(
         raise ArgumentError("certificate is async, and it was called without await; give a function that is not.")
     subject = Subject(rule, case if theirs is None else partial(_certified_by, theirs))
     kind = None if answer is None else answer_type(answer, "answer", BUILT_IN)
-    chosen = _chosen([law for law in LAWS if law.statement is not None], laws, without)
+    chosen = laws_left([law for law in LAWS if law.statement is not None], laws, without)
     own = around(literals(rule, theirs and theirs.function, case), "retrieval" if rule is evidence_locked else kind)
     return _tried(subject, chosen, kind, chain(situations(kind), own), max_examples)
 
@@ -147,7 +148,7 @@ def check_answer_type(
     __tracebackhide__ = True
     _require_some(max_examples)
     found = load_type(answer)
-    chosen = _chosen(LAWS_OF_TYPES, None, without)
+    chosen = laws_left(LAWS_OF_TYPES, None, without)
     return _tried(Subject(RULES["majority"]), chosen, found, situations(found), max_examples, Subject.settle)
 
 
@@ -160,16 +161,6 @@ def _require_some(max_examples: int | None) -> None:
         raise ArgumentError(f"max_examples must be a whole number from 0; got {max_examples!r}.")
 
 
-def _chosen(among: Sequence[Law], laws: Sequence[str] | None, without: Sequence[str]) -> list[Law]:
-    wanted = [*among] if laws is None else laws_named("laws", laws, among)
-    if not wanted:
-        raise ArgumentError(f"laws={laws!r} names no law, so nothing would be tried; leave it out to try all.")
-    left_out = laws_named("without", without, among)
-    if not (chosen := [law for law in wanted if law not in left_out]):
-        raise ArgumentError(f"without={without!r} leaves no law to be tried; name fewer.")
-    return chosen
-
-
 def _tried(
     subject: Subject,
     laws: Sequence[Law],
@@ -180,26 +171,19 @@ def _tried(
 ) -> dict[str, int]:
     """Try every law on the listed trials, then on drawn ones; return on how many each law applied."""
     __tracebackhide__ = True
-    tried, tested = dict.fromkeys((law.name for law in laws), 0), laws if kind is None else [*kept(kind, laws)]
+    tried, tested = Counter[str](), laws if kind is None else [*kept(kind, laws)]
 
     def hold(trial: Trial) -> None:
         __tracebackhide__ = True
-        broken = list[LawBroken]()
         try:
-            outcome = settle(subject, trial)
-            for law in tested:
-                try:
-                    tried[law.name] += law.check(outcome)
-                except LawBroken as found:
-                    tried[law.name] += 1
-                    broken.append(found)
+            tried.update(require_laws(tested, settle(subject, trial)))
+        except LawBroken:
+            raise
         except Exception as error:
             error.add_note(f"Falsifying example:\n{table(describe_trial(trial))}")
             raise
-        if broken:
-            raise broken[0].also([found.law.name for found in broken[1:]])
 
     for trial in typed(listed, kind):
         hold(trial)
     falsify(consultations(kind), hold, max_examples)
-    return tried
+    return {law.name: tried[law.name] for law in laws}

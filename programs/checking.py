@@ -21,7 +21,7 @@ from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError, CertificateError, ReplyError
 from eldgr_dspy.falsifying import falsify
 from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken
-from eldgr_dspy.laws.findings import Finding, first_broken, laws_named
+from eldgr_dspy.laws.findings import Finding, first_broken, laws_left, require_laws
 from eldgr_dspy.laws.invariances import is_stratified
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_types import kept
@@ -126,7 +126,9 @@ def check_selector(
             f"selector must be a Selector; got {selector!r:.80}. Make one with Selector(...), or give the inputs of a"
             " program that has one."
         )
-    wanted = laws_left(without)
+    wanted = laws_left(_TRIED, None, without)
+    if wanted == [_SCORES]:
+        raise ArgumentError(f"without must leave a law besides {_SCORES.name}; got {without!r}. Name fewer.")
     laws, tried = [*kept(selector.type, wanted)], Counter[str]()
     if asked is None:
         tried.update(_check_situations(selector, laws))
@@ -138,15 +140,6 @@ def check_selector(
 
     falsify(st.tuples(st.tuples(drawn, drawn), st.booleans()), hold, max_examples)
     return {law.name: tried[law.name] for law in wanted if law in _COUNTED}
-
-
-def laws_left(without: Sequence[str]) -> list[Law]:
-    """Return the laws to try; raises `ArgumentError` if none is left."""
-    left_out = laws_named("without", without, _TRIED)
-    left = [law for law in _TRIED if law not in left_out]
-    if not any(law in _COUNTED for law in left):
-        raise ArgumentError(f"without must leave at least one law; got {without!r}. Name fewer.")
-    return left
 
 
 def _check_situations(selector: Selector, laws: Sequence[Law]) -> Counter[str]:
@@ -219,7 +212,7 @@ def held(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Se
     question = to_question(**scene.inputs(select.answer_field), answer_field=select.answer_field)
     trial = trial_of(roles or select, question)
     if isinstance(came, dict):
-        return Held(trial, came, select, require_laws(select, trial, came, laws))
+        return Held(trial, came, select, _require_decision(select, trial, came, laws))
     if _TEXT in laws:
         _require_documented(select, scene, trial, came)
     return Held(trial, came, select)
@@ -254,21 +247,16 @@ def trial_of(select: Selector, question: Question) -> Trial:
     return Trial(case.question, as_certified(case, heard), replies_in(heard), case.consensus or "")
 
 
-def require_laws(select: Selector, trial: Trial, fields: Mapping[str, Any], laws: Sequence[Law]) -> tuple[str, ...]:
+def _require_decision(
+    select: Selector, trial: Trial, fields: Mapping[str, Any], laws: Sequence[Law]
+) -> tuple[str, ...]:
     """Check the fields of a prediction against laws 1 to 8, and all of them against what the rule alone says."""
     replayed = _replayed(select, trial)
     expected = plain(replayed.decision)
     if select.uncertified == "abstain" and fields["answer"] is None and is_withheld(replayed.case, replayed.decision):
         fields = {**fields, "answer": expected["answer"]}  # as it should be
     outcome = outcome_of(select, trial, fields)
-    tried, broken = list[str](), list[LawBroken]()
-    for law in (law for law in laws if law in _OF_A_DECISION):
-        try:
-            tried += [law.name] * law.check(outcome)
-        except LawBroken as error:
-            broken.append(error)
-    if broken:
-        raise first_broken(broken)
+    tried = require_laws([law for law in laws if law in _OF_A_DECISION], outcome)
     different = [name for name, value in expected.items() if fields[name] != value]
     if "scores" in fields and "ranking" in different:
         if _SCORES in laws and not is_stratified(outcome):

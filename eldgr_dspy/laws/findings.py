@@ -79,15 +79,46 @@ class LawBroken(AssertionError):
         end = f"\n\nBroken too: {', '.join(others)}." if others else ""
         super().__init__(f"Law {law.number}, {law.name}, is broken. {law.claim}\n\n{told}{end}")
 
-    def also(self, others: Sequence[str]) -> "LawBroken":
-        """Return the same with the names of other laws that the rule breaks."""
-        return LawBroken(self.law, self.outcome, self.found, others)
+
+def laws_left(among: Sequence[Law], laws: Sequence[str] | None, without: Sequence[str]) -> list[Law]:
+    """Return those of some laws that are named, or all, without those that are left out.
+
+    Raises:
+        ArgumentError: As `laws_named`; or no law is left.
+    """
+    wanted, left_out = (
+        [*among] if laws is None else laws_named("laws", laws, among),
+        laws_named("without", without, among),
+    )
+    if not (left := [law for law in wanted if law not in left_out]):
+        raise ArgumentError(
+            f"laws={laws!r} and without={without!r} must leave at least one law to try. Leave out fewer."
+        )
+    return left
+
+
+def require_laws(laws: Sequence[Law], outcome: Outcome) -> list[str]:
+    """Return the names of the laws that apply to an outcome.
+
+    Raises:
+        LawBroken: For one that it breaks; the message names the others.
+    """
+    applied, broken = list[str](), list[LawBroken]()
+    for law in laws:
+        try:
+            applied += [law.name] * law.check(outcome)
+        except LawBroken as error:
+            broken.append(error)
+    if broken:
+        raise first_broken(broken)
+    return applied
 
 
 def first_broken(broken: Sequence[LawBroken]) -> LawBroken:
     """Return the broken law that matters most, that of the lock or else the first, with the names of the others."""
     first, *others = sorted(broken, key=lambda one: (one.law.name != "override_needs_a_certificate", one.law.number))
-    told = first.also([*dict.fromkeys(one.law.name for one in others if one.law is not first.law)])
+    names = dict.fromkeys(one.law.name for one in others if one.law is not first.law)
+    told = LawBroken(first.law, first.outcome, first.found, [*names])
     told.__cause__ = first.__cause__
     return told
 

@@ -204,7 +204,7 @@ def returns_a_score(answer: str, passages: tuple[Passage, ...]) -> Any:
         ({"rule": ships_by_its_own_branch},
          r"^The rule 'ships_by_its_own_branch' returned the branch 'mine'; use one of first, consensus, certified, j"),
         ({"rule": ships_a_number}, r"^The rule 'ships_a_number' returned 36 as the answer; return text or None\.$"),
-        ({"laws": []}, r"^laws=\[\] names no law, so nothing would be tried; leave it out to try all\.$"),
+        ({"laws": []}, r"^laws=\[\] and without=\(\) must leave at least one law to try\. Leave out fewer\.$"),
         ({"max_examples": -1}, r"^max_examples must be a whole number from 0; got -1\.$"),
         ({"rule": asks_a_stranger},
          r"^The rule 'asks_a_stranger' asks 'oracle'; it may ask one of judge, deriver, rep"),
@@ -219,7 +219,7 @@ def returns_a_score(answer: str, passages: tuple[Passage, ...]) -> Any:
         ({"without": "default_is_consensus"}, r"^without must be .*; got 'default_is_consensus'\. Put it in a list\.$"),
         ({"without": ["fairness"]}, r"^without: 'fairness' is not a law that is tried here; expected some of cert"),
         ({"laws": ["default_is_consensus"], "without": ["default_is_consensus"]},
-         r"^without=\['default_is_consensus'\] leaves no law to be tried; name fewer\.$"),
+         r"^laws=\['default_is_consensus'\] and without=\['default_is_consensus'\] must leave at least one law to try"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )  # fmt: skip
