@@ -52,8 +52,8 @@ def _mean_of_standardised(dimensions: Sequence[Any]) -> list[Decimal]:
     with localcontext(_EXACT):
         sums = [Decimal()] * len(dimensions[0])
         for values in dimensions:
-            mean = sum(values) / len(values)
-            if variance := sum((value - mean) ** 2 for value in values) / len(values):
+            mean = sum(values, Decimal()) / len(values)
+            if variance := sum(((value - mean) ** 2 for value in values), Decimal()) / len(values):
                 sums = [total + (value - mean) / variance.sqrt() for total, value in zip(sums, values, strict=True)]
         return [(total / len(dimensions)).quantize(_LAST_DIGIT) for total in sums]
 
