@@ -22,6 +22,7 @@ from hashlib import sha256
 from typing import Literal
 from unicodedata import name
 
+from eldgr_dspy.amounts import quantity_key, spellings_of
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import BIDI_CONTROLS
 from eldgr_dspy.occurrences import FUNCTION_WORDS, STOP_WORDS, Letter, Sought, Source, letters_of
@@ -208,8 +209,8 @@ def _wanted(given: str, keep_case: bool) -> Sought | Certificate:
         return _POLAR
     if not any(map(str.isalnum, class_.key)):
         return _SYMBOLS
-    key = text_key(read_answer(given, keep_case=True)) if keep_case else class_.key
-    return Sought(stripped, key, letters_of(key))
+    key = quantity_key(text_key(read_answer(given, keep_case=True))) if keep_case else class_.key
+    return Sought(stripped, key, tuple(map(letters_of, spellings_of(key))))
 
 
 def _remark(wanted: Sought) -> str:

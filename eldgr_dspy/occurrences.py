@@ -9,8 +9,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from heapq import merge
 from itertools import accumulate
 
+from eldgr_dspy.amounts import is_part, quantity_key
 from eldgr_dspy.folding import BIDI_CONTROLS, Folded, fold
 from eldgr_dspy.reading import ENTITY, read, respelled
 from eldgr_dspy.sentence_ends import sentence_ends
@@ -53,11 +55,11 @@ _NEAR = 80
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What to look for: a stripped answer, the key of its class, and the letters that find it."""
+    """What to look for: a stripped answer, the key of its class, and the letters of each spelling that find it."""
 
     given: str
     key: str
-    letters: str = ""
+    letters: tuple[str, ...] = ()
 
 
 def letters_of(folded: str) -> str:
@@ -96,11 +98,12 @@ class Source:
 
     def may_hold(self, sought: Sought) -> bool:
         """Return whether the text has the letters of an answer, whatever is between them. This is a quick test."""
-        return sought.letters in self._letters
+        return any(letters in self._letters for letters in sought.letters)
 
     def first(self, sought: Sought) -> Span | None:
         """Return the first occurrence of the answer's class, as a slice of the text."""
-        spans = (self._stands(start, end, sought.key) for start, end in self._places(sought.letters))
+        places = merge(*map(self._places, sought.letters))
+        spans = (self._stands(start, end, sought.key) for start, end in places)
         return next(filter(None, spans), None)
 
     @cached_property
@@ -145,6 +148,8 @@ class Source:
         ):
             first = head.start()  # "The A Team" is the class "a team", and "A Team" is "team"
         if _key_of(text[first:last]) != key or self._crosses(text[start:end], text[first:last]):
+            return None
+        if is_part(key, text, first, last):
             return None
         if _key_of(text[start:end]) != key or not is_balanced(text[start:end]):
             start, end = _without_edges(text, first, last)
@@ -216,7 +221,7 @@ def _needle(given: str, keep_case: bool) -> tuple[str, int, int]:
 @lru_cache(maxsize=1 << 14)
 def _key_of(folded: str) -> str:
     """The key of a part of a folded text, read as an answer."""
-    return text_key(respelled(strip_answer(folded)))
+    return quantity_key(text_key(respelled(strip_answer(folded))))
 
 
 def _without_edges(text: str, start: int, end: int) -> Span:

@@ -1,66 +1,83 @@
-"""Find quantities that an answer and the evidence spell in two ways, as `12%` and `12 percent`.
+"""Find answers whose numbers, times or dates the evidence spells in another way that certifies nothing: `two-year`.
 
-Nothing here certifies: such an answer stays uncertified, and `eldgr pool check` counts it, since many of them would say
-that certificates do not fit a pool. Number words equal digits only with the same unit in both, a time of the day needs
-am or pm or its minutes, and an amount with a unit is never a bare number. The words are English. Source: ours.
+Such an answer is uncertified, and it is counted: many of them say that certificates do not fit a pool. This reader is
+wide where a certificate is strict. To it a bare number is its word, `two-year` is `two years`, `5km` is `5 km`, `10:30`
+is `10:30 am`, and `5 May 1990` is `May 5th, 1990`. What `eldgr_dspy.amounts` has as one class is not counted. The words
+are English. Source: ours.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from functools import lru_cache
 
+from eldgr_dspy.amounts import SCALES, WORD, value_of
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.numbers import CURRENCY_SIGNS
-from eldgr_dspy.occurrences import STOP_WORDS
 from eldgr_dspy.reading import read
 from eldgr_dspy.stripping import strip_answer
-from eldgr_dspy.tracing import SCALES, SPELLED, amount_at, tokens_of
+from eldgr_dspy.text_keys import short_class
 
-_WORDS = rf"(?:{'|'.join((*SPELLED, *SCALES))})\b"
-_AMOUNT = rf"(?:[0-9][0-9,]*+(?:\.[0-9]++)?|{_WORDS})(?>(?:(?:[ -]|\ and\ ){_WORDS})*)"
-_QUANTITY = re.compile(
-    rf"""(?<![\w.,:{CURRENCY_SIGNS}-])(?<![{CURRENCY_SIGNS}]\ )
-    (?: (?P<sign>[{CURRENCY_SIGNS}])\ ?(?P<price>{_AMOUNT})(?!\ ?(?:trillion|lakh|crore|[kmbt]n?\b)|[-.,]?\d)
-      | (?P<hour>[0-9]{{1,2}})(?::(?P<minute>[0-5][0-9]))?\ ?(?P<half>[ap])\.?\ ?m\b
-      | (?P<of_24>[0-9]{{1,2}}):(?P<of_60>[0-5][0-9])(?![:\d])
-      | (?P<amount>{_AMOUNT})(?:\ ?(?P<percent>%)|[ -](?P<unit>per\ cent\b|[^\W\d_]{{3,}})) )""",
+_SCALE = rf"(?:[ -](?:{'|'.join(SCALES)}|dozen|lakh|crore)\b)?"
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTH = rf"(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}+\b"
+_TOKEN = re.compile(
+    rf"""(?P<hour>\b[0-9]{{1,2}})(?::(?P<minute>[0-5][0-9])(?![:\d]))?\ ?(?P<half>[ap])\.?m\b
+    | (?P<of_24>\b[0-9]{{1,2}}):(?P<of_60>[0-5][0-9])(?![:\d])
+    | (?P<day>\b[0-9]{{1,2}})(?:st|nd|rd|th)?\ (?:of\ )?(?P<month>{_MONTH})
+    | (?P<month_first>\b{_MONTH})\ (?P<day_last>[0-9]{{1,2}})(?:st|nd|rd|th)?\b(?![.,]?\d)
+    | (?P<amount>(?<![\w.,-])(?:-|[a-z]{{0,3}}[{CURRENCY_SIGNS}]\ ?)?
+        (?:[0-9]++(?>(?:,[0-9]{{3}}(?!\d))*)(?:\.[0-9]++)?{_SCALE}
+            | \b{WORD}(?>(?:(?:[ -]|\ and\ ){WORD})*)\b))(?P<percent>\ ?(?:%|per\ ?cent\b))?
+    | (?P<word>[^\W\d_]++) | (?P<mark>\d++|[^\s\w,.'"()-])""",
     re.VERBOSE,
-)
-_UNITS = {"percent": "%", "per cent": "%", "dollar": "$", "euro": "€", "yen": "¥"}
-
-Quantity = tuple[Fraction, str]
-"""An amount and its unit: `%`, the sign of a currency, `clock` for the minutes of a day, or a word in the singular."""
+).finditer
+_MAY_BE = re.compile(rf"\d|\b{WORD}").search
+_LONGEST = 200
 
 
 def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
-    """Return how the evidence spells the quantity that an answer is, where it does; None for any other answer.
+    """Return how the evidence spells an answer that has a number, if it does so in a spelling of another class.
 
-    It may be the answer's own spelling: whether the answer is certified is for the caller to ask.
+    Whether the answer is certified is for the caller to ask.
     """
-    match = _QUANTITY.fullmatch(read(strip_answer(answer)).text.strip(" ."))
-    wanted = match and _quantity(match)
-    texts = (text for passage in passages for text in (passage.text, passage.title)) if wanted else ()
-    return next((spelling for text in texts for spelling, found in _quantities(text) if found == wanted), None)
-
-
-def _quantities(text: str) -> Iterator[tuple[str, Quantity]]:
-    for match in _QUANTITY.finditer(read(text).text):
-        if quantity := _quantity(match):
-            yield match[0], quantity
-
-
-def _quantity(match: re.Match[str]) -> Quantity | None:
-    """The amount and the unit of a match, or None where they are not of one quantity."""
-    hour, minute = match["hour"] or match["of_24"], match["minute"] or match["of_60"] or "0"
-    if hour:
-        afternoon = 12 * (match["half"] == "p")
-        return Fraction(60 * (int(hour) % 12 + afternoon if match["half"] else int(hour)) + int(minute)), "clock"
-    unit = match["sign"] or match["percent"] or match["unit"].removesuffix("s")
-    tokens = tokens_of((match["price"] or match["amount"]).replace("-", " "))
-    amount, after = amount_at(tokens, 0)
-    scales = tokens[after:]
-    if amount is None or unit in STOP_WORDS or not SCALES.keys() >= set(scales):
+    plain = read(strip_answer(answer)).text
+    if len(plain) > _LONGEST or not _MAY_BE(plain):
         return None
-    for scale in scales:
-        amount *= SCALES[scale]
-    return amount, _UNITS.get(unit, unit)
+    wanted = [token for token, _, _ in _tokens(plain)]
+    texts = (text for passage in passages for text in (passage.text, passage.title)) if wanted else ()
+    found = (spelling for text in texts for spelling in _spellings(text, wanted))
+    own = short_class(answer)
+    return next((spelling for spelling in found if short_class(spelling) != own), None)
+
+
+def _spellings(text: str, wanted: Sequence[str]) -> Iterator[str]:
+    """The parts of a text that have these tokens."""
+    plain, tokens = _read(text)
+    for at, (token, start, _) in enumerate(tokens):
+        if token == wanted[0] and [one for one, _, _ in tokens[at : at + len(wanted)]] == wanted:
+            yield plain[start : tokens[at + len(wanted) - 1][2]]
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> tuple[str, Sequence[tuple[str, int, int]]]:
+    plain = read(text).text
+    return plain, tuple(_tokens(plain))
+
+
+def _tokens(plain: str) -> Iterator[tuple[str, int, int]]:
+    """Each word in the singular, each number by its value, each time and date, with its place."""
+    for match in _TOKEN(plain):
+        yield _token(match), match.start(), match.end()
+
+
+def _token(match: re.Match[str]) -> str:
+    if hour := match["hour"] or match["of_24"]:
+        of_24 = int(hour) % 12 + 12 * (match["half"] == "p") if match["half"] else int(hour)
+        return f"{of_24}:{match['minute'] or match['of_60'] or '00'}"
+    if month := match["month"] or match["month_first"]:
+        return f"{month[:3]} {int(match['day'] or match['day_last'])}"
+    if amount := match["amount"]:
+        sign = re.split(r"\ ?[0-9]", amount)[0] if not amount[0].isalnum() else ""
+        value = value_of(amount.replace("-", " ") if amount[0].isalpha() else amount)
+        return f"{sign}{amount if value is None else value}{'%' if match['percent'] else ''}"
+    return (match["word"] or match["mark"]).removesuffix("s")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import compress
 
+from eldgr_dspy.amounts import quantity_key
 from eldgr_dspy.folding import BIDI_CONTROLS, drop_invisible
 from eldgr_dspy.numbers import CURRENCY_SIGNS, fold_digits, fold_marks
 from eldgr_dspy.reading import read, respelled
@@ -84,7 +85,8 @@ class AnswerClass:
 @lru_cache(maxsize=4096)
 def short_class(answer: str) -> AnswerClass | None:
     """Return the class of an answer as short text."""
-    return AnswerClass(without_article(answer.lower())) if _PLAIN_WORDS(answer) else class_of_text(answer)
+    class_ = AnswerClass(without_article(answer.lower())) if _PLAIN_WORDS(answer) else class_of_text(answer)
+    return AnswerClass(quantity_key(class_.key), class_.note) if class_ else None
 
 
 def class_of_text(answer: str) -> AnswerClass | None:
@@ -99,7 +101,7 @@ def class_of_text(answer: str) -> AnswerClass | None:
 
 
 def text_key(read: str) -> str:
-    """Return the key of an answer as `read_answer` returns it; in lower case, this is its class in retrieval."""
+    """Return the key of an answer as `read_answer` returns it; in retrieval, `quantity_key` makes its class of it."""
     if _PLAIN_WORDS(read):
         return without_article(read)
     text = without_article(read)

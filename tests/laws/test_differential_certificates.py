@@ -56,6 +56,17 @@ NEAR = (
         10,
     )
 )
+QUANTITIES = texts_of(
+    "2 two 12 twelve 5 five million thousand ,000 0 .5 $ € % percent per cent hour s 30 minutes dollars 10 22 :00 :30"
+    " pm p.m. am - and &nbsp; \u200b , . ; ( ) ** of",
+    12,
+) | st.lists(
+    st.sampled_from(
+        "2 two 12 12% twelve percent per cent $5 million $5,000,000 5 dollars hours 30 minutes 10 pm 22:00 10:30 p.m."
+        " and , to - of .".split()
+    ),
+    max_size=9,
+).map(" ".join)
 WRAPPERS = st.sampled_from(
     (
         "%s", "%s.", "**%s**", "_%s_", "`%s`", "“%s”", "'%s'", "(%s)", "\\boxed{%s}", "$%s$", "<b>%s</b>", "# %s",
@@ -67,7 +78,7 @@ WRAPPERS = st.sampled_from(
 @st.composite
 def sought(draw: st.DrawFn) -> tuple[str, list[Passage]]:
     """An answer, often a slice of the evidence or its other case, and the evidence."""
-    sources = draw(st.lists(EVIDENCE | NEAR | strategies.raw_text, min_size=1, max_size=4))
+    sources = draw(st.lists(EVIDENCE | NEAR | QUANTITIES | strategies.raw_text, min_size=1, max_size=4))
     source = draw(st.sampled_from(sources))
     start = draw(st.integers(0, len(source)))
     answer = source[start : draw(st.integers(start, len(source)))]
@@ -75,6 +86,17 @@ def sought(draw: st.DrawFn) -> tuple[str, list[Passage]]:
     return draw(
         st.sampled_from((answer, answer.upper(), answer.swapcase(), draw(WRAPPERS) % answer)) | st.sampled_from(WORDS)
     ), passages
+
+
+@given(QUANTITIES, st.lists(QUANTITIES, min_size=1, max_size=3), st.sampled_from(("token", "folded")))
+@example("two hours", ["2 hours 30 minutes", "2 hours"], "folded")
+@example("10 p.m.", ["22:00:30", "at 22:00"], "folded")
+@example("$5 million", ["A$5,000,000", "$5,000,000"], "token")
+def test_a_quantity_is_certified_where_the_naive_search_finds_a_spelling_of_it(
+    answer: str, texts: list[str], policy: Policy
+) -> None:
+    passages = [Passage("", text) for text in texts]
+    assert certify(answer, passages, policy).certified is occurs(answer, passages, policy)
 
 
 @pytest.mark.law("more_evidence_never_uncertifies", "differential")
@@ -96,7 +118,7 @@ def test_an_answer_is_certified_where_the_naive_search_finds_it(
         assert place == occurrence(answer.strip(), passages, policy)
 
 
-@given(NEAR | EVIDENCE, WRAPPERS)
+@given(NEAR | EVIDENCE | QUANTITIES, WRAPPERS)
 @example("A the", "%s")
 def test_a_class_is_the_naive_one(text: str, wrapper: str) -> None:
     answer = wrapper % text

@@ -8,6 +8,7 @@ import string
 import unicodedata
 from fractions import Fraction
 
+from tests.naive.amounts import quantity, shown
 from tests.naive.reading import BIDI, folded, invisible, joined, respelled, sentence_ends, strip
 
 FRACTIONS = {
@@ -99,10 +100,16 @@ def class_of(answer: str | None, task: str) -> object:
     if any(character in BIDI for character in stripped):
         return stripped if visible(stripped) else None
     key = text_key(read(answer or ""))
-    shown = re.sub(r"\\infty(?![a-z])|(?<![a-z])(infinity|inf|oo)(?![a-z])", "∞", read(answer or ""))
-    if visible(key) and task == "arithmetic" and is_expression(shown):
-        return f"expression {''.join(shown.split())}"
-    return key if visible(key) else None
+    symbols = re.sub(r"\\infty(?![a-z])|(?<![a-z])(infinity|inf|oo)(?![a-z])", "∞", read(answer or ""))
+    if visible(key) and task == "arithmetic" and is_expression(symbols):
+        return f"expression {''.join(symbols.split())}"
+    return short_key(key) if visible(key) and task == "retrieval" else key if visible(key) else None
+
+
+def short_key(key: str) -> str:
+    """The key of short text: that of the quantity that a key spells, in the spelling that the package shows."""
+    found = quantity(key)
+    return shown(*found) if found else key
 
 
 SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "k": 10**3, "lakh": 10**5, "million": 10**6, "mn": 10**6}

@@ -6,7 +6,8 @@ from functools import cache
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.occurrences import FUNCTION_WORDS
-from tests.naive.answers import is_polar, read, text_key
+from tests.naive.amounts import is_part, quantity
+from tests.naive.answers import is_polar, read, short_key, text_key
 from tests.naive.reading import (
     BIDI,
     EAST_ASIAN,
@@ -107,21 +108,23 @@ def pieces_of(source: str, keep_case: bool) -> tuple[Piece, ...]:
 
 @cache
 def key_of(text: str) -> str:
-    return text_key(respelled(strip(text)))
+    return short_key(text_key(respelled(strip(text))))
 
 
 def in_class(given: str, source: str, policy: str, field: str) -> list[Span]:
     """Every span of a source that is of the answer's class, and so is the whole around it."""
     keep_case = policy == "token"
-    key = text_key(read(given, keep_case=keep_case))
+    key = short_key(text_key(read(given, keep_case=keep_case)))
     pieces = pieces_of(source, keep_case)
     text = joined(list(pieces))
     out: list[Span] = []
-    for start, end in spans_of_letters(key, text):
+    for start, end in spans_of_amounts(key, text) if quantity(key) else spans_of_letters(key, text):
         if in_word(text, start) or in_word(text, end):
             continue
         first, last = whole(text, start, end)
         if key_of(text[first:last]) != key or crosses(text[start:end], text[first:last], field):
+            continue
+        if quantity(key) and is_part(text, first, last):
             continue
         least = least_span(text, key, (start, end), (first, last))
         place = least and in_source(pieces, source, *least)
@@ -138,6 +141,15 @@ def spans_of_letters(key: str, text: str) -> Iterator[Span]:
         found = places[n : n + len(letters)]
         if all(text[at] == letter for at, letter in zip(found, letters, strict=True)):
             yield found[0], found[-1] + 1
+
+
+def spans_of_amounts(key: str, text: str) -> Iterator[Span]:
+    """Where a spelling of a quantity may stand: from a letter to a letter at most 240 further."""
+    places = letters_in(text)
+    ends = [at + 1 for at in places if not in_word(text, at + 1)]
+    for start in places:
+        if not in_word(text, start):
+            yield from ((start, end) for end in ends if start < end <= start + 240)
 
 
 @cache

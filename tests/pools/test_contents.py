@@ -114,21 +114,25 @@ def test_candidates_and_evidence_have_a_least_and_a_most() -> None:
 
 
 def test_answers_that_are_uncertified_for_their_spelling_only_are_counted_and_shown() -> None:
-    passages = [{"title": "", "text": "It grew by 12 percent in two hours, from 1000 to 1120."}]
-    found = figures(row(candidates=answered("12%", "12 percent", "2 hours", "1,000", "13%", None), evidence=passages))
+    passages = [{"title": "", "text": "In a two-year trial, from May 5th, 1990, it grew by 12 percent, from 1000."}]
+    answers = ("2 years", "12%", "2 years", "5 May 1990", "1,000", "13%", None)
+    found = figures(row(candidates=answered(*answers), evidence=passages))
     only = found["spelling_only"]
     assert only == {
-        "count": 2,
-        "of": 6,
-        "rate": pytest.approx(100 / 3),
-        "examples": {"12%": "12 percent", "2 hours": "two hours"},
+        "count": 3,
+        "of": 7,
+        "rate": pytest.approx(300 / 7),
+        "examples": {"2 years": "two-year", "5 May 1990": "may 5th, 1990"},
     }
     (note,) = [note for note in contents_table("p", found).notes if "spelling" in note]
     assert note == (
-        "Uncertified for their spelling only: 2 candidates, such as '12%' for '12 percent' of the evidence; "
-        "'2 hours' for 'two hours' of the evidence."
+        "Uncertified for their spelling only: 3 candidates, such as '2 years' for 'two-year' of the evidence; "
+        "'5 May 1990' for 'may 5th, 1990' of the evidence."
     )
-    assert figures(row(task="arithmetic", candidates=answered("12%"), evidence=passages))["spelling_only"]["count"] == 0
+    assert (
+        figures(row(task="arithmetic", candidates=answered("2 years"), evidence=passages))["spelling_only"]["count"]
+        == 0
+    )
 
 
 def test_two_pools_share_the_questions_that_fold_alike() -> None:

@@ -1,0 +1,144 @@
+"""Which quantity a key spells, the obvious way: the times of the day in a table, numbers in words by groups of three.
+
+It shares nothing with the package.
+"""
+
+import re
+from fractions import Fraction
+
+ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen".split()
+)
+TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
+GROUPS = ("billion", 10**9), ("million", 10**6), ("thousand", 10**3)
+SCALES = {"trillion": 10**12, **dict(GROUPS)}
+ABBREVIATED = {"k": 10**3, "m": 10**6, "mn": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
+NO_UNITS = {"am", "pm", "dozen", "lakh", "crore", "mn", "bn", "tn", "and", "of", "or", "to", "in", "hundred"}
+NO_UNITS |= {*ONES, *TENS[2:], *SCALES}
+SIGNS = {"dollar": "$", "euro": "€"}
+CHAINS = (
+    (("year",), ("month",), ("week",), ("day",), ("hour", "hr"), ("minute", "min"), ("second", "sec")),
+    (("mile",), ("yard",), ("feet", "foot", "ft"), ("inch", "inches", "in")),
+    (("stone",), ("pound", "lb"), ("ounce", "oz")),
+    (("pound", "dollar", "euro"), ("pence", "cent")),
+)
+NO_PLURAL = {"feet", "foot", "ft", "inches", "in", "oz", "pence"}
+
+
+def times() -> dict[str, tuple[Fraction, str]]:
+    """Every spelling of a time without spaces, with its minute of the day."""
+    table: dict[str, tuple[Fraction, str]] = {}
+    for minutes in range(24 * 60):
+        hour, minute, half = minutes // 60, f"{minutes % 60:02}", "am" if minutes < 720 else "pm"
+        of_12 = 12 if hour % 12 == 0 else hour % 12
+        names = [f"{form}:{minute}{half}" for form in (f"{of_12}", f"{of_12:02}")]
+        names += [f"{form}{half}" for form in (f"{of_12}", f"{of_12:02}") if minute == "00"]
+        names += [f"{hour:02}:{minute}"] if not 1 <= hour <= 12 else []
+        table |= dict.fromkeys(names, (Fraction(minutes), "time"))
+    return table
+
+
+TIMES = times()
+
+
+def quantity(key: str) -> tuple[Fraction, str] | None:
+    """The amount and the unit of a key; None where it spells no quantity."""
+    if re.fullmatch(r"\d\d?(:\d\d)?( ?[ap]m)?", key, re.ASCII):
+        return TIMES.get(key.replace(" ", ""))
+    priced = re.fullmatch(r"([$£¥฿₠-\u20cf])([\d.]+)(?: ?([a-z]+))?", key, re.ASCII)
+    if priced:
+        scales = {"": 1, **SCALES, **ABBREVIATED}
+        return found(in_digits(priced[2], scales.get(priced[3] or "")), priced[1])
+    percent = re.fullmatch(r"([\d.]+%|.+ per ?cent)", key, re.ASCII)
+    amount, _, unit = (re.sub("%| per ?cent", "", key), "", "%") if percent else key.rpartition(" ")
+    if not percent and (not unit.isalpha() or not 2 <= len(unit) <= 30 or {unit, unit.removesuffix("s")} & NO_UNITS):
+        return None
+    digits, _, scale = amount.partition(" ")
+    is_number = re.fullmatch(r"[\d.]+( [a-z]+)?", amount, re.ASCII)
+    value = in_digits(digits, {"": 1, **SCALES}.get(scale)) if is_number else in_words(amount)
+    return found(value, SIGNS.get(unit.removesuffix("s") if unit[-2:] != "ss" else unit, unit))
+
+
+def found(value: Fraction | None, unit: str) -> tuple[Fraction, str] | None:
+    return None if value is None or value >= 10**15 or 10**6 % value.denominator else (value, unit)
+
+
+def shown(value: Fraction, unit: str) -> str:
+    """The spelling of a quantity that stands for all of them: in digits, a time in 24 hours where that is clear."""
+    if unit == "time":
+        hour, minute = divmod(int(value), 60)
+        return f"{hour}:{minute:02} {'am' if hour < 12 else 'pm'}" if 1 <= hour <= 12 else f"{hour:02}:{minute:02}"
+    whole, rest = divmod(value, 1)
+    digits = f"{whole}" + (f".{int(rest * 10**6):06}".rstrip("0") if rest else "")
+    return f"{digits}%" if unit == "%" else f"{digits} {unit}" if unit[0].isalpha() else f"{unit}{digits}"
+
+
+def in_digits(digits: str, scale: int | None) -> Fraction | None:
+    """The value of a decimal in its shortest form, with a scale that it is not below."""
+    if scale is None or not re.fullmatch(r"(0|[1-9]\d*)(\.\d*[1-9])?", digits):
+        return None
+    value = Fraction(digits)
+    return value * scale if scale == 1 or value >= 1 else None
+
+
+def in_words(text: str) -> Fraction | None:
+    """The value of a number in words, with `and` wherever it may be or nowhere."""
+    value = group = 0
+    parts = re.findall("|".join(sorted((*ONES, *TENS[2:], "hundred", *dict(GROUPS)), key=len, reverse=True)), text)
+    for word in parts:
+        if word in dict(GROUPS):
+            value, group = value + group * dict(GROUPS)[word], 0
+        elif word == "hundred":
+            group *= 100
+        else:
+            group += ONES.index(word) if word in ONES else 10 * TENS.index(word)
+    value += group
+    if not parts or value >= 10**12:
+        return None
+    written = [part.replace(" ", "") for part in text.split(" and ")]
+    spoken = [part.replace(" ", "") for part in spoken_number(value).split(" and ")]
+    return Fraction(value) if written in (spoken, ["".join(spoken)]) and "  " not in text else None
+
+
+def spoken_number(value: int) -> str:
+    if value == 0:
+        return "zero"
+    out = ""
+    for name, scale in (*GROUPS, ("", 1)):
+        group = value // scale % 1000
+        if group:
+            last = value % (scale * 1000) if scale == 1 else 100
+            out += f"{' and ' if out and last < 100 else ' '}{spoken_group(group)} {name}".rstrip()
+    return out.strip()
+
+
+def spoken_group(group: int) -> str:
+    hundreds, rest = divmod(group, 100)
+    tens = ONES[rest] if rest < 20 else f"{TENS[rest // 10]} {ONES[rest % 10] if rest % 10 else ''}".strip()
+    head = f"{ONES[hundreds]} hundred" if hundreds else ""
+    return f"{head} and {tens}" if head and rest else head or tens
+
+
+def is_part(text: str, start: int, end: int) -> bool:
+    """Whether an amount with its unit is followed by an amount in a smaller unit, or behind one in a larger unit."""
+    amount = rf"(?:[0-9][0-9.,/]*|{WORD}(?:[ -]{WORD})*)"
+    behind, before = text[end : end + 60], text[max(0, start - 60) : start]
+    for chain in CHAINS:
+        for at, larger in enumerate(chain[:-1]):
+            smaller = forms(*(name for names in chain[at + 1 :] for name in names))
+            if re.search(rf"(?<!\w)(?:[0-9]|{WORD})[ -]{forms(*larger)}\Z", before + text[start:end]) and re.match(
+                rf",?(?: and)? {amount}[ -]{smaller}\b", behind
+            ):
+                return True
+            head = rf"(?:[0-9]|{WORD})[ -]{forms(*larger)},?(?: and)? \Z"
+            if re.search(head, before) and re.fullmatch(rf"{amount}[ -]{smaller}", text[start:end]):
+                return True
+    return False
+
+
+def forms(*names: str) -> str:
+    return f"(?:{'|'.join(name if name in NO_PLURAL else f'{name}s?' for name in names)})"
+
+
+WORD = f"(?:{'|'.join(sorted((*ONES, *TENS[2:], 'hundred', *SCALES), key=len, reverse=True))})"

@@ -1,0 +1,226 @@
+"""A quantity has one class in all its spellings, each is certified by any of them, and another quantity by none."""
+
+import re
+from itertools import combinations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.amounts import is_part, quantity_key, spellings_of
+from eldgr_dspy.answers import answer_class, exact_match
+from eldgr_dspy.certificates import Passage, certify
+from eldgr_dspy.occurrences import Sought, Source, letters_of
+from tests.naive.amounts import quantity, spoken_number
+from tests.rule.keys import key
+
+QUANTITIES = [
+    ("12%", "12 %", "12 percent", "12 per cent", "Twelve percent", "twelve per cent"),
+    ("0.5%", "0.5 percent", ".5 per cent"),
+    ("10 pm", "10 p.m.", "10:00 PM", "10pm", "22:00"),
+    ("12 am", "12:00 a.m.", "00:00"),
+    ("12 pm", "12:00 pm"),
+    ("9 am", "09:00 am", "9:00 a.m."),
+    ("1 pm", "13:00"),
+    ("$5 million", "$5,000,000", "5 million dollars", "Five million dollars", "$5m", "$5M", "$ 5mn"),
+    ("$1.5 billion", "$1,500,000,000", "$1.5bn", "$1500 million", "1.5 billion dollars"),
+    ("€3", "three euros", "3 euros"),
+    ("£5k", "£5,000", "£5 thousand"),
+    ("2 hours", "two hours", "the two hours"),
+    ("24 hours", "twenty-four hours", "twenty four hours"),
+    ("205 days", "two hundred and five days", "two hundred five days"),
+    ("1 mile", "one mile"),
+    ("0 points", "zero points"),
+    ("5 million people", "5,000,000 people", "five million people", "5000 thousand people"),
+    ("2 km", "two km"),
+    ("777,000,000,000 stars", "seven hundred and seventy-seven billion stars"),
+]  # fmt: skip
+ALONE = [
+    "2", "two", "12", "twelve", "one", "1", "one of", "1 of", "5 million", "5,000,000", "five million", "two hundred",
+    "two dozen", "24", "5 lakh", "-5%", "-$5", "10", "10:30", "9:00", "12:00", "25:00", "22:60", "13 pm", "0 am", "22",
+    "2.0 hours", "02 hours", "two-year", "2-hours", "US$5", "A$5", "£5 pounds", "$5 trillions", "$", "%",
+    "12%%%", "$5 million million", "1e9 hours", "1e999999 hours", "1e999 hours", "nan hours", "inf%", "hours", "", " ",
+    "twenty twelve hours", "hundred hours", "two  and", "½ hour", "2½ hours", "5 a", "two and hours", "1.2.3 hours",
+    f"{10**15} hours", "0.0000001%", "9" * 10_000, "9" * 10_000 + " hours", "$" + "9" * 500 + "m",
+]  # fmt: skip
+NEAR_MISSES = [
+    ("12%", "112 percent"), ("12%", "12 percentage points"), ("12%", "-12 percent"), ("12%", "0.12 percent"),
+    ("12 percent", "12.5%"), ("two hours", "2 hours 30 minutes"), ("12%", "12 dollars"),
+    ("30 minutes", "two hours and thirty minutes"), ("two hours", "twenty-two hours"),
+    ("2 hours", "one hundred two hours"),
+    ("2 hours", "1/2 hours"), ("2 hours", "two days"), ("10 pm", "22:00:30"), ("10 pm", "10:30 pm"), ("10 pm", "22:30"),
+    ("10 am", "22:00"), ("10 am", "10:00"), ("10 pm", "10 am"), ("10 pm", "10"), ("$5 million", "$5"),
+    ("1 mile", "one"),    ("$5", "5 million dollars"), ("$5 million", "A$5,000,000"), ("$5", "five euros"),
+    ("$5", "$5.50"),
+    ("two", "2 hours"),
+    ("2", "two hours"), ("2", "two"), ("one", "1 mile"),
+    ("five feet", "5 feet, 2 inches"),
+    ("$5", "5 dollars and 20 cents"),
+    ("5 pounds", "5 pounds 3 oz"), ("1 mile", "no one. Mile after mile"), ("2 hours", "two; hours"),
+]  # fmt: skip
+NOT_A_PART = [
+    "12 percent and 5 minutes",
+    "2 hours, 3 days",
+    "2 hours and minutes",
+    "2 hours or 30 minutes",
+    "2 hours. 30 minutes",
+]
+amounts = st.integers(0, 3_000) | st.integers(0, 10**12 - 1)
+units = st.sampled_from(("hours", "percent", "dollars", "people", "km"))
+
+
+def occurs(answer: str, text: str) -> bool | None:
+    return certify(answer, [Passage("", text)]).certified
+
+
+def forms(amount: int, unit: str) -> list[str]:
+    """Spellings of an amount with its unit that a person may write."""
+    words = spoken_number(amount)
+    found = [f"{amount} {unit}", f"{amount:,} {unit}", f"{words} {unit}", f"{words.capitalize()} {unit}."]
+    signs = {"percent": ["{}%", "{} %", "{} per cent"], "dollars": ["${}", "$ {}"]}
+    return found + [sign.format(amount) for sign in signs.get(unit, [])]
+
+
+@pytest.mark.parametrize("spellings", QUANTITIES, ids=lambda spellings: spellings[0])
+def test_all_spellings_of_a_quantity_are_one_class_and_each_certifies_each(spellings: tuple[str, ...]) -> None:
+    assert len({key(one) for one in spellings}) == 1
+    for one, other in combinations(spellings, 2):
+        for answer, text in ((one, other), (other, one)):
+            assert occurs(answer, f"It said {text} then.") is True
+            assert occurs(f"**{answer}**", f"({text})") is True
+
+
+def test_two_quantities_are_two_classes_and_none_certifies_the_other() -> None:
+    for one, other in combinations(QUANTITIES, 2):
+        assert key(one[0]) != key(other[0])
+        for text in other:
+            assert occurs(one[0], f"It said {text} then.") is False
+
+
+@pytest.mark.parametrize("text", ALONE, ids=lambda text: text[:20])
+def test_a_text_that_is_no_quantity_is_spelled_as_it_is(text: str) -> None:
+    assert spellings_of(text) == (text,)
+    assert quantity_key(text) == text
+    assert occurs(text, "It is not here.") is False
+
+
+@pytest.mark.parametrize(("answer", "text"), NEAR_MISSES)
+def test_a_near_miss_certifies_nothing(answer: str, text: str) -> None:
+    assert occurs(answer, f"It said {text}, then.") is False
+
+
+@pytest.mark.parametrize("text", NOT_A_PART)
+def test_an_amount_beside_another_one_is_whole(text: str) -> None:
+    assert occurs(re.split(",| and| or|[.]", text)[0], f"It took {text}, then.") is True
+
+
+@given(amounts, units, st.data())
+@example(0, "hours", None)
+def test_an_amount_with_its_unit_is_certified_however_a_person_writes_it(
+    amount: int, unit: str, data: st.DataObject | None
+) -> None:
+    spellings = forms(amount, unit)
+    pairs = combinations(spellings, 2) if data is None else [data.draw(st.permutations(spellings))[:2]]
+    for one, other in pairs:
+        assert key(one) == key(other)
+        assert occurs(one, f"It said {other} then.") is True
+
+
+@given(amounts, amounts, units, units)
+def test_another_amount_or_unit_is_another_class(one: int, other: int, unit: str, other_unit: str) -> None:
+    alike = (one, unit) == (other, other_unit)
+    for spelling in forms(other, other_unit):
+        assert (key(forms(one, unit)[2]) == key(spelling)) is alike
+
+
+@given(amounts)
+def test_a_bare_number_is_in_no_class_with_another_spelling(amount: int) -> None:
+    for bare in (f"{amount}", spoken_number(amount)):
+        assert len(spellings_of(bare)) == 1
+        assert key(bare) not in {key(f"{amount} {unit}") for unit in ("hours", "%")}
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            "two 12 5000000 0.5 one hundred and million % percent per cent $ € pm am : 22 30 hours dollars m of".split()
+        ),
+        max_size=5,
+    ).flatmap(lambda parts: st.sampled_from((" ".join(parts), "".join(parts))))
+    | st.text(max_size=12)
+)
+@example("25:00")  # was 1 pm
+@example("$0.5k")
+@example("777000000000 percent")
+def test_each_spelling_has_the_same_spellings_and_spells_the_naive_quantity(text: str) -> None:
+    spellings = spellings_of(text)
+    assert all(spellings_of(one) == spellings for one in spellings)
+    if len(spellings) > 1:
+        assert {quantity(one) for one in spellings} == {quantity(text)} != {None}
+
+
+def test_every_minute_of_the_day_is_a_class_of_its_own() -> None:
+    times = [(hour, f"{minute:02}") for hour in range(24) for minute in range(60)]
+    keys = [quantity_key(f"{(hour + 11) % 12 + 1}:{minute} {'pm' if hour > 11 else 'am'}") for hour, minute in times]
+    assert len({*keys}) == 24 * 60
+    clear = [quantity_key(f"{hour:02}:{minute}") for hour, minute in times]
+    alike = [one == other for one, other in zip(keys, clear, strict=True)]
+    assert alike == [not 1 <= hour <= 12 for hour, _ in times]
+
+
+def test_the_score_stays_the_published_one() -> None:
+    assert answer_class("12%", "short") == answer_class("12 percent", "short")
+    assert not exact_match("12%", ["12 percent"])
+
+
+def test_in_arithmetic_a_text_keeps_its_key() -> None:
+    assert key("12 percent", "arithmetic") != key("twelve percent", "arithmetic")
+
+
+def test_under_token_a_unit_keeps_its_case() -> None:
+    passages = [Passage("", "It took two Hours, until 22:00.")]
+    assert certify("2 Hours", passages, "token").certified
+    assert not certify("2 hours", passages, "token").certified
+    assert certify("10 pm", passages, "token").certified
+    assert not certify("10 PM", passages, "token").certified
+    assert not certify("10 pm", passages, "substring").certified
+
+
+def test_the_witness_is_the_answer_as_written_else_the_first_spelling() -> None:
+    passages = [Passage("", "Then 2 hours, later two hours.")]
+    for answer, text in (("two hours", "two hours"), ("2 hours.", "2 hours"), ("TWO HOURS", "2 hours")):
+        witness = certify(answer, passages).witness
+        assert witness is not None and witness.text == text
+
+
+class Counting(Source):
+    """A text that counts the places that are looked at."""
+
+    looks = 0
+
+    def _stands(self, start: int, end: int, key: str) -> tuple[int, int] | None:
+        self.looks += 1
+        return super()._stands(start, end, key)
+
+
+@pytest.mark.parametrize("part", ["1", "1,", "two hundred and ", "2 hour ", "one-", "2 hours 3 "])
+def test_places_without_the_letters_of_a_spelling_are_never_looked_at(part: str) -> None:
+    sought = Sought("7 hours", "7 hours", tuple(map(letters_of, spellings_of("7 hours"))))
+    source = Counting(part * (1_000_000 // len(part)))
+    assert source.first(sought) is None
+    assert source.looks == 0
+
+
+def test_a_place_is_looked_at_once_for_each_spelling_that_has_its_letters() -> None:
+    sought = Sought("7 hours", "7 hours", tuple(map(letters_of, spellings_of("7 hours"))))
+    source = Counting("27 hours, twenty-seven hours, " * 50 + "seven hours")
+    assert source.first(sought) is not None
+    assert source.looks == 101
+
+
+def test_half_of_a_quantity_is_told_near_it_alone() -> None:
+    far = "2 hours" + " " * 80 + "30 minutes"
+    assert not is_part("2 hours", far, 0, 7)
+    assert is_part("2 hours", "2 hours 30 minutes", 0, 7)
+    assert is_part("30 minutes", "2 hours 30 minutes", 8, 18)
+    assert not is_part("Paris", "2 hours 30 minutes", 0, 7)
