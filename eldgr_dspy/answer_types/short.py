@@ -22,7 +22,7 @@ class ShortText(AnswerType):
     space and the article at its head. It keeps what tells answers apart: signs, decimal points, currency, percent, `<`
     and `>`, feet, inches and marks between digits, the marks of 'A-', 'C++' and 'C#', semicolons and the ends of
     sentences. It drops well-formed thousands commas. An answer of only articles or punctuation is kept whole. Numerals
-    such as '½' and '①' count as digits, and each stays itself: '①' is not '1'. A quantity with its unit has one key in all its
+    such as '½' and '①' count as digits, and each stays itself: '①' is not '1'. A quantity has one key in all its
     spellings (`eldgr_dspy.amounts`).
     """
 

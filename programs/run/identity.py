@@ -23,9 +23,10 @@ from eldgr_dspy.rules import is_own
 DECIDING = tuple(
     """
     answer_types answer_types.base answer_types.choice answer_types.comparing answer_types.math
-    answer_types.number answer_types.related answer_types.short amounts answers arithmetic ballots cases certificates certifying
-    consultations decision derivations differences errors evidence extraction folding independence named_judges
-    named_objects numbers occurrences own_certificates programs.engines.json_objects programs.engines.reply_forms
+    answer_types.number answer_types.related answer_types.short amounts answers arithmetic ballots cases certificates
+    certifying consultations decision derivations differences errors evidence extraction folding independence
+    named_judges named_objects numbers occurrences own_certificates programs.engines.json_objects
+    programs.engines.reply_forms
     programs.engines.strict quantities questions ranking reach reading reasons redaction refusals replies rules
     sentence_ends showing signatures signatures.channels signatures.checks signatures.deriver
     signatures.judge signatures.pairwise signatures.pointwise signatures.repairer signatures.slices signatures.universal
