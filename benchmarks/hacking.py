@@ -114,9 +114,10 @@ def trained(weights: Sequence[float], folder: Path, seed: int = 1) -> list[Point
         "reward_weights": list(weights),
     }
     model, tokenizer = _policy(seed)
+    rewards: list[Any] = [orm, format, StepReward(NLIScorer(Repeats()))]
     trainer: Any = GRPOTrainer(
         model=model,
-        reward_funcs=[orm, format, StepReward(NLIScorer(Repeats()))],
+        reward_funcs=rewards,
         args=GRPOConfig(str(folder), **settings),
         train_dataset=Dataset.from_list(rows * PROMPTS),
         processing_class=tokenizer,

@@ -10,15 +10,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from eldgr_dspy.training.calls import COLUMNS
     from eldgr_dspy.training.conditioned import Conditioned, Gated
     from eldgr_dspy.training.confidence import TokenConfidence
-    from eldgr_dspy.training.curves import learning_curve, read_curve
+    from eldgr_dspy.training.curves import Point, learning_curve, read_curve, rolling_mean
     from eldgr_dspy.training.generation import Sampling
     from eldgr_dspy.training.groups import GroupReward, eldgr_rank
-    from eldgr_dspy.training.named_rewards import prm, ra_msd, ra_msd_conditioned, ra_msd_gated
+    from eldgr_dspy.training.named_rewards import (
+        NamedNLI,
+        prm,
+        process_reward,
+        ra_msd,
+        ra_msd_conditioned,
+        ra_msd_gated,
+    )
     from eldgr_dspy.training.outcome import FormatReward, OutcomeReward, format, orm
+    from eldgr_dspy.training.policy import policy_confidence, token_logps
     from eldgr_dspy.training.questions import prompt_of, training_rows
     from eldgr_dspy.training.randomness import kept_random_state
+    from eldgr_dspy.training.recipe import RewardArguments, recipe_path, rewards_of
     from eldgr_dspy.training.requirements import require_inputs
     from eldgr_dspy.training.rewards import Reward, weights_of
     from eldgr_dspy.training.sampling import sample_pool
@@ -49,18 +59,31 @@ __all__ = [
     "read_curve",
     "Sampling",
     "sample_pool",
+    "COLUMNS",
+    "Point",
+    "rolling_mean",
+    "NamedNLI",
+    "process_reward",
+    "policy_confidence",
+    "token_logps",
+    "RewardArguments",
+    "recipe_path",
+    "rewards_of",
 ]
 
 _HOMES = {
+    "calls": ["COLUMNS"],
     "conditioned": ["Conditioned", "Gated"],
     "confidence": ["TokenConfidence"],
-    "curves": ["learning_curve", "read_curve"],
+    "curves": ["Point", "learning_curve", "read_curve", "rolling_mean"],
     "generation": ["Sampling"],
     "groups": ["GroupReward", "eldgr_rank"],
-    "named_rewards": ["prm", "ra_msd", "ra_msd_conditioned", "ra_msd_gated"],
+    "named_rewards": ["NamedNLI", "prm", "process_reward", "ra_msd", "ra_msd_conditioned", "ra_msd_gated"],
     "outcome": ["FormatReward", "OutcomeReward", "format", "orm"],
+    "policy": ["policy_confidence", "token_logps"],
     "questions": ["prompt_of", "training_rows"],
     "randomness": ["kept_random_state"],
+    "recipe": ["RewardArguments", "recipe_path", "rewards_of"],
     "requirements": ["require_inputs"],
     "rewards": ["Reward", "weights_of"],
     "sampling": ["sample_pool"],

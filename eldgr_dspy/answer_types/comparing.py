@@ -141,11 +141,12 @@ def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, end
         require_installed()
         if wait <= 0:
             return Compared(None, 0.0)
+        future = None
         try:
             future = _WORKER.thread.submit(_WORKER.compare, pair, seconds)
             found = future.result(min(wait, TIMEOUT_MAX))
         except TimeoutError:
-            found = Compared(None, 0.0 if future.cancel() else seconds)
+            found = Compared(None, 0.0 if future is None or future.cancel() else seconds)
         except (OSError, RuntimeError) as error:  # no file descriptors, no memory, no threads
             raise ArgumentError(
                 f"Answers of type 'math' cannot be compared: the process that compares them cannot be started "

@@ -74,7 +74,7 @@ def table_of(
     """
     columns = fields.split()
     headers = (_COMPOSED[name][0] if name in _COMPOSED else headings(kind)[name] for name in columns)
-    cells = tuple(
+    cells: Any = tuple(
         (label, *(_COMPOSED[name][1](of) if name in _COMPOSED else cell(name, of.get(name)) for name in columns))
         for label, of in (rows.items() if isinstance(rows, Mapping) else rows)
     )

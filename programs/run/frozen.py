@@ -91,11 +91,9 @@ def frozen_selector(
     lms = _LMs(freeze.path, lm, api_base)
     lenient = any(str(role.get("adapter")).endswith(f".{type(LENIENT).__name__}") for role in roles.values())
     options = {name: value for name, value in given.items() if name not in (*ROLES, *OWN)}
-    select = Selector(
-        rule=rule if rule is not None and is_own(chosen) else unlabelled(chosen),
-        **freeze.arguments({name: given[name] for name in OWN if name in given}),
-        **{"replies": "lenient" if lenient else "strict", **options},
-    )
+    arguments: dict[str, Any] = freeze.arguments({name: given[name] for name in OWN if name in given})
+    arguments |= {"replies": "lenient" if lenient else "strict", **options}
+    select = Selector(rule=rule if rule is not None and is_own(chosen) else unlabelled(chosen), **arguments)
     for role in ROLES:
         if (details := roles.get(asked_by(chosen, role))) is not None:
             try:

@@ -71,7 +71,8 @@ def made(base: type[AnswerType] = Town, **methods: Any) -> AnswerType:
 
 
 def ask(kind: AnswerType | str = "short", **options: Any) -> Any:
-    select = Selector(answer=kind, **{"rule": "certified", **options})
+    options = {"answer": kind, "rule": "certified", **options}
+    select = Selector(**options)
     select.judge, select.repairer = Judge(), Repairer()
     return select(question="Where?", candidates=["Doha", "Rome"], evidence=["Rome is a city."])
 

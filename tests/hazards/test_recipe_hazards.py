@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("trl", reason="trl is not installed; the extra `test` has it")
+
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training.grpo import parsed
 from tests.training.training_on import trains
