@@ -10,7 +10,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -187,8 +187,7 @@ def _opening(request: Request) -> str:
 
 
 def _events(response: Response) -> Iterator[Any]:
-    events: Iterable[Any] = response_to_events(response)
-    for event in events:
+    for event in cast(Iterator[Any], response_to_events(response)):
         text = getattr(getattr(event, "delta", None), "text", "")
         pieces = [replace(event.delta, text=text[at : at + 4]) for at in range(0, len(text), 4)] if text else []
         yield from (replace(event, delta=piece) for piece in pieces)

@@ -8,7 +8,6 @@ import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable
-from itertools import islice
 from typing import Annotated, Any, NotRequired
 
 import numpy as np
@@ -19,9 +18,9 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.extraction import read_sample
 from eldgr_dspy.figures.effects import share_of
 from eldgr_dspy.figures.results.record import Share
+from eldgr_dspy.figures.spelling_only import SpellingCount
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.rows import CandidateRow, Row
-from eldgr_dspy.spellings import other_spelling
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.words import Task
 
@@ -110,7 +109,7 @@ class Contents:
     def __init__(self, task: Task) -> None:
         self.task: Task = task
         self._counts, self._ends = Counter[str](), dict[str, tuple[float, float]]()
-        self._examples = dict[str, str]()
+        self._spelling_only = SpellingCount()
         self._questions = array("q")
 
     def add(self, row: Row) -> None:
@@ -135,11 +134,7 @@ class Contents:
         self._widen("characters", [sum(len(passage.text) for passage in row.evidence)])
         for candidate in row.candidates:
             self._add_columns(candidate)
-        for answer in case.question.answers if case.type.way == "evidence" else ():
-            spelling = answer and other_spelling(answer, case.question.passages)
-            if answer and spelling and case.certified(answer) is False:
-                self._counts["spelling_only"] += 1
-                self._examples.setdefault(answer, spelling)
+        self._spelling_only.add(case)
 
     def _add_columns(self, candidate: CandidateRow) -> None:
         stated = {name for name in ("confidence", "logprobs") if getattr(candidate, name) is not None}
@@ -171,8 +166,8 @@ class Contents:
             "without_evidence": share_of(counts["without_evidence"], n),
             "evidence": {"passages": self._of("passages"), "characters": self._of("characters")},
             "spelling_only": {
-                **share_of(counts["spelling_only"], total),
-                "examples": dict(islice(self._examples.items(), 5)),
+                **share_of(self._spelling_only.count, total),
+                "examples": self._spelling_only.examples,
             },
         }
         columns = dict[str, Column]()

@@ -28,6 +28,7 @@ from eldgr_dspy.figures.distinct import Column, text_key
 from eldgr_dspy.figures.effects import EffectMarks, effect_marks
 from eldgr_dspy.figures.judges import JudgeMarks, judge_marks
 from eldgr_dspy.figures.remarks import Replied, reply_marks
+from eldgr_dspy.figures.spelling_only import SpellingCount
 from eldgr_dspy.named_judges import Asked, asked_by, judge_in, labelled, role_of, unlabelled
 from eldgr_dspy.words import Consulted, Role, Task, is_role
 
@@ -140,6 +141,7 @@ class DecidedRows:
         chances, bounds: What baselines and bounds need of each question with a gold answer.
         sways: Of each question without one, the rules and the roles that can change what ships.
         effects: What each judge's replies show of its biases; None stands for the judge without a name.
+        spelling_only: Its candidates that are uncertified for their spelling only.
     """
 
     def __init__(self, task: Task, rules: Sequence[str]) -> None:
@@ -154,6 +156,7 @@ class DecidedRows:
         self.chances, self.bounds = Column[Chances](), Column[QuestionBounds]()
         self.sways = Column[frozenset[tuple[str, Role]]]()
         self.effects: dict[str | None, Column[EffectMarks]] = {}
+        self.spelling_only = SpellingCount()
         self._texts = array("q")  # of each question with a gold answer
 
     def __len__(self) -> int:
@@ -200,6 +203,7 @@ class DecidedRows:
         for name, column in self.rules.items():
             column.append(ruled[name])
         self._add_possible(case, gold, sources, heard)
+        self.spelling_only.add(case)
         right = (lambda answer: scores_of(answer)[0].em) if gold else None
         for name, audit in self.audits.items():
             eldgr = outcomes.get(name)

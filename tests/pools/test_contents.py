@@ -126,7 +126,7 @@ def test_answers_that_are_uncertified_for_their_spelling_only_are_counted_and_sh
     }
     (note,) = [note for note in contents_table("p", found).notes if "spelling" in note]
     assert note == (
-        "Uncertified for their spelling only: 3 candidates, such as '2 years' for 'two-year' of the evidence; "
+        "Candidates that are uncertified for their spelling only: 3, such as '2 years' for 'two-year' of the evidence; "
         "'5 May 1990' for 'may 5th, 1990' of the evidence."
     )
     assert (
