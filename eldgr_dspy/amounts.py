@@ -47,7 +47,11 @@ _TWO_UNITS = "|".join(
     for units in map(str.split, _MEASURES)
     for at, larger in enumerate(units[:-1], start=1)
 )
-_COMPOUNDS = re.compile(rf"(?=(\b(?:[0-9]|{WORD})[ -](?:{_TWO_UNITS})\b))").finditer
+_COMPOUNDS = re.compile(rf"(?=((?:[0-9]|\b(?:an?|{WORD}))[ -](?:{_TWO_UNITS})\b))").finditer
+# What makes a number in words another one: one point five million, a tenth of one percent.
+_PARTED = re.compile(
+    r"\b(?:point[ -]|(?:hal[fv]e?s?|thirds?|quarters?|fifths?|tenths?|hundredths?|thousandths?) of )\Z"
+)
 _NEAR = 60
 
 
@@ -65,9 +69,11 @@ def spellings_of(key: str) -> tuple[str, ...]:
 
 
 def is_part(key: str, text: str, start: int, end: int) -> bool:
-    """Return whether `text[start:end]`, of a quantity's key, is half of an amount in two units: 2 hours 30 minutes."""
+    """Return whether `text[start:end]`, of a quantity's key, is part of another: 2 hours 30 minutes, point 5 %."""
     if len(spellings_of(key)) == 1:
         return False
+    if _PARTED.search(text, max(0, start - _NEAR), start):
+        return True
     compounds = _COMPOUNDS(text, max(0, start - _NEAR), end + _NEAR)
     return any(compound.start() < end and start < compound.end(1) for compound in compounds)
 
@@ -112,7 +118,7 @@ def _of_money(value: Fraction, sign: str) -> Iterator[str]:
         if amount[0].isdecimal():
             yield f"{sign}{amount}"
             yield from (f"{sign}{digits}{letters}" for letters in (SCALES[scale][1].split() if scale else ()))
-        yield from (f"{amount} {name}{plural}" for plural in ("s", "") if name)
+        yield from (f"{amount} {name}{plural}" for plural in ("s", "") if name and (plural or value == 1))
 
 
 def _of_an_amount(value: Fraction, unit: str) -> Iterator[str]:

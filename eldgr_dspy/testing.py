@@ -27,7 +27,7 @@ from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
 from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.steady import settle_twice
 from eldgr_dspy.laws.trials import Outcome, Subject, Trial, describe_trial, table
-from eldgr_dspy.laws.typed import typed
+from eldgr_dspy.laws.typed import reordered, typed
 from eldgr_dspy.own_certificates import OwnCertificate, own_certificate
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rules import rule_given
@@ -183,7 +183,7 @@ def _tried(
             error.add_note(f"Falsifying example:\n{table(describe_trial(trial))}")
             raise
 
-    for trial in typed(listed, kind):
+    for trial in chain(typed(listed, kind), reordered(kind)):
         hold(trial)
     falsify(consultations(kind), hold, max_examples)
     return {law.name: tried[law.name] for law in laws}

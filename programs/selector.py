@@ -14,6 +14,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certificates_in, certifying, inputs_of, is_withheld, replies_in
 from eldgr_dspy.consultations import Abstention, Heard, Reply
 from eldgr_dspy.decision import Decision, Rule, adrive, drive
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import source_of
 from eldgr_dspy.programs.calls import SCORER, Calls, OnFailure, require_timeout, role_timeouts_of
 from eldgr_dspy.programs.certifier import Certifier
@@ -126,7 +127,10 @@ class Selector(Saved):
         require_answer_field(answer_field)
         require_timeout(timeout)
         self.role_timeouts = role_timeouts_of(role_timeouts)
-        settings = Settings() if settings is None else settings
+        if unknown := choices.keys() - Choices.__annotations__.keys():
+            raise TypeError(f"Selector has no argument {', '.join(map(repr, sorted(unknown)))}.")
+        if not isinstance(settings := Settings() if settings is None else settings, Settings):
+            raise ArgumentError(f"settings must be Settings(...); got {settings!r:.80}.")
         declared = settings.answer if answer is None else answer
         self.type: AnswerType = load_type("short" if declared is None else declared)
         self.rule, steps = rule_given(rule)

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
+from math import inf
 from threading import TIMEOUT_MAX, Timer
 from time import monotonic, process_time
 from typing import Any, Final, NamedTuple
@@ -130,8 +131,8 @@ def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, end
     """Return whether an expression is equal to a gold one by `math-verify`; what was found out is remembered.
 
     It takes any text, but one that needs more time or memory than allowed ends the process, and starting another
-    takes about a second. `math.fault` finds most such texts beforehand. `ends` is as in `Comparisons`; nobody waits
-    longer for a pair, and what is found out about it later is remembered.
+    takes about a second. `math.fault` finds most such texts beforehand. `ends` is as in `Comparisons`; a pair that is
+    compared then ends too, so that the next one does not wait for it.
 
     Raises:
         ArgumentError: `math-verify` is not installed, or its process cannot be started.
@@ -143,15 +144,19 @@ def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, end
             return Compared(None, 0.0)
         future = None
         try:
-            future = _WORKER.thread.submit(_WORKER.compare, pair, seconds)
+            future = _WORKER.thread.submit(_WORKER.compare, pair, seconds, ends)
             found = future.result(min(wait, TIMEOUT_MAX))
         except TimeoutError:
             found = Compared(None, 0.0 if future is None or future.cancel() else seconds)
         except (OSError, RuntimeError) as error:  # no file descriptors, no memory, no threads
             raise ArgumentError(
                 f"Answers of type 'math' cannot be compared: the process that compares them cannot be started "
-                f"({error}). Close files or end programs, or raise the system's limits, such as `ulimit -n`."
+                f"({error}). Close files or end programs, raise the system's limits, such as `ulimit -n`, or install "
+                "math-verify again: pip install 'eldgr_dspy[math]'."
             ) from error
+        except BaseException:  # Ctrl-C: the program is not to wait for the pair at its end
+            _WORKER.give_up()
+            raise
     return found if found.seconds <= seconds else Compared(None, seconds)
 
 
@@ -161,20 +166,29 @@ class _Worker:
     def __init__(self) -> None:
         self.known: dict[Pair, Compared] = {}
         self._process: Any = None
+        self._until = 0.0
         self.forget()
 
-    def compare(self, pair: Pair, seconds: float) -> Compared:
+    def compare(self, pair: Pair, seconds: float, ends: float | None) -> Compared:
         """Compare a pair, and once more if the process ended for a reason other than the time."""
-        until = monotonic() + 10 * seconds
+        self._until = min(monotonic() + 10 * seconds, inf if ends is None else ends)
         for _ in range(2):
-            if reply := self._reply([seconds, *pair], 10 * seconds):
+            if (left := self._until - monotonic()) <= 0:
+                break
+            if reply := self._reply([seconds, *pair], left):
                 if len(self.known) >= _MOST:
                     self.known.clear()
                 self.known[pair] = Compared(*json.loads(reply))
                 return self.known[pair]
-            if self.stop() == _OUT_OF_TIME or monotonic() >= until:
+            if self.stop() == _OUT_OF_TIME:
                 break
         return Compared(None, seconds)
+
+    def give_up(self) -> None:
+        """End the process while the thread waits for it, and the pair with it."""
+        self._until = 0.0
+        if (process := self._process) is not None:
+            process.kill()
 
     def _reply(self, request: Sequence[object], seconds: float) -> bytes:
         """Return the line that answers a request, empty if the process ends before; it starts if there is none."""

@@ -175,21 +175,24 @@ _OF_MODELS: Mapping[str, "click.ParamType[Any]"] = {
 """The settings of `--set` by name, each with the type of its value."""
 
 
+class _Setting(click.types.StringParamType):
+    envvar_list_splitter = "\n"  # in a variable of the environment, since phrases have spaces
+
+
 def set_option(*names: str) -> Callable[[Command], Command]:
     """Return the option `--set NAME=VALUE`, which may be repeated, for these settings.
 
     The command gets what is set, each as an argument of its own. The rest has the default of `Settings` or `Models`.
     """
     kinds = {name: kind for name, kind in {**_OF_RULE, **_OF_MODELS}.items() if name in names}
+    known = ", ".join(kinds)
 
     def read(context: click.Context, param: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
         values: dict[str, Any] = {}
-        for name, equals, text in (one.partition("=") for one in texts):
+        for setting in texts:
+            name, equals, text = setting.partition("=")
             if name not in kinds or not equals:
-                known = ", ".join(kinds)
-                raise click.BadParameter(
-                    f"It must be NAME=VALUE, NAME one of {known}; got {name + equals + text!r:.80}."
-                )
+                raise click.BadParameter(f"It must be NAME=VALUE, NAME one of {known}; got {setting!r:.80}.")
             if name in values:
                 raise click.BadParameter(f"{name} is set twice. Set it once.")
             try:
@@ -198,9 +201,7 @@ def set_option(*names: str) -> Callable[[Command], Command]:
                 raise click.BadParameter(f"{name}: {error.message}") from None
         return values
 
-    option = click.option(
-        "--set", metavar="NAME=VALUE", multiple=True, callback=read, help=f"Settings: {', '.join(kinds)}."
-    )
+    option = click.option("--set", type=_Setting(), multiple=True, callback=read, help=f"Settings: {', '.join(kinds)}.")
 
     def decorator(command: Command) -> Command:
         @wraps(command)

@@ -30,7 +30,7 @@ OWN = frozenset({"host", "think", "keep_alive", *Options.model_fields}) - CARRIE
 FAILURES = (ResponseError, httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, TypeError, RecursionError)
 
 _KINDS = {401: lm15.AuthError, 402: lm15.BillingError, 403: lm15.AuthError, 429: lm15.RateLimitError}
-_REMEDY = "raise num_ctx= (--num-ctx), or update an Ollama that does not count cached tokens (0.30, or before 0.4)"
+_REMEDY = "raise num_ctx= (--set num_ctx=), or update an Ollama that does not count cached tokens (0.30, or before 0.4)"
 _HOST = re.compile(r"(https?://)?(\[[\da-f:.]+\]|[\w.-]*)(:\d{1,5})?(/[\w.-]+)*", re.IGNORECASE)
 
 

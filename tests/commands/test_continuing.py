@@ -117,13 +117,14 @@ def test_the_words_of_the_command_are_the_options_of_the_run(
     options = parsed(command_for(made, out, pools, rules, limit))
     assert (options["out"], list(options["pools"])) == (Path(out), [Path(name) for name in pools])
     assert (names_in(options["rules"]), options["limit"]) == (tuple(rules), limit)
-    assert Settings(**{name: options[name] for name in made.settings.arguments()}) == made.settings
+    chosen: dict[str, Any] = {**options, **options["set"]}
+    assert Settings(**{name: chosen[name] for name in made.settings.arguments() if name in chosen}) == made.settings
     assert {name: options[name] for name in FREE if options[name]} == {}
     again = Made(
         {role: options[role] for role in ROLES},
         options["api_base"],
-        options["num_ctx"],
-        (options["judge_style"], options["orders"]),
+        chosen.get("num_ctx"),
+        (chosen.get("judge_style", "listwise"), chosen.get("orders", 1)),
         made.settings,
         made.asked,
     )

@@ -143,3 +143,14 @@ def test_a_setting_that_is_not_known_or_not_valid_is_named(
 ) -> None:
     assert main(["evaluate", "none.jsonl", *(word for one in options for word in ("--set", one))]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_variable_of_the_environment_has_one_setting_a_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pool(tmp_path / "capitals.jsonl", map(row, range(2)))
+    monkeypatch.setenv("ELDGR_EVALUATE_SET", "refusals=no idea,n/a\npreference=stratum")
+    assert main(["evaluate", "capitals.jsonl", "--quiet", "--json"]) == 0
+    stated = json.loads((tmp_path / "runs/capitals/record.json").read_text(encoding="utf-8"))["settings"]
+    assert (stated["refusals"], stated["preference"]) == (["no idea", "n/a"], "stratum")

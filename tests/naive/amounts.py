@@ -57,6 +57,8 @@ def quantity(key: str) -> tuple[Fraction, str] | None:
     digits, _, scale = amount.partition(" ")
     is_number = re.fullmatch(r"[\d.]+( [a-z]+)?", amount, re.ASCII)
     value = in_digits(digits, {"": 1, **SCALES}.get(scale)) if is_number else in_words(amount)
+    if unit in SIGNS and value != 1:
+        return None
     return found(value, SIGNS.get(unit.removesuffix("s") if unit[-2:] != "ss" else unit, unit))
 
 
@@ -124,14 +126,18 @@ def is_part(text: str, start: int, end: int) -> bool:
     """Whether an amount with its unit is followed by an amount in a smaller unit, or behind one in a larger unit."""
     amount = rf"(?:[0-9][0-9.,/]*|{WORD}(?:[ -]{WORD})*)"
     behind, before = text[end : end + 60], text[max(0, start - 60) : start]
+    if re.search(r"(?<!\w)point[ -]\Z", before):
+        return True
+    if re.search(r"(?<!\w)(half|halfs|halve|halves|(third|quarter|fifth|tenth|hundredth|thousandth)s?) of \Z", before):
+        return True
     for chain in CHAINS:
         for at, larger in enumerate(chain[:-1]):
             smaller = forms(*(name for names in chain[at + 1 :] for name in names))
-            if re.search(rf"(?<!\w)(?:[0-9]|{WORD})[ -]{forms(*larger)}\Z", before + text[start:end]) and re.match(
-                rf",?(?: and)? {amount}[ -]{smaller}\b", behind
-            ):
+            if re.search(
+                rf"(?:[0-9]|(?<!\w)(?:an?|{WORD}))[ -]{forms(*larger)}\Z", before + text[start:end]
+            ) and re.match(rf",?(?: and)? {amount}[ -]{smaller}\b", behind):
                 return True
-            head = rf"(?:[0-9]|{WORD})[ -]{forms(*larger)},?(?: and)? \Z"
+            head = rf"(?:[0-9]|(?<!\w)(?:an?|{WORD}))[ -]{forms(*larger)},?(?: and)? \Z"
             if re.search(head, before) and re.fullmatch(rf"{amount}[ -]{smaller}", text[start:end]):
                 return True
     return False

@@ -55,7 +55,10 @@ NEAR_MISSES = [
     ("two", "2 hours"),
     ("2", "two hours"), ("2", "two"), ("one", "1 mile"),
     ("five feet", "5 feet, 2 inches"),
-    ("$5", "5 dollars and 20 cents"),
+    ("$5", "5 dollars and 20 cents"), ("$20", "20 dollars and 5 cents"), ("12 hours", "12 hours 30 minutes"),
+    ("30 minutes", "12 hours 30 minutes"), ("30 minutes", "an hour and 30 minutes"), ("10 feet", "10 feet 6 inches"),
+    ("3 months", "10 years and 3 months"), ("5%", "two point five percent"), ("1%", "one tenth of one percent"),
+    ("$5 million", "one-point-five million dollars"), ("$1 million", "One Million Dollar Home Page"),
     ("5 pounds", "5 pounds 3 oz"), ("1 mile", "no one. Mile after mile"), ("2 hours", "two; hours"),
 ]  # fmt: skip
 NOT_A_PART = [

@@ -171,3 +171,20 @@ def test_without_the_library_the_error_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "need math-verify; run: pip install 'eldgr_dspy[math]'" in done.stderr
+
+
+def test_a_pair_whose_caller_does_not_wait_leaves_the_next_one_its_time() -> None:
+    assert compares()
+    assert compare("10^{10^{10}}+3", "2", both=True, seconds=6, ends=monotonic() + 0.3).equal is None
+    text = next(FRESH)
+    assert compare(text, f"{text}+0", both=True, ends=monotonic() + 60).equal is True
+
+
+def test_ctrl_c_ends_the_pair_that_is_compared() -> None:
+    code = (
+        "import os, signal\nfrom threading import Timer\nfrom eldgr_dspy.answer_types.comparing import compare\n"
+        "compare('1', '1', True)\nTimer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "compare('10^{10^{10}}+5', '2', True, seconds=60)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert "KeyboardInterrupt" in done.stderr

@@ -69,6 +69,12 @@ def test_a_verdict_may_come_without_scores(assessments: Any) -> None:
     assert read("judge", preferred=0, assessments=assessments) == Verdict(0)
 
 
+def test_a_rationale_is_never_read_as_a_verdict() -> None:  # hazard 64
+    content = {"preferred": 1, "judge_rationale": "I prefer candidate 0; candidate 1 is wrong.", "assessments": []}
+    reply = read_reply("judge", content, ("Dubai", "Doha"), 0)
+    assert isinstance(reply, Verdict) and reply.preferred == 1
+
+
 def test_tied_scores_are_no_abstention() -> None:  # hazard 68, as ruled: `preferred` rules
     assert read("judge", preferred=1, assessments=[SCORES] * 4) == Verdict(1, (0.9,) * 4)
 

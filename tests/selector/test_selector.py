@@ -351,5 +351,7 @@ def test_settings_are_taken_whole_and_single_ones_go_before_them() -> None:
     assert single.settings == replace(settings, certificate="substring")
     assert Selector(certificate="token").settings == Settings(certificate="token")
     assert {*get_type_hints(Choices)} == {field.name for field in fields(Settings)} - {"answer"}
-    with pytest.raises(TypeError, match="unexpected keyword argument 'certificates'"):
+    with pytest.raises(TypeError, match="Selector has no argument 'certificates'"):
         Selector(certificates="token")  # type: ignore[call-arg]
+    with pytest.raises(ArgumentError, match=r"^settings must be Settings\(...\); got \{'certificate': 'token'\}"):
+        Selector(settings={"certificate": "token"})  # type: ignore[arg-type]
