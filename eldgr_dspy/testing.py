@@ -183,7 +183,7 @@ def _tried(
             error.add_note(f"Falsifying example:\n{table(describe_trial(trial))}")
             raise
 
-    for trial in chain(typed(listed, kind), reordered(kind)):
+    for trial in chain(typed(listed, kind), reordered(kind) if kind else ()):
         hold(trial)
     falsify(consultations(kind), hold, max_examples)
     return {law.name: tried[law.name] for law in laws}

@@ -43,9 +43,9 @@ def typed(trials: Iterable[Trial], kind: AnswerType | None) -> Iterator[Trial]:
     yield from (_typed(trial, kind, names) for trial in trials)
 
 
-def reordered(kind: AnswerType | None) -> Iterator[Trial]:
+def reordered(kind: AnswerType) -> Iterator[Trial]:
     """Yield three examples of each class, to be tried in the reverse order: the first may decide what a class is."""
-    for spellings in [] if kind is None else classes_of_examples(kind):
+    for spellings in classes_of_examples(kind):
         question = Question("Which?", kind.name, tuple(spellings[:3]), options=kind.example_options, kind=kind)
         yield Trial(question, gold=spellings[0], pool_order=tuple(reversed(range(len(question.answers)))))
 
