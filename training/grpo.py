@@ -86,8 +86,11 @@ def train(recipe: Recipe) -> Any:
         fields = {**asdict(recipe.rewards), **asdict(recipe.model), **recipe.training.to_dict()}
         with replacing(folder / FILE) as out:
             out.write(json.dumps(fields, indent=1, default=str).encode("ascii") + b"\n")
-    own, whole = trainer.model.num_parameters(only_trainable=True), trainer.model.num_parameters()
-    trainer.accelerator.print(f"Trainable parameters: {own:,} of {whole:,} ({own / whole:.3%}).")
+    from peft import PeftModel
+
+    # PEFT counts those of any model, also of one that is packed in 4 bits or that DeepSpeed ZeRO-3 has split off.
+    own, whole = PeftModel.get_nb_trainable_parameters(trainer.model)
+    trainer.accelerator.print(f"Trainable parameters: {own:,} of {whole:,} ({own / max(whole, 1):.3%}).")
     trainer.log_metrics("train", trainer.train(resume_from_checkpoint=resume).metrics)
     trainer.save_model(str(folder))
     trainer.accelerator.print(f"The model is in {folder}.")
@@ -115,10 +118,9 @@ def made(recipe: Recipe) -> Any:
         **(settings.model_init_kwargs or {}),
     }
     script, splits = recipe.script, _data(recipe)
-    train = first_rows(_split(splits, script.dataset_train_split), recipe.rewards.train_rows)
-    test = _split(splits, script.dataset_test_split) if settings.eval_strategy != "no" else None
+    train = first_rows(_split(splits, script, "dataset_train_split"), recipe.rewards.train_rows)
+    test = _split(splits, script, "dataset_test_split") if settings.eval_strategy != "no" else None
     datasets = [dataset for dataset in (train, test) if dataset is not None]
-    require_names(reward.__name__ for reward in rewards)
     for dataset in datasets:
         require_columns(dataset, own, settings)
     for reward in own:
@@ -142,6 +144,7 @@ def made(recipe: Recipe) -> Any:
         ) from error
     except ValueError as error:
         raise ArgumentError(f"TRL refuses the recipe: {brief(error, 200)}. Change the field that it names.") from error
+    require_names(trainer.reward_func_names)  # TRL names functions, partial ones, objects and models each in its way
     for dataset in datasets:
         require_template(dataset, trainer.processing_class)
     return trainer
@@ -185,10 +188,11 @@ def _data(recipe: Recipe) -> Any:
         ) from error
 
 
-def _split(splits: Any, name: str) -> Any:
+def _split(splits: Any, script: Any, field: str) -> Any:
+    name = getattr(script, field)
     if name not in splits:
         raise ArgumentError(
-            f"dataset_train_split must be a split of the data ({', '.join(splits)}); got {name!r}. Give one of them."
+            f"{field} must be a split of the data ({', '.join(splits)}); got {name!r}. Give one of them."
         )
     return splits[name]
 

@@ -10,12 +10,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.generation import Sampling
-from eldgr_dspy.training.grpo import main
+from eldgr_dspy.training.grpo import made, main, parsed
 from eldgr_dspy.training.sampling import sample_pool
+from tests.tiny_policy import tiny_policy, tiny_tokenizer
 from tests.training.saved import saved_policy
 from tests.training.training_on import ROWS, SMALL, completions, trains
 
@@ -114,8 +116,9 @@ class Scripted:
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
-        self.train_dataset, self.model = ROWS, SimpleNamespace(num_parameters=lambda only_trainable=False: 1)
-        self.accelerator = SimpleNamespace(num_processes=1, print=lambda text: None)
+        self.printed: list[str] = []
+        self.train_dataset, self.model = ROWS, tiny_policy(tiny_tokenizer(["a b c"]))
+        self.accelerator = SimpleNamespace(num_processes=1, print=self.printed.append)
 
     def is_world_process_zero(self) -> bool:
         return True
@@ -138,6 +141,31 @@ def test_a_run_ends_as_a_script_of_trl_and_pushes_only_if_asked(
     pushed = [("push_to_hub", "mine")] if push else []
     logged = ("log_metrics", "train", {"train_loss": 0.5})
     assert scripted.asked == ["train", logged, ("save_model", folder), *pushed, ("end",)]
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["whole", "split by ZeRO-3"])
+def test_the_parameters_are_counted_also_where_a_process_holds_none_of_them(
+    split: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DeepSpeed leaves an empty parameter behind, and its size in `ds_numel`."""
+    scripted = Scripted()
+    monkeypatch.setattr("eldgr_dspy.training.grpo.made", lambda recipe: scripted)
+    sizes = [param.numel() for param in scripted.model.parameters()]
+    scripted.model.model.embed_tokens.requires_grad_(False)
+    own, whole = sum(sizes[1:]), sum(sizes)
+    for param in scripted.model.parameters() if split else ():
+        param.ds_numel, param.data = param.numel(), torch.empty(0)
+    main(["--config", SMALL, "--output_dir", str(tmp_path / "run")])
+    assert scripted.printed[0] == f"Trainable parameters: {own:,} of {whole:,} ({own / whole:.3%})."
+    assert 0 < own < whole
+
+
+def test_a_model_without_parameters_is_not_divided_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted = Scripted()
+    scripted.model = torch.nn.Identity()
+    monkeypatch.setattr("eldgr_dspy.training.grpo.made", lambda recipe: scripted)
+    main(["--config", SMALL, "--output_dir", str(tmp_path / "run")])
+    assert scripted.printed[0] == "Trainable parameters: 0 of 0 (0.000%)."
 
 
 @pytest.mark.slow
@@ -169,6 +197,8 @@ def test_what_is_missing_is_one_sentence(arguments: list[str], said: str) -> Non
 
 ORM = ["--rewards", "orm", "--reward_weights", "3.0"]
 NO_POLICY = ["--model_name_or_path", "/nowhere/model"]  # all else is checked before the policy is built
+HELD_OUT = ["--eval_strategy", "steps"]
+MINE = "tests.training.by_name"
 
 
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
@@ -178,7 +208,10 @@ NO_POLICY = ["--model_name_or_path", "/nowhere/model"]  # all else is checked be
         ("{", [], "cannot be loaded"),
         ('{"prompt": "Who?"}', ["--dataset_train_split", "training"],
          r"dataset_train_split must be a split of the data \(train\); got 'training'\. Give"),
+        (json.dumps(ROWS[0]), [*HELD_OUT, "--dataset_test_split", "dev"],
+         r"dataset_test_split must be a split of the data \(train, test\); got 'dev'\. Give"),
         ('{"prompt": "Who?"}', NO_POLICY, "The reward 'orm' needs the column 'gold'"),
+        (json.dumps(ROWS[0]), [*NO_POLICY, *HELD_OUT], r"gold\[0\] must be an answer of the type 'arithmetic'.*'Doha'"),
         (json.dumps({**ROWS[0], "evidence": None}), NO_POLICY,
          "The reward 'ra_msd' reads passages, but no row of the dataset has any in the column 'evidence'"),
         (json.dumps(ROWS[0]), ["--model_name_or_path", "/nowhere/model"],
@@ -189,14 +222,46 @@ NO_POLICY = ["--model_name_or_path", "/nowhere/model"]  # all else is checked be
          "TRL refuses the recipe: .*max_steps has to be specified"),
         (json.dumps(ROWS[0]), ["--reward_weights", "1.0"],
          r"TRL refuses the recipe: Number of reward weights \(1\) must match number of reward functions"),
+        (json.dumps(ROWS[0]), ["--rewards", "orm", f"{MINE}.constant", f"{MINE}.part"],
+         "2 rewards are named 'constant', and a trainer would log them as one; give each a name of its own"),
     ],
-    ids=["broken", "split", "column", "passages", "model", "nli", "stream", "weights"],
+    ids=["broken", "split", "held-out split", "column", "held-out gold", "passages", "model", "nli", "stream",
+         "weights", "names"],
 )  # fmt: skip
 def test_data_and_models_that_cannot_be_trained_with_are_one_sentence(
     text: str, more: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "train.jsonl").write_text(text, "utf-8")
+    held_out = {"test": json.dumps({**ROWS[0], "task": "arithmetic"})} if HELD_OUT[0] in more else {}
+    write(tmp_path / "data", train=text, **held_out)
     with pytest.raises(SystemExit, match=said):
         main([*flags(tmp_path / "run"), *more])
+
+
+@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
+def test_messages_and_a_tokenizer_without_a_chat_template_are_refused_before_the_first_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    policy = shutil.copytree(saved_policy(), tmp_path / "policy")
+    (policy / "chat_template.jinja").unlink()
+    write(tmp_path / "data", train=json.dumps(ROWS[0]))
+    write(tmp_path / "text" / "data", train=json.dumps({**ROWS[0], "prompt": "Who?"}))
+    with pytest.raises(SystemExit, match=r"'prompt' holds messages, but the tokenizer '.*policy' has no chat template"):
+        main([*flags(tmp_path / "run"), "--model_name_or_path", str(policy)])
+    made(parsed([*flags(tmp_path / "text" / "run"), "--model_name_or_path", str(policy)]))
+
+
+@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
+def test_a_reward_may_be_whatever_trl_can_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    write(tmp_path / "data", train=json.dumps(ROWS[0]))
+    trainer = made(parsed([*flags(tmp_path / "run"), "--rewards", "orm", f"{MINE}.part", f"{MINE}.half"]))
+    assert trainer.reward_func_names == ["orm", "constant", "Half"]
+
+
+def write(folder: Path, **splits: str) -> None:
+    """A folder of data, a file a split."""
+    folder.mkdir(parents=True)
+    for name, rows in splits.items():
+        (folder / f"{name}.jsonl").write_text(rows, "utf-8")

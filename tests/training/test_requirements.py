@@ -20,7 +20,6 @@ from eldgr_dspy.training import (
     require_inputs,
 )
 from eldgr_dspy.training.named_rewards import NamedNLI, process_reward
-from eldgr_dspy.training.rewards import require_names
 from tests.training.calling import Fixed
 from tests.training.training_on import ROWS
 
@@ -120,8 +119,3 @@ def test_an_nli_model_that_is_not_there_is_named_before_the_first_step(within: A
         within(process_reward(absent)).prepare()
     with pytest.raises(ArgumentError, match=r"has no config.json.*give a folder"):
         GroupReward(auxiliary=StepReward(NLIScorer(absent))).prepare()
-
-
-def test_two_rewards_of_one_name_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="2 rewards are named 'plain', and a trainer would log them as one"):
-        require_names(["orm", "plain", "plain"])
