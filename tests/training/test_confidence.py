@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,11 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.training import Conditioned, GroupReward, StepReward, TokenConfidence, orm
+from eldgr_dspy.training import Conditioned, GroupReward, StepReward, TokenConfidence, format, orm
 from eldgr_dspy.training.confidence import spelled, token_confidence
 from eldgr_dspy.training.policy import policy_confidence, token_logps
 from tests.tiny_policy import tiny_policy, tiny_tokenizer
-from tests.training.calling import Fixed
+from tests.training.calling import Fixed, rows
 from tests.training.training_on import policy, trainer, trains
 
 
@@ -98,6 +99,33 @@ def test_in_training_it_equals_a_direct_forward_pass(lora: bool, tmp_path: Path)
     ).train()
     assert len(reward.passed) == 24 and any(found.logps for found in reward.passed)
     assert reward.worst < 1e-5
+
+
+class Caller:
+    """As much of TRL's trainer as a reward asks, which counts how often it makes tokens of prompts for the policy."""
+
+    def __init__(self) -> None:
+        self.asked, self.num_generations = 0, 2
+        self.args, self.processing_class = SimpleNamespace(per_device_train_batch_size=2), tiny_tokenizer(["Six ."])
+        self.model = tiny_policy(self.processing_class)
+
+    def log_metric(self, name: str, value: float) -> None:
+        """What a reward finds the trainer by."""
+
+    def _tokenize_prompts(self, prompts: list[str]) -> tuple[list[list[int]], None, None]:
+        self.asked += 1
+        return self.processing_class(prompts).input_ids, None, None
+
+
+@pytest.mark.parametrize("wants", [True, False])
+def test_the_policy_is_asked_once_and_only_where_a_reward_wants_it(wants: bool) -> None:
+    steps = StepReward(Fixed(), confidence=wants)
+    for reward in (steps, Conditioned(steps, on=orm), GroupReward(auxiliary=steps), orm, format):
+        caller = Caller()
+        ids = caller.processing_class(["Six."] * 2).input_ids
+        columns = rows(2, completion_ids=ids, log_metric=caller.log_metric)
+        reward(["Six", "Six"], ["Six."] * 2, **columns)
+        assert caller.asked == reward.confidence == (wants and reward not in (orm, format)), reward.__name__
 
 
 @pytest.mark.parametrize("wants", [True, False])
