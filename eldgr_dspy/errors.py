@@ -62,7 +62,7 @@ class ReplyError(EldgrError, ValueError):
 
 
 class ScoringError(EldgrError, RuntimeError):
-    """A scorer failed while a reward was computed, and `on_error="raise"` was set."""
+    """A scorer failed while a reward was computed, which ends the training."""
 
 
 _AHEAD = 1_000  # characters after the quoted part that are also read
