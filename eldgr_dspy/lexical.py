@@ -53,7 +53,6 @@ def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -
     """
     library = Library(evidence)
     score = cache(partial(_by_evidence, question, library) if library.sentences else partial(_by_arithmetic, question))
-
     shown = [(text, answer, strip_answer(answer)) for text, answer in map(split_candidate, candidates)]
     results = [score(alone if text == answer else text, alone) for text, answer, alone in shown]
     return results if library.sentences or any(one.logic is not None for one in results) else None

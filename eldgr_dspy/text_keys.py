@@ -118,10 +118,7 @@ def text_key(read: str) -> str:
 
 def read_answer(answer: str, *, keep_case: bool = False) -> str:
     """Return an answer as it is compared: stripped, folded and respelled."""
-    stripped = strip_answer(answer)
-    if stripped.isascii() and stripped.isalnum():
-        return stripped if keep_case else stripped.lower()
-    return respelled(read(stripped, keep_case=keep_case).text)
+    return respelled(read(strip_answer(answer), keep_case=keep_case).text)
 
 
 def noted(answer: str, *notes: str) -> str | None:
