@@ -176,14 +176,12 @@ _OF_MODELS: Mapping[str, "click.ParamType[Any]"] = {
 
 
 class _Setting(click.types.StringParamType):
+    name = "name=value"
     envvar_list_splitter = "\n"  # in a variable of the environment, since phrases have spaces
 
 
 def set_option(*names: str) -> Callable[[Command], Command]:
-    """Return the option `--set NAME=VALUE`, which may be repeated, for these settings.
-
-    The command gets what is set, each as an argument of its own. The rest has the default of `Settings` or `Models`.
-    """
+    """Return the option `--set NAME=VALUE`, which may be repeated: each setting becomes an argument of the command."""
     kinds = {name: kind for name, kind in {**_OF_RULE, **_OF_MODELS}.items() if name in names}
     known = ", ".join(kinds)
 
@@ -201,7 +199,7 @@ def set_option(*names: str) -> Callable[[Command], Command]:
                 raise click.BadParameter(f"{name}: {error.message}") from None
         return values
 
-    option = click.option("--set", type=_Setting(), multiple=True, callback=read, help=f"Settings: {', '.join(kinds)}.")
+    option = click.option("--set", type=_Setting(), multiple=True, callback=read, help=f"Settings: {known}.")
 
     def decorator(command: Command) -> Command:
         @wraps(command)

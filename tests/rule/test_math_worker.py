@@ -182,7 +182,8 @@ def test_a_pair_whose_caller_does_not_wait_leaves_the_next_one_its_time() -> Non
 
 def test_ctrl_c_ends_the_pair_that_is_compared() -> None:
     code = (
-        "import os, signal\nfrom threading import Timer\nfrom eldgr_dspy.answer_types.comparing import compare\n"
+        "import os, signal\nfrom threading import Timer\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from eldgr_dspy.answer_types.comparing import compare\n"
         "compare('1', '1', True)\nTimer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "compare('10^{10^{10}}+5', '2', True, seconds=60)"
     )
