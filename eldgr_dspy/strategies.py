@@ -151,12 +151,15 @@ def lm_replies() -> st.SearchStrategy[str]:
 
 @st.composite
 def verdicts(draw: st.DrawFn, question: Question) -> Verdict | Abstention:
-    """Draw a judge's valid reply: a candidate with an answer, and scores or none; or silence where none has one."""
+    """Draw a valid reply of a judge: often a candidate in the evidence, scores or none; silence where none has an answer."""
     answered = [at for at, one in enumerate(question.answers) if answer_class(one, "retrieval") is not None]
     if not answered:
         return SILENT
+    text = " ".join(passage.text for passage in question.passages)
+    others = [at for at in answered if question.answers[at] != question.answers[answered[0]]]
+    rivals = [at for at in others if (question.answers[at] or "") in text]
     scores = draw(st.none() | _scores_of(question))
-    return Verdict(draw(st.sampled_from(answered)), scores)
+    return Verdict(draw(st.sampled_from((*answered, *rivals, *rivals, *rivals))), scores)
 
 
 def _scores_of(question: Question) -> st.SearchStrategy[tuple[float, ...]]:
@@ -166,7 +169,7 @@ def _scores_of(question: Question) -> st.SearchStrategy[tuple[float, ...]]:
 def repairs(question: Question) -> st.SearchStrategy[Repair]:
     """Draw a repairer's valid reply: a passage or a word of it, an answer of the pool, a yes or no, or any text."""
     texts = [part for passage in question.passages for part in (passage.text, passage.title)]
-    spans = [*(word for text in texts for word in text.split()), *texts, *question.answers, "yes", "No."]
+    spans = [*(word for text in texts for word in text.split()), *texts, *question.answers, *("yes", "No.") * 3]
     return st.builds(Repair, st.sampled_from([span for span in spans if span and span.strip()]) | _SPANS)
 
 
@@ -217,6 +220,9 @@ def consultations(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> T
     question = draw(questions(answer))
     roles: tuple[Role, ...] = ("judge", question.type.repairer)
     said: dict[Role, Reply] = {role: draw(replies(question, role)) for role in roles}
+    listed = next((one for one in _situations(question.type) if one.question is question), None)
+    if listed and draw(st.booleans()):
+        said |= {role: listed.reply(role) for role in roles}
     offers = [reply.answer for reply in said.values() if isinstance(reply, Repair | Derivation)]
     right = [answer for answer in (*question.answers, *offers) if answer and answer.strip()] or [""]
     verdict, passages = said["judge"], range(len(question.passages))
