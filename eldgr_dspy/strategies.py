@@ -151,7 +151,7 @@ def lm_replies() -> st.SearchStrategy[str]:
 
 @st.composite
 def verdicts(draw: st.DrawFn, question: Question) -> Verdict | Abstention:
-    """Draw a valid reply of a judge: often a candidate in the evidence, scores or none; silence where none has an answer."""
+    """Draw a valid reply of a judge: often a candidate in the evidence; silence where no candidate has an answer."""
     answered = [at for at, one in enumerate(question.answers) if answer_class(one, "retrieval") is not None]
     if not answered:
         return SILENT
