@@ -2,8 +2,8 @@
 
 A text that is one quantity, an amount with its unit, votes with every spelling of it, and each of them in the evidence
 certifies it. A quantity has finitely many spellings, and a text is a quantity only if it is one of them. An amount
-without a unit is none: `two` and `2` are two answers. Nor is a time from one to noon that says neither am nor pm, since
-`10:30` occurs in `10:30 pm`. Keys are as `eldgr_dspy.text_keys.text_key` returns them. Source: ours.
+without a unit is not a quantity: `two` and `2` are two answers. A time from 1:00 to 12:59 must say am or pm, because
+`10:30` also occurs in `10:30 pm`. Keys are as `eldgr_dspy.text_keys.text_key` returns them. Source: ours.
 """
 
 import re

@@ -100,8 +100,11 @@ def questions(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> Quest
     words = [*filter(str.strip, filter(None, question.answers)), *draw(st.sampled_from(_families(kind)))]
     if way in (4, 5, 6):
         question = replace(question, answers=draw(pools(words)), texts=())
-    if way in (6, 7, 8):
+    if way in (5, 6):
         question = replace(question, passages=draw(evidence(words)))
+    if way in (7, 8):  # another answer, beside the first one or alone
+        rival = draw(st.sampled_from(words[1:] or words))
+        question = replace(question, passages=(Passage("", f"{words[0]} and {rival}" if way == 8 else rival),))
     if way == 10:  # an answer that is cut between two passages
         name = draw(st.sampled_from(words))
         cut = (Passage("", f"x {name}"), Passage("", "Bay y"))
@@ -169,8 +172,11 @@ def _scores_of(question: Question) -> st.SearchStrategy[tuple[float, ...]]:
 def repairs(question: Question) -> st.SearchStrategy[Repair]:
     """Draw a repairer's valid reply: a passage or a word of it, an answer of the pool, a yes or no, or any text."""
     texts = [part for passage in question.passages for part in (passage.text, passage.title)]
-    spans = [*(word for text in texts for word in text.split()), *texts, *question.answers, *("yes", "No.") * 3]
-    return st.builds(Repair, st.sampled_from([span for span in spans if span and span.strip()]) | _SPANS)
+    spans = [*(word for text in texts for word in text.split()), *texts]
+    pooled = [span for span in (*spans, *question.answers) if span and span.strip()]
+    shown = [span for span in spans if span.strip()] or pooled or ["yes"]
+    ways = st.sampled_from(shown), st.sampled_from(("yes", "No.")), st.sampled_from(pooled or shown), _SPANS
+    return st.builds(Repair, st.one_of(*ways))
 
 
 def derivations(question: Question) -> st.SearchStrategy[Derivation]:
@@ -221,7 +227,7 @@ def consultations(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> T
     roles: tuple[Role, ...] = ("judge", question.type.repairer)
     said: dict[Role, Reply] = {role: draw(replies(question, role)) for role in roles}
     listed = next((one for one in _situations(question.type) if one.question is question), None)
-    if listed and draw(st.booleans()):
+    if listed and draw(st.integers(0, 3)):
         said |= {role: listed.reply(role) for role in roles}
     offers = [reply.answer for reply in said.values() if isinstance(reply, Repair | Derivation)]
     right = [answer for answer in (*question.answers, *offers) if answer and answer.strip()] or [""]

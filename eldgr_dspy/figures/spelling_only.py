@@ -1,5 +1,6 @@
 """Answers that are uncertified for their spelling only: how many candidates of a pool, with examples."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from eldgr_dspy.cases import Case
@@ -23,10 +24,10 @@ class SpellingCount:
         """Take one question. A certificate of the user's own may refuse for any reason, so it is left out."""
         if case.type.way != "evidence" or case.settings.own is not None:
             return
-        for answer in filter(None, case.question.answers):
+        for answer, candidates in Counter(filter(None, case.question.answers)).items():
             spelling = other_spelling(answer, case.question.passages)
             if spelling and case.certified(answer) is False:
-                self.count += 1
+                self.count += candidates
                 if len(self.examples) < _EXAMPLES:
                     self.examples.setdefault(answer, spelling)
 

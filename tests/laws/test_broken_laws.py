@@ -290,7 +290,7 @@ def test_what_only_a_wrong_rule_gets_wrong_is_at_stake_in_one_trial_of_a_hundred
     """Beside the small situations, which have it anyway, in other words too: of the same examples each time."""
     subject, met = Subject(evidence_locked), Counter[str]()
 
-    @settings(max_examples=1_000, database=None, phases=[Phase.generate], deadline=None, derandomize=True)
+    @settings(max_examples=500, database=None, phases=[Phase.generate], deadline=None, derandomize=True)
     @given(trial=consultations("retrieval"))
     def look(trial: Trial) -> None:
         found = subject.settle(trial)
