@@ -102,8 +102,7 @@ class Source:
 
     def first(self, sought: Sought) -> Span | None:
         """Return the first occurrence of the answer's class, as a slice of the text."""
-        places = merge(*map(self._places, sought.letters))
-        spans = (self._stands(start, end, sought.key) for start, end in places)
+        spans = (self._stands(*place, sought.key) for place in merge(*map(self._places, sought.letters)))
         return next(filter(None, spans), None)
 
     @cached_property

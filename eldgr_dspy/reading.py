@@ -14,6 +14,7 @@ from eldgr_dspy.numbers import CURRENCY_SIGNS, PAD, fold_digits
 
 _ALIKE = str.maketrans({"№": "#", "٪": "%", "İ": "I", **dict.fromkeys(BIDI_CONTROLS, PAD)})
 _DOTTED_I = re.compile("(?<=[Ii])\u0307")
+_ODD = re.compile(f"[№٪İ\u0307{''.join(sorted(BIDI_CONTROLS))}]|[^\\D0-9]").search  # translating takes far longer
 # Tags that only format.
 _INLINE = (
     "a abbr answer b big cite code del dfn em final final_answer font i ins kbd mark q s samp small span strike strong"
@@ -51,7 +52,7 @@ def read(text: str, *, keep_case: bool = False) -> Folded:
         keep_case: Whether to keep upper case.
     """
     text = without_markup(text)
-    if not text.isascii():
+    if not text.isascii() and _ODD(text):
         text = _DOTTED_I.sub(PAD, fold_digits(text).translate(_ALIKE))
     folded = fold(text, keep_case=keep_case)
     if folded.text.isascii():
