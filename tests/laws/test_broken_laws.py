@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given, seed, settings
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
@@ -287,14 +287,14 @@ AT_STAKE: dict[str, Callable[[Outcome], bool]] = {
 
 @pytest.mark.slow
 def test_what_only_a_wrong_rule_gets_wrong_is_at_stake_in_one_trial_of_a_hundred_and_more() -> None:
-    """Beside the small situations, which have it anyway, in other words too: of the same examples each time."""
+    """Beside the small situations, which have it anyway, in other words too. One seed's draws resemble each other."""
     subject, met = Subject(evidence_locked), Counter[str]()
 
-    @settings(max_examples=500, database=None, phases=[Phase.generate], deadline=None, derandomize=True)
-    @given(trial=consultations("retrieval"))
     def look(trial: Trial) -> None:
         found = subject.settle(trial)
         met.update(what for what, holds in AT_STAKE.items() if holds(found))
 
-    look()
-    assert {what: met[what] for what in AT_STAKE if met[what] < 10} == {}, met
+    for draws in range(6):
+        limits = settings(max_examples=400, database=None, phases=[Phase.generate], deadline=None)
+        seed(draws)(limits(given(trial=consultations("retrieval"))(look)))()
+    assert {what: met[what] for what in AT_STAKE if met[what] < 24} == {}, met
