@@ -3,7 +3,8 @@
     python -m benchmarks.experiments.real_policy smollm2-135m.gguf
 
 The prompt has the supporting passages of a HotpotQA question; a step has four completions of one prompt. Every policy
-answers the same 100 held-out questions, greedily. The same command resumes; it needs the extras `train` and `local`
+answers the same 100 held-out questions, greedily. Its chat template opens the reply with "Answer:", since a model of this
+size otherwise replies in sentences, of which none is ever right, and no reward can choose among them. The same command resumes; it needs the extras `train` and `local`
 (for `gguf`), and ELDGR_POOLS, the folder of the questions. Where `results.json` is kept, `--show` prints its table.
 """
 
@@ -37,10 +38,13 @@ ARMS: Final = {
 
 SEED: Final = 2029
 HELD_OUT: Final = 100
-LONGEST: Final = 48
+LONGEST: Final = 16
 """Tokens of a completion; most of a step's time is their sampling."""
 
-ASK: Final = "Reply with the answer alone, in at most five words, like this:\nAnswer: Paris"
+ASK: Final = "Reply with the answer alone, in a few words."
+_OPENING: Final = "<|im_start|>assistant\n"
+"""How the model's chat template opens a reply."""
+
 _GREEDY: Final = Sampling(seed=0, temperature=1.0, top_p=1e-6, max_new_tokens=LONGEST)
 
 
@@ -110,7 +114,9 @@ def write_checkpoint(model: Path, folder: Path) -> Path:
         settings = {name: value for name, value in read.config.to_dict().items() if name != "quantization_config"}
         plain = LlamaForCausalLM(LlamaConfig(**settings))
         plain.load_state_dict(read.state_dict())
-        AutoTokenizer.from_pretrained(**source).save_pretrained(folder)
+        tokenizer = AutoTokenizer.from_pretrained(**source)
+        tokenizer.chat_template = tokenizer.chat_template.replace(f"'{_OPENING}'", f"'{_OPENING}Answer:'")
+        tokenizer.save_pretrained(folder)
         plain.save_pretrained(folder)
     return folder
 
@@ -134,6 +140,7 @@ def trained(out: Path, name: str, seed: int, steps: int, base: Path) -> tuple[Pa
             "gradient_checkpointing": "false",
             "log_completions": "false",
             "learning_rate": 1e-4,
+            "temperature": 0.7,
             "save_steps": 10,
             "save_total_limit": 1,
             "seed": seed,
