@@ -177,7 +177,7 @@ def evidence_at(record: Mapping[str, Any], where: str) -> tuple[Passage, ...]:
 
 
 def columns_at(given: Mapping[str, Any], where: str, place: str = "{}") -> Columns | None:
-    """Return the columns of a candidate among these fields, None without any; see `eldgr_dspy.columns.read_columns`.
+    """Return the columns of a candidate among these fields, None without any; see `read_columns`.
 
     Raises:
         PoolError: naming the place in the file and the column.
