@@ -5,7 +5,8 @@
 The prompt has the supporting passages of a HotpotQA question; a step has four completions of one prompt. Every policy
 answers the same 100 held-out questions, greedily. Its chat template opens the reply with "Answer:", since a model of
 this size otherwise replies in sentences, of which none is ever right, and no reward can choose among them. The same
-command resumes; it needs the extras `train` and `local` (for `gguf`), and ELDGR_POOLS, the folder of the questions. Where `results.json` is kept, `--show` prints its table.
+command resumes; it needs the extras `train` and `local` (for `gguf`), and ELDGR_POOLS, the folder of the questions.
+Where results are kept, `--show` prints their table.
 """
 
 import argparse
