@@ -74,7 +74,7 @@ class Meter:
         cached: An item for each reply of DSPy's cache, for which no request was sent.
         under_way: An item for each request under way.
         over: Whether the consultation has ended: later requests are not counted, and nothing more may be sent.
-        held: Seconds for which nothing of it was under way because a request had to wait to be admitted.
+        wait: Seconds that it waited for a request to be admitted while no other request was under way.
         stopped: Whether the run is being stopped. spending: what the run may still send.
         failure: Why the last request that failed did; None if none did.
         refused: Why a request was not admitted, even if the module caught that error; None if none was refused.
@@ -86,7 +86,7 @@ class Meter:
     cached: list[None] = field(default_factory=list)
     under_way: list[None] = field(default_factory=list)
     over: bool = False
-    held: float = 0.0
+    wait: float = 0.0
     stopped: Callable[[], bool] = field(default=lambda: False)
     spending: Spending = field(default_factory=Spending)
     failure: str | None = None
@@ -101,7 +101,7 @@ class Meter:
         """
         now = time.monotonic()
         if not self.under_way:
-            self.held += max(0.0, now - max(since, self._held_until))
+            self.wait += max(0.0, now - max(since, self._held_until))
             self._held_until = now
 
     def admit(self) -> bool:

@@ -79,7 +79,7 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
         KeyboardInterrupt: On ctrl-C, once the calls under way have been awaited. The same call resumes.
     """
     program = program_named(collection.program)
-    asked = read_devset(collection.devset, program, collection.task, collection.answer_field)[: collection.limit]
+    questions = read_devset(collection.devset, program, collection.task, collection.answer_field)[: collection.limit]
     out, folder = Path(collection.out), collection.folder
     if out.exists() and not folder.exists():
         raise ArgumentError(f"{out} exists and was not collected: {folder.name} is not next to it. Give another --out.")
@@ -91,9 +91,9 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
         dspy.context(lm=lm or dspy.settings.lm),
         metered_settings(),
     ):
-        sampling = _Sampling(collection, directory, program, len(asked))
-        sampling.draw(asked, watcher or Watcher(), signals)
-        return _written(collection, directory.journal.path, asked)
+        sampling = _Sampling(collection, directory, program, len(questions))
+        sampling.draw(questions, watcher or Watcher(), signals)
+        return _write_pool(collection, directory.journal.path, questions)
 
 
 class _Sampling:
@@ -121,12 +121,12 @@ class _Sampling:
         self._books = Books(journal, budget, spending, lambda role: None)
         self._came: list[None] = [None] * len(journal)
 
-    def draw(self, asked: Sequence[Asked], watcher: Watcher, signals: Signals) -> None:
+    def draw(self, questions: Sequence[Asked], watcher: Watcher, signals: Signals) -> None:
         """Draw them, in threads."""
-        missing = [(one, number) for one in asked for number in self._missing(one, watcher)]
+        missing = [(one, number) for one in questions for number in self._missing(one, watcher)]
         left = Counter(one.id for one, _ in missing)
-        watcher.on_start(len(asked))
-        for _ in range(len(asked) - len(left)):
+        watcher.on_start(len(questions))
+        for _ in range(len(questions) - len(left)):
             watcher.on_row()
 
         def steps(item: tuple[Asked, int]) -> Generator[SampleQuery, Consultation, None]:
@@ -140,8 +140,8 @@ class _Sampling:
 
         limits = self._collection.workers, self._collection.timeout
         try:
-            with map_ordered(steps, missing, *limits, stop, signals.look) as done:
-                for (one, _), _ in zip(missing, done, strict=True):
+            with map_ordered(steps, missing, *limits, stop, signals.look) as results:
+                for (one, _), _ in zip(missing, results, strict=True):
                     left[one.id] -= 1
                     if not left[one.id]:
                         watcher.on_row()
@@ -149,29 +149,29 @@ class _Sampling:
             self._books.spending.close()
             self._books.journal.flush()
 
-    def _missing(self, asked: Asked, watcher: Watcher) -> Iterator[int]:
+    def _missing(self, question: Asked, watcher: Watcher) -> Iterator[int]:
         for number in range(1, self._collection.n + 1):
-            found = self._books.journal.find(sample_key(asked.id, number))
-            if found is None:
+            entry = self._books.journal.find(sample_key(question.id, number))
+            if entry is None:
                 yield number
                 continue
-            if (found.content or {}).get("inputs") != asked.hash:
+            if (entry.content or {}).get("inputs") != question.hash:
                 raise RunChangedError(
-                    f"{asked.entry.where}: the question {asked.id!r:.80} was collected with other inputs. Undo the "
-                    "change, give it another id, give another --out, or start anew with --fresh."
+                    f"{question.entry.where}: the question {question.id!r:.80} was collected with other inputs. Undo "
+                    "the change, give it another id, give another --out, or start anew with --fresh."
                 )
-            watcher.on_consultation(found)
+            watcher.on_consultation(entry)
 
 
-def _written(collection: Collection, path: Path, asked: Sequence[Asked]) -> Collected:
+def _write_pool(collection: Collection, path: Path, questions: Sequence[Asked]) -> Collected:
     """Write the pool from the journal."""
     counts, faults = Counter[str](), list[str]()
 
     def rows(journal: Journal) -> Iterator[Row]:
-        for one in asked:
-            found = [journal.find(sample_key(one.id, number)) for number in range(1, collection.n + 1)]
-            counts.update("failed" if entry is None else entry.outcome for entry in found)
-            samples = [entry.content or {} if entry is not None else {} for entry in found]
+        for one in questions:
+            entries = [journal.find(sample_key(one.id, number)) for number in range(1, collection.n + 1)]
+            counts.update("failed" if entry is None else entry.outcome for entry in entries)
+            samples = [entry.content or {} if entry is not None else {} for entry in entries]
             faults.extend(sample["unusable"][0] for sample in samples if sample.get("unusable"))
             passages = dict.fromkeys(Passage(*pair) for sample in samples for pair in sample.get("passages", ()))
             counts["bare"] += not passages
@@ -188,5 +188,5 @@ def _written(collection: Collection, path: Path, asked: Sequence[Asked]) -> Coll
 
 
 def _candidate(sample: Mapping[str, Any], number: int) -> dict[str, Any]:
-    given = {"text": sample.get("text", ""), "answer": sample.get("answer"), "source": f"sample {number}"}
-    return {**given, **sample.get("columns", {})}
+    fields = {"text": sample.get("text", ""), "answer": sample.get("answer"), "source": f"sample {number}"}
+    return {**fields, **sample.get("columns", {})}

@@ -80,8 +80,8 @@ def _require_selector(selector: object) -> None:
     """Refuse an object that is not a selector; if it is a program that holds one, name the attribute."""
     if isinstance(selector, Selector):
         return
-    held = [name for name, value in getattr(selector, "__dict__", {}).items() if isinstance(value, Selector)]
-    remedy = f"Give its selector, the attribute {held[0]!r}" if held else "Give a Selector, such as Selector()"
+    names = [name for name, value in getattr(selector, "__dict__", {}).items() if isinstance(value, Selector)]
+    remedy = f"Give its selector, the attribute {names[0]!r}" if names else "Give a Selector, such as Selector()"
     raise ArgumentError(f"selector must be a Selector; got {type(selector).__name__}. {remedy}.")
 
 
@@ -160,14 +160,14 @@ def freeze_of(plan: Plan, selector: Selector) -> Freeze | None:
 
 def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> None:
     """Refuse a judge that was trained on questions of a pool: they may be in no figure."""
-    for asked, judge in modules_of(selector, plan.judges).items():
+    for label, judge in modules_of(selector, plan.judges).items():
         parts = [part for _, part in sub_modules(judge, dspy.Module)]  # a panel may have a member that was trained
         trained: set[str] = set().union(*(getattr(part, "trained_questions", ()) for part in parts))
         for pool in pools if trained else ():
-            seen = sum(1 for row in rows_of(pool, plan) if folded_question(row.question) in trained)
-            if seen:
+            overlap = sum(1 for row in rows_of(pool, plan) if folded_question(row.question) in trained)
+            if overlap:
                 raise ArgumentError(
-                    f"The {asked} was trained on {seen:,} of the {pool.n:,} questions of {pool.path}, which may be "
+                    f"The {label} was trained on {overlap:,} of the {pool.n:,} questions of {pool.path}, which may be "
                     "in no figure. Split the pool with eldgr pool split, train on one part and evaluate the other."
                 )
 

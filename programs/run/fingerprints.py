@@ -46,8 +46,8 @@ def describe(module: dspy.Module) -> dict[str, Any]:
         "versions": {name: version(name) for name in ("dspy", "eldgr_dspy")},
     }
     facts = getattr(module, "facts", None)  # a module of a user's own may have another part of that name
-    stated = {"facts": facts} if facts and isinstance(facts, Mapping) and _is_plain(facts) else {}
-    clean: dict[str, Any] = redacted_value(_finite(details | stated))
+    extra = {"facts": facts} if facts and isinstance(facts, Mapping) and _is_plain(facts) else {}
+    clean: dict[str, Any] = redacted_value(_finite(details | extra))
     return clean
 
 
@@ -111,13 +111,13 @@ def _finite(value: Any) -> Any:
 
 
 def _prompt(predictor: Any) -> dict[str, Any]:
-    demos = [json.loads(json.dumps(dict(demo.items()), default=_written)) for demo in predictor.demos]
+    demos = [json.loads(json.dumps(dict(demo.items()), default=_demo_value)) for demo in predictor.demos]
     types = {name: _type(field.annotation) for name, field in predictor.signature.fields.items()}
     signature = predictor.signature.dump_state()
     return {"signature": signature, "types": types, "demos": demos, "config": _clean(predictor.config)}
 
 
-def _written(value: Any) -> Any:
+def _demo_value(value: Any) -> Any:
     """Return a value of a demonstration so that it can be read back, or its text under a key that says otherwise."""
     return value.model_dump(mode="json") if isinstance(value, BaseModel) else {UNWRITTEN: repr(value)}
 

@@ -38,32 +38,32 @@ _NEW_ANSWER = "\ufffdan answer of no candidate"
 _Ask = Callable[[Consulted], Heard]
 
 
-def roles_asked(rule: Rule, case: Case, known: Mapping[Consulted, Heard]) -> frozenset[Consulted]:
+def possible_roles(rule: Rule, case: Case, replies: Mapping[Consulted, Heard]) -> frozenset[Consulted]:
     """Return the roles that a rule may ask about a question, and the certificates that this needs.
 
     Args:
-        known: The replies that are already given; the other roles may say anything.
+        replies: The replies that are already given; the other roles may say anything.
     """
     possible = _possible(case)
-    asked: set[Consulted] = set()
-    for roles in _every_way(partial(_roles_on, rule, case), known, possible):
-        asked |= roles
-        if asked >= possible.keys():
+    gathered: set[Consulted] = set()
+    for roles in _every_way(partial(_roles_on, rule, case), replies, possible):
+        gathered |= roles
+        if gathered >= possible.keys():
             break
-    return frozenset(asked)
+    return frozenset(gathered)
 
 
 def _roles_on(rule: Rule, case: Case, ask: _Ask) -> set[Consulted]:
     """The roles that a rule asks, given what they reply."""
-    asked: set[Consulted] = set()
+    roles: set[Consulted] = set()
 
     def noting(role: Consulted) -> Heard:
-        asked.add(role)
+        roles.add(role)
         return ask(role)
 
     afresh = Case(case.question, case.settings) if case.to_certify() else case  # a case keeps its certificates
     drive(certifying(rule)(afresh), noting)
-    return asked
+    return roles
 
 
 class _AskedError(Exception):
@@ -72,22 +72,22 @@ class _AskedError(Exception):
 
 def _every_way(
     run: Callable[[_Ask], set[Consulted]],
-    given: Mapping[Consulted, Heard],
+    replies: Mapping[Consulted, Heard],
     possible: Mapping[Consulted, Sequence[Heard]],
 ) -> Iterator[set[Consulted]]:
     """Yield the result of `run` for each way through it: started again for each reply that a role may give."""
 
     def ask(role: Consulted) -> Heard:
-        if role not in given:
+        if role not in replies:
             raise _AskedError(role)
-        return given[role]
+        return replies[role]
 
     try:
         roles = run(ask)
     except _AskedError as error:
         (role,) = error.args
         for reply in possible[role]:
-            yield from _every_way(run, {**given, role: reply}, possible)
+            yield from _every_way(run, {**replies, role: reply}, possible)
     else:
         yield roles
 
@@ -100,26 +100,26 @@ def _possible(case: Case) -> dict[Consulted, Sequence[Heard]]:
         "repairer": [_SILENT, *(Repair(answer) for answer in answers if answer)],
         "deriver": [_SILENT],
     }
-    if asked := case.to_certify():
+    if uncertified := case.to_certify():
         # With consensus open and another answer certified most is asked; a repair may be a new answer.
-        possible["certificate"] = [*_certificates(case, asked)]
+        possible["certificate"] = [*_certificates(case, uncertified)]
         possible["repairer"] = [_SILENT, Repair(_NEW_ANSWER), *possible["repairer"][1:]]
         possible["repair_certificate"] = [_SILENT]
     return possible
 
 
-def _certificates(case: Case, asked: Sequence[str]) -> Iterator[Certificates]:
+def _certificates(case: Case, answers: Sequence[str]) -> Iterator[Certificates]:
     """Certificates of every value for consensus, and of every value for all other answers."""
     marks: tuple[bool | None, ...] = (False, True, None)
     for own, others in product(marks, marks):
-        marked = {answer: own if index == 0 else others for index, answer in enumerate(_consensus_first(case, asked))}
+        marked = {answer: own if index == 0 else others for index, answer in enumerate(_consensus_first(case, answers))}
         yield Certificates({answer: Certificate(mark, "possible") for answer, mark in marked.items()})
 
 
-def _consensus_first(case: Case, asked: Sequence[str]) -> list[str]:
+def _consensus_first(case: Case, answers: Sequence[str]) -> list[str]:
     winner = case.vote.winner
     first = next((a for a, key in zip(case.question.answers, case.vote.classes, strict=True) if key == winner), None)
-    return sorted(asked, key=lambda answer: answer != first)
+    return sorted(answers, key=lambda answer: answer != first)
 
 
 def forecast(selector: Selector, plan: Plan) -> Forecast:
@@ -135,12 +135,15 @@ def forecast(selector: Selector, plan: Plan) -> Forecast:
     with metered_settings(), selector.reading():
         roles = calls_of_roles(selector, plan.judges)
     heads: list[dict[str, Any]] = []
-    known = {} if plan.fresh else {entry.key: entry for entry in _journaled(out_of(plan), heads) if entry.settled}
+    entries = {} if plan.fresh else {entry.key: entry for entry in _journaled(out_of(plan), heads) if entry.settled}
     models: dict[Asked, str | None] = {role: call.model for role, call in roles.items()}
-    recordings.require_unchanged(known.values(), pools, models)
+    recordings.require_unchanged(entries.values(), pools, models)
     roles_stated = [("role", role, call.details) for role, call in roles.items()]
     require_same(out_of(plan), heads, [*statements(selector, pools), *roles_stated])
-    return {"pools": {pool.name: _pool(selector, plan, pool, known, recordings) for pool in pools}, "models": models}
+    return {
+        "pools": {pool.name: _pool(selector, plan, pool, entries, recordings) for pool in pools},
+        "models": models,
+    }
 
 
 def _journaled(out: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]:
@@ -155,55 +158,55 @@ def _pool(
 ) -> PoolForecast:
     everyone = [*modules_of(selector, plan.judges), "certificate", "repair_certificate"]
     counts: dict[Asked, RoleForecast] = {
-        asked: {"at_most": 0, "journaled": 0, "recorded": 0, "to_ask": 0, "calls": 0} for asked in everyone
+        label: {"at_most": 0, "journaled": 0, "recorded": 0, "to_ask": 0, "calls": 0} for label in everyone
     }
-    calls: dict[Asked, list[int | None]] = {asked: [] for asked in everyone}
+    calls: dict[Asked, list[int | None]] = {label: [] for label in everyone}
     n = 0
     for row in rows_of(pool, plan):
         n += 1
         case = Case(row.to_question(), selector.settings)
-        entries = {asked: _found((pool.name, row.id, asked), journaled, recordings) for asked in everyone}
+        entries = {label: _entry_at((pool.name, row.id, label), journaled, recordings) for label in everyone}
         replies: dict[Asked, Heard] = {
-            asked: journaled_reply(case.question, entry) for asked, entry in entries.items() if entry is not None
+            label: journaled_reply(case.question, entry) for label, entry in entries.items() if entry is not None
         }
         withheld = {one for one in everyone if entries[one] is None and recordings.governs(pool.name, one)}
-        for asked in _any(plan, case, {}):
-            entry = entries[asked]
-            counts[asked]["at_most"] += 1
-            counts[asked]["recorded"] += entry is not None and entry.recorded
-            counts[asked]["journaled"] += entry is not None and not entry.recorded
-        for asked in _any(plan, case, replies) - replies.keys() - withheld:
-            counts[asked]["to_ask"] += 1
-            calls[asked].append(_calls(selector, plan, asked, case))
-    for asked in everyone:
-        counts[asked]["calls"] = total_of(calls[asked])
-    return {"n": n, "task": pool.task, "roles": {asked: of for asked, of in counts.items() if of["at_most"]}}
+        for label in _any(plan, case, {}):
+            entry = entries[label]
+            counts[label]["at_most"] += 1
+            counts[label]["recorded"] += entry is not None and entry.recorded
+            counts[label]["journaled"] += entry is not None and not entry.recorded
+        for label in _any(plan, case, replies) - replies.keys() - withheld:
+            counts[label]["to_ask"] += 1
+            calls[label].append(_calls(selector, plan, label, case))
+    for label in everyone:
+        counts[label]["calls"] = total_of(calls[label])
+    return {"n": n, "task": pool.task, "roles": {label: of for label, of in counts.items() if of["at_most"]}}
 
 
-def _calls(selector: Selector, plan: Plan, asked: Asked, case: Case) -> int | None:
-    role = role_of(asked)
+def _calls(selector: Selector, plan: Plan, label: Asked, case: Case) -> int | None:
+    role = role_of(label)
     if not is_role(role):
         certifier: Any = selector.certifier
         return calls_of(certifier, case.to_certify() if role == "certificate" else [_NEW_ANSWER])
     candidates: Any = case.question.role_inputs(role).get("candidates", [])
-    return calls_of(modules_of(selector, plan.judges)[asked], candidates)
+    return calls_of(modules_of(selector, plan.judges)[label], candidates)
 
 
-def _any(plan: Plan, case: Case, known: Mapping[Asked, Heard]) -> frozenset[Asked]:
+def _any(plan: Plan, case: Case, replies: Mapping[Asked, Heard]) -> frozenset[Asked]:
     """Whom the rules may ask, given the replies of some; a rule is tried once for judges that say the same."""
-    asked, tried = set[Asked](), dict[tuple[str, Heard | None], frozenset[Consulted]]()
+    labels, tried = set[Asked](), dict[tuple[str, Heard | None], frozenset[Consulted]]()
     for name in plan.rules:
-        heard: dict[Consulted, Heard] = {
-            role: said for role in CONSULTED if (said := known.get(asked_by(name, role))) is not None
+        by_role: dict[Consulted, Heard] = {
+            role: reply for role in CONSULTED if (reply := replies.get(asked_by(name, role))) is not None
         }
-        alike = (unlabelled(name), heard.get("judge"))
+        alike = (unlabelled(name), by_role.get("judge"))
         if alike not in tried:
-            tried[alike] = roles_asked(case.rule(name), case, heard)
-        asked |= {asked_by(name, role) for role in tried[alike]}
-    return frozenset(asked)
+            tried[alike] = possible_roles(case.rule(name), case, by_role)
+        labels |= {asked_by(name, role) for role in tried[alike]}
+    return frozenset(labels)
 
 
-def _found(key: Key, journaled: Mapping[Key, Consultation], recordings: Recordings) -> Consultation | None:
+def _entry_at(key: Key, journaled: Mapping[Key, Consultation], recordings: Recordings) -> Consultation | None:
     if key in journaled or not recordings.governs(key[0], key[2]):
         return journaled.get(key)
     try:

@@ -59,7 +59,7 @@ class Freeze:
         """The rules that are frozen, in their order."""
         return tuple(self.content["rules"])
 
-    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """Return the frozen settings by name, as the selector takes them, with those that a caller gives.
 
         What is given is not compared here: `require_frozen` does that.
@@ -67,16 +67,16 @@ class Freeze:
         Raises:
             ArgumentError: A setting is of the user's own and not given.
         """
-        stated: Mapping[str, Any] = self.content["settings"]
-        if lacking := [name for name in own_names(stated) if name not in given]:
-            named = " and ".join(f"{name}={stated[name].get('name')!r:.80}" for name in lacking)
+        settings: Mapping[str, Any] = self.content["settings"]
+        if lacking := [name for name in own_names(settings) if name not in overrides]:
+            named = " and ".join(f"{name}={settings[name].get('name')!r:.80}" for name in lacking)
             options = " ".join(map(option_of, lacking))
             raise ArgumentError(
                 f"{self.path}: names in a file import nothing, and it was frozen with {named}. Give it: {options}, or "
                 f"{', '.join(f'{name}=' for name in lacking)} in Python."
             )
-        plain = {name: value for name, value in stated.items() if name not in given}
-        return {**Settings.from_json(plain).arguments(), "answer": self.content.get("answer"), **given}
+        plain = {name: value for name, value in settings.items() if name not in overrides}
+        return {**Settings.from_json(plain).arguments(), "answer": self.content.get("answer"), **overrides}
 
     def require_given(self, rules: Iterable[str]) -> None:
         """Refuse rules of the user's own that only the freeze names.
@@ -150,10 +150,10 @@ def read_freeze(path: Path) -> Freeze:
             f"{path}: schema must be at most {SCHEMA}, which this version reads; got {content['schema']!r:.80}. Use "
             f"the version that froze it{by}."
         )
-    stated = content.pop("sha256")
-    if _hash(content) != stated:
+    digest = content.pop("sha256")
+    if _hash(content) != digest:
         raise ArgumentError(
-            f"{path}: changed since it was frozen (its content has another hash than the {stated!r:.80} that it "
+            f"{path}: changed since it was frozen (its content has another hash than the {digest!r:.80} that it "
             "states); restore it from a copy."
         )
     if content["schema"] == 1:
@@ -161,7 +161,7 @@ def read_freeze(path: Path) -> Freeze:
     _require_whole(path, content)
     for details in content["roles"].values():
         details["code"] = classes_outside(details.get("code", {}), content["code"])
-    return Freeze(path, stated, content)
+    return Freeze(path, digest, content)
 
 
 def require_frozen(
@@ -205,18 +205,18 @@ def _require_same_decisions(
     freeze: Freeze, settings: Settings, rules: Sequence[str], recordings: Sequence[Path], note: str
 ) -> None:
     """Decide the frozen run again; warn if all is as before, and refuse if not."""
-    stated = freeze.content.get("recordings")
-    if stated is None:
+    recording = freeze.content.get("recordings")
+    if recording is None:
         raise RunChangedError(
             f"{freeze.path}: {note}It states no run that could be decided again. Install what it was frozen with, or "
             "freeze the current state in another file, with --run."
         )
     try:
-        found = require_same_decisions(stated, freeze.path.parent, settings, rules, recordings)
+        finding = require_same_decisions(recording, freeze.path.parent, settings, rules, recordings)
     except EldgrError as error:
         raise RunChangedError(f"{freeze.path}: {note}The frozen run is decided again: {error}") from error
     remedy = "What a role is asked is in no recording. To end this note, freeze the current state in another file."
-    warnings.warn(shown(f"{freeze.path}: {note}{found}. {remedy}"), FreezeWarning, stacklevel=4)
+    warnings.warn(shown(f"{freeze.path}: {note}{finding}. {remedy}"), FreezeWarning, stacklevel=4)
 
 
 def _note(frozen: Mapping[str, Any], now: Mapping[str, Any], same_code: bool) -> str:
@@ -264,9 +264,9 @@ def _shipping(frozen: Mapping[str, Any], now: Mapping[str, Any], rule: str) -> d
 
 def _compared(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is compared of a freeze: no version, no address of an LM, and of code only the user's."""
-    kept = {name: value for name, value in content.items() if name not in _UNCOMPARED}
+    fields = {name: value for name, value in content.items() if name not in _UNCOMPARED}
     roles = {label: without_address(details) for label, details in content["roles"].items()}
-    return {**kept, "code": {name: of for name, of in content["code"].items() if name != PACKAGE}, "roles": roles}
+    return {**fields, "code": {name: of for name, of in content["code"].items() if name != PACKAGE}, "roles": roles}
 
 
 def _frozen(
@@ -338,8 +338,8 @@ def _require_hashed(content: Mapping[str, Any], where: str) -> None:
         require_hashes(content["settings"])
     except ArgumentError as error:
         raise ArgumentError(f"{where}: {error}") from error
-    stated = {str(role.get("module")): role.get("code", {}) for role in content["roles"].values()}
-    lacking = {name: "" for name, classes in stated.items() if name not in classes and not name.startswith("dspy.")}
+    codes = {str(role.get("module")): role.get("code", {}) for role in content["roles"].values()}
+    lacking = {name: "" for name, classes in codes.items() if name not in classes and not name.startswith("dspy.")}
     hashless = classes_outside(lacking, content["code"])
     for name in (*hashless, *unhashed(content["roles"])):
         raise ArgumentError(

@@ -54,7 +54,7 @@ def frozen_selector(
     api_base: str | None = None,
     program: dspy.Module | None = None,
     recordings: Sequence[str | Path] = (),
-    **given: Any,
+    **extra: Any,
 ) -> Selector:
     """Return the selector that `eldgr freeze` wrote to a freeze: its rule, settings, roles and models.
 
@@ -69,7 +69,7 @@ def frozen_selector(
         program: The program that samples, if the freeze states one: its prompts and LMs are compared.
         recordings: Where the run that was frozen is now, then files of its pools that were moved; it is decided again
             if the code that decides has changed.
-        given: `certificate`, `refusals` or `answer` of your own, where the freeze has one; a role of your own, such as
+        extra: `certificate`, `refusals` or `answer` of your own, where the freeze has one; a role of your own, such as
             `judge`; and arguments of the selector that no freeze holds: `answer_field`, `on_failure`, `timeout`
             and others. A role is a module, which is used as it is; or a class, which is made and gets its prompts from
             the freeze. Certificate, refusals, answer type and roles may be names, `MODULE:NAME`.
@@ -82,22 +82,22 @@ def frozen_selector(
     """
     freeze = read_freeze(Path(path))
     _require_program(freeze, program)
-    stated = freeze.content["settings"]
-    if twice := sorted(name for name in stated.keys() & given.keys() if not isinstance(stated[name], Mapping)):
+    settings = freeze.content["settings"]
+    if twice := sorted(name for name in settings.keys() & extra.keys() if not isinstance(settings[name], Mapping)):
         raise ArgumentError(f"{path}: {', '.join(twice)} must be as frozen; leave it out.")
     chosen, roles = _chosen(freeze, rule_given(rule)[0] if callable(rule) else rule), freeze.content["roles"]
     if rule is None:
         freeze.require_given([chosen])
     lms = _LMs(freeze.path, lm, api_base)
     lenient = any(str(role.get("adapter")).endswith(f".{type(LENIENT).__name__}") for role in roles.values())
-    options = {name: value for name, value in given.items() if name not in (*ROLES, *OWN)}
-    arguments: dict[str, Any] = freeze.arguments({name: given[name] for name in OWN if name in given})
+    options = {name: value for name, value in extra.items() if name not in (*ROLES, *OWN)}
+    arguments: dict[str, Any] = freeze.arguments({name: extra[name] for name in OWN if name in extra})
     arguments |= {"replies": "lenient" if lenient else "strict", **options}
     select = Selector(rule=rule if rule is not None and is_own(chosen) else unlabelled(chosen), **arguments)
     for role in ROLES:
         if (details := roles.get(asked_by(chosen, role))) is not None:
             try:
-                setattr(select, role, _made(role, details, given.get(role), lms) or getattr(select, role))
+                setattr(select, role, _make_role(role, details, extra.get(role), lms) or getattr(select, role))
             except (LookupError, TypeError, AttributeError, ValueError) as error:
                 if isinstance(error, EldgrError):
                     raise
@@ -138,28 +138,28 @@ def _chosen(freeze: Freeze, rule: str | None) -> str:
     return alike[0]
 
 
-def _made(role: Role, details: Mapping[str, Any], given: Any, lms: "_LMs") -> dspy.Module | None:
+def _make_role(role: Role, details: Mapping[str, Any], choice: Any, lms: "_LMs") -> dspy.Module | None:
     """Return a role as it is given, or as a freeze describes it; None if it is neither given nor one of ours."""
-    if isinstance(given, dspy.Module):
-        return given
-    if given is not None:
-        module = _given(role, given)
+    if isinstance(choice, dspy.Module):
+        return choice
+    if choice is not None:
+        module = _module_from(role, choice)
     else:
         module = next((one for one in _ours(role, details) if _is_like(one, details)), None)
     for name, predictor in predictors(module) if module is not None else ():
         prompt = details["prompts"].get(name)
         if prompt is not None:
             predictor.signature = predictor.signature.load_state(prompt["signature"])
-            predictor.demos = [dspy.Example(**_written(role, demo)) for demo in prompt["demos"]]
+            predictor.demos = [dspy.Example(**_demo(role, demo)) for demo in prompt["demos"]]
             predictor.config = lms.plain(prompt["config"])
         predictor.lm = lms.of(details["lm"], name)
     return module
 
 
-def _given(role: Role, given: Any) -> dspy.Module:
+def _module_from(role: Role, choice: Any) -> dspy.Module:
     """Return the module that a caller names or gives the class of; a judge may be a word, or a function of a ballot."""
-    named = judge_named(given) if role == "judge" and isinstance(given, str) else None
-    return named or own_judge(given)
+    named = judge_named(choice) if role == "judge" and isinstance(choice, str) else None
+    return named or own_judge(choice)
 
 
 def _ours(role: Role, details: Mapping[str, Any]) -> Iterator[dspy.Module]:
@@ -172,20 +172,20 @@ def _ours(role: Role, details: Mapping[str, Any]) -> Iterator[dspy.Module]:
                 yield WeightedVote(formula)
         elif formula == DimensionalSelector.formula:
             yield DimensionalSelector()
-    stated = {part.get("orders", 1) for part in parts if isinstance(part.get("orders", 1), int)}
+    counts = {part.get("orders", 1) for part in parts if isinstance(part.get("orders", 1), int)}
     for style in get_args(JudgeStyle) if role == "judge" else ():
-        for orders in sorted({1, *stated} & {*range(1, _MOST_ORDERS + 1)}):
+        for orders in sorted({1, *counts} & {*range(1, _MOST_ORDERS + 1)}):
             with suppress(ArgumentError):
                 yield judge_in_style(Judge(), style, orders)
 
 
 def _is_like(module: dspy.Module, details: Mapping[str, Any]) -> bool:
-    found = describe(module)
-    alike = all(found[name] == details.get(name) for name in ("module", "attributes"))
-    return alike and found["prompts"].keys() == details.get("prompts", {}).keys()
+    current = describe(module)
+    alike = all(current[name] == details.get(name) for name in ("module", "attributes"))
+    return alike and current["prompts"].keys() == details.get("prompts", {}).keys()
 
 
-def _written(role: Role, demo: Mapping[str, Any]) -> Mapping[str, Any]:
+def _demo(role: Role, demo: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a demonstration, if a freeze can hold it."""
     for name, value in demo.items():
         if isinstance(value, Mapping) and UNWRITTEN in value:
@@ -199,18 +199,18 @@ def _written(role: Role, demo: Mapping[str, Any]) -> Mapping[str, Any]:
 class _LMs:
     """The LMs of a role: the given one, or that of the settings if it is as described, else made by its name."""
 
-    def __init__(self, path: Path, given: dspy.BaseLM | None, api_base: str | None) -> None:
-        self._path, self._given, self._api_base = path, given, api_base
+    def __init__(self, path: Path, lm: dspy.BaseLM | None, api_base: str | None) -> None:
+        self._path, self._lm, self._api_base = path, lm, api_base
 
-    def of(self, stated: Mapping[str, Any] | None, name: str) -> Any:
-        """Return the LM of a predictor; `stated` describes one for all, or one for each by name."""
-        details = stated.get(name) if stated and "settings" not in stated else stated
+    def of(self, lms: Mapping[str, Any] | None, name: str) -> Any:
+        """Return the LM of a predictor; `lms` describes one for all, or one for each by name."""
+        details = lms.get(name) if lms and "settings" not in lms else lms
         if details is None:
             return None
-        for known in (self._given, dspy.settings.lm):
-            if known is not None and _is_same(known, details):
-                return known
-        return self._named(details) if self._given is None else self._given
+        for lm in (self._lm, dspy.settings.lm):
+            if lm is not None and _is_same(lm, details):
+                return lm
+        return self._named(details) if self._lm is None else self._lm
 
     def plain(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return options of a call, if they say only how it is sampled.

@@ -34,8 +34,8 @@ def collected_program(pool: Path) -> dict[str, Any] | None:
     if not journal.is_file():
         return None
     next(read_journal(journal, heads, on_torn=lambda error: None), None)  # it is stated before the first sample
-    stated = [head["details"] for head in heads if (head["kind"], head["name"]) == ("role", PROGRAM)]
-    return sampling(stated[-1]) if stated else None
+    programs = [head["details"] for head in heads if (head["kind"], head["name"]) == ("role", PROGRAM)]
+    return sampling(programs[-1]) if programs else None
 
 
 def sampling(details: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,9 +60,9 @@ def stated_of_run(path: Path, beside: Path, settings: Settings, rules: Sequence[
                 f"{path}: has no decisions of {', '.join(lacking)} on {name!r}. Evaluate these rules, and freeze then."
             )
     before, pools = _decided(run, rules), _pools(run, beside, ())
-    if told := _changed(before, _decided_now(run, pools, rules)):
+    if count := _changed(before, _decided_now(run, pools, rules)):
         raise ArgumentError(
-            f"{path}: is now decided otherwise on {told}. Evaluate its pools anew, and freeze that run."
+            f"{path}: is now decided otherwise on {count}. Evaluate its pools anew, and freeze that run."
         )
     programs = [one for pool in pools if (one := collected_program(pool.path)) is not None]
     if any(one != programs[0] for one in programs):
@@ -77,26 +77,26 @@ def stated_of_run(path: Path, beside: Path, settings: Settings, rules: Sequence[
 
 
 def require_same_decisions(
-    stated: Mapping[str, Any], beside: Path, settings: Settings, rules: Sequence[str], given: Sequence[Path]
+    recording: Mapping[str, Any], beside: Path, settings: Settings, rules: Sequence[str], places: Sequence[Path]
 ) -> str:
     """Decide a frozen run again by its recorded replies, and return a clause that says of how many questions.
 
     Args:
-        stated: What the freeze states of the run. beside: the folder of the freeze. settings, rules: those of now.
-        given: Where the run is now, then its pools that were moved; if empty, the run is where it was.
+        recording: What the freeze states of the run. beside: the folder of the freeze. settings, rules: those of now.
+        places: Where the run is now, then its pools that were moved; if empty, the run is where it was.
 
     Raises:
         ArgumentError: the run or a pool is not there.
         RunChangedError: a decision is another one, or the run is not the one that was frozen.
     """
-    path, *files = given or [beside / stated["run"]]
+    path, *files = places or [beside / recording["run"]]
     run = read_run(path, **_own(settings))
     before = _decided(run, rules)
-    if any(_digest(before[rule]) != stated["decisions"].get(rule) for rule in rules):
+    if any(_digest(before[rule]) != recording["decisions"].get(rule) for rule in rules):
         raise RunChangedError(f"{path}: its decisions are not those that were frozen. Give the run that was frozen.")
-    if told := _changed(before, _decided_now(run, _pools(run, beside, files), rules)):
+    if count := _changed(before, _decided_now(run, _pools(run, beside, files), rules)):
         raise RunChangedError(
-            f"{path} is now decided otherwise on {told}. Undo the change, or freeze the current state in another file."
+            f"{path} is now decided otherwise on {count}. Undo the change, or freeze the current state in another file."
         )
     return f"{path} is decided as before, {len(before[rules[0]]):,} questions"
 
@@ -108,30 +108,30 @@ def _own(settings: Settings) -> dict[str, object]:
 
 def _pools(run: RunRead, beside: Path, files: Sequence[Path]) -> list[Pool]:
     """Open the pools of a run: given now, or where they were, as seen from here or from the folder of the freeze."""
-    given = {pool_name(file) for file in files}
-    was = {name: Path(str(head.get("path"))) for name, head in run.stated("pool").items() if name not in given}
+    names = {pool_name(file) for file in files}
+    was = {name: Path(str(head.get("path"))) for name, head in run.stated("pool").items() if name not in names}
     moved = [beside / path for path in was.values() if not path.exists() and (beside / path).exists()]
     return reopened(run, [*run.summary()["pools"]], [*files, *moved], _COMMAND)
 
 
 def _decided(run: RunRead, rules: Sequence[str]) -> _Decided:
     """Return what the run has decided."""
-    found: _Decided = {rule: {} for rule in rules}
+    decisions: _Decided = {rule: {} for rule in rules}
     for one in run.decisions(run.summary()):
-        if one["rule"] in found:
-            found[one["rule"]][one["pool"], one["id"]] = [one["answer"], one["branch"], one["certified"]]
-    return found
+        if one["rule"] in decisions:
+            decisions[one["rule"]][one["pool"], one["id"]] = [one["answer"], one["branch"], one["certified"]]
+    return decisions
 
 
 def _decided_now(run: RunRead, pools: Sequence[Pool], rules: Sequence[str]) -> _Decided:
     """Return what this code decides on the run's recorded replies; an empty list if one is lacking."""
-    found: _Decided = {rule: {} for rule in rules}
+    decisions: _Decided = {rule: {} for rule in rules}
     sizes = {name: pool["n"] for name, pool in run.summary()["pools"].items()}
     for pool, row, _, outcomes, _ in outcomes_of(run, rules, pools, sizes):
         for rule, outcome in outcomes.items():
             one = outcome.decision
-            found[rule][pool.name, row.id] = [one.answer, one.branch, one.certified] if one else []
-    return found
+            decisions[rule][pool.name, row.id] = [one.answer, one.branch, one.certified] if one else []
+    return decisions
 
 
 def _changed(before: _Decided, now: _Decided) -> str:

@@ -86,8 +86,8 @@ def own_identities(selector: Selector, rules: Sequence[str], judges: Mapping[str
 
 def _own_modules(selector: Selector, judges: Mapping[str, dspy.Module]) -> set[str]:
     """Return the modules with the classes of a user's roles and answer type; a script has no name to find it by."""
-    asked = [*modules_of(selector, judges).values(), *([selector.certifier] if selector.certifier else [])]
-    parts = [part for module in asked for _, part in sub_modules(module, dspy.Module)]
+    modules = [*modules_of(selector, judges).values(), *([selector.certifier] if selector.certifier else [])]
+    parts = [part for module in modules for _, part in sub_modules(module, dspy.Module)]
     names = {kind.__module__ for part in [*parts, selector.type] for kind in type(part).__mro__}
     return {name for name in names if name.partition(".")[0] not in _NOT_OWN}
 
@@ -111,8 +111,8 @@ def _tree(node: object) -> str:
     """Return a node, a list of nodes or a value as text. A statement that is only a text does nothing, so it is out."""
     if isinstance(node, ast.AST):
         fields = {name: value for name, value in ast.iter_fields(node) if name not in _UNHASHED}
-        shown = (f"{name}={_tree(value)}" for name, value in fields.items() if value is not None and value != [])
-        return f"{type(node).__name__}({','.join(shown)})"
+        parts = (f"{name}={_tree(value)}" for name, value in fields.items() if value is not None and value != [])
+        return f"{type(node).__name__}({','.join(parts)})"
     if isinstance(node, list):
         return f"[{','.join(_tree(one) for one in node if not _is_text(one))}]"
     return ascii(node)  # not repr: which characters it escapes differs between versions

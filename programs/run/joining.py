@@ -24,13 +24,13 @@ from eldgr_dspy.programs.run.run_directory import without_address
 AGAIN = "eldgr pool join POOL RUN... --part FILE"
 
 
-def join(pool: Path, runs: Sequence[Path], out: Path, parts: Sequence[Path] = (), **given: object) -> Pool:
+def join(pool: Path, runs: Sequence[Path], out: Path, parts: Sequence[Path] = (), **own: object) -> Pool:
     """Write the journal of one run, and return its pool.
 
     Args:
         pool: The whole pool. runs: the directories of runs on parts of it. out: the directory of the joined run.
         parts: Where parts are now that have been moved.
-        given: `certificate`, `refusals` and `answer` of the user's own that the runs were made with.
+        own: `certificate`, `refusals` and `answer` of the user's own that the runs were made with.
 
     Raises:
         ArgumentError: a run or a part cannot be read, a part has a question that the pool lacks, or `out` holds a run.
@@ -38,9 +38,9 @@ def join(pool: Path, runs: Sequence[Path], out: Path, parts: Sequence[Path] = ()
             the same question; nothing is written then.
         PoolError, JournalError: a file cannot be read.
     """
-    whole, read = open_pool(pool), [read_run(run, **given) for run in runs]
+    whole, runs_read = open_pool(pool), [read_run(run, **own) for run in runs]
     digests = {row.id: row.digest() for row in whole.rows()}
-    for run in read:
+    for run in runs_read:
         _require_part_of(whole, digests, run, [part for part in parts if pool_name(part) in run.stated("pool")])
     journal = out / "journal.jsonl"
     out.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def join(pool: Path, runs: Sequence[Path], out: Path, parts: Sequence[Path] = ()
         if journal.exists():
             raise ArgumentError(f"out={str(out)!r} holds another run; give a new directory.")
         with replacing(journal) as file:
-            _write(file, whole, read)
+            _write(file, whole, runs_read)
     return whole
 
 
@@ -81,9 +81,9 @@ def _write(file: IO[bytes], whole: Pool, runs: Sequence[RunRead]) -> None:
                 file.write(line)
         for key, digest in own.items():
             if digests.setdefault(key, digest) != digest:
-                _, id, asked = key
+                _, id, label = key
                 raise RunChangedError(
-                    f"{run.path}: the {asked} was consulted on question {id!r:.80} in another run too, and not with "
+                    f"{run.path}: the {label} was consulted on question {id!r:.80} in another run too, and not with "
                     "the same outcome. Give one of these runs."
                 )
 

@@ -90,21 +90,23 @@ def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequ
     """
     summary = run.summary()
     pool, id, decisions = _decided_on(run, summary, name)
-    known = [decided["rule"] for decided in decisions]
+    names_of_rules = [decided["rule"] for decided in decisions]
     for rule in rules:
-        if rule not in known:
-            raise ArgumentError(f"{run.path}: rule {rule!r} has no decision on {id!r}; use one of {', '.join(known)}.")
-    given = [name for name in map(pool_name, files) if name in summary["pools"]]
-    pools = reopened(run, [*dict.fromkeys([pool, *given])], files, "eldgr show RUN ID FILE")
+        if rule not in names_of_rules:
+            raise ArgumentError(
+                f"{run.path}: rule {rule!r} has no decision on {id!r}; use one of {', '.join(names_of_rules)}."
+            )
+    names = [name for name in map(pool_name, files) if name in summary["pools"]]
+    pools = reopened(run, [*dict.fromkeys([pool, *names])], files, "eldgr show RUN ID FILE")
     row = next((row for row in pools[0].rows(summary["pools"][pool]["n"]) if row.id == id), None)
     if row is None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r}, which its pool {pool!r} does not have.")
-    shown = [decided for decided in decisions if not rules or decided["rule"] in rules]
+    chosen = [decided for decided in decisions if not rules or decided["rule"] in rules]
     with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
-        asked = _asked(run, journal, _places(journal), pool, id)
+        consultations = _consultations(run, journal, _places(journal), pool, id)
     with naming_question(pool, id):
-        case = _case(run, None if run.ungiven else run.settings, pool, row, asked)
-    return Shown(pool, row, case, shown, asked, run.ungiven)
+        case = _case(run, None if run.ungiven else run.settings, pool, row, consultations)
+    return Shown(pool, row, case, chosen, consultations, run.ungiven)
 
 
 def _decided_on(run: RunRead, summary: Summary, name: str) -> tuple[str, str, list[Decided]]:
@@ -153,10 +155,10 @@ def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: st
                 if (name, id) == (pool.name, row.id):
                     decisions = [*lines]
                     (name, id), lines = next(decided, ((None, None), iter(())))
-                asked = _asked(run, journal, places, pool.name, row.id)
+                consultations = _consultations(run, journal, places, pool.name, row.id)
                 with naming_question(pool.name, row.id):
-                    case = _case(run, settings, pool.name, row, asked)
-                    yield page.question(Shown(pool.name, row, case, decisions, asked, run.ungiven))
+                    case = _case(run, settings, pool.name, row, consultations)
+                    yield page.question(Shown(pool.name, row, case, decisions, consultations, run.ungiven))
     if id is not None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r} of {name!r} out of the order of its pools.")
     yield page.foot(summary["pools"])
@@ -170,30 +172,30 @@ def _places(journal: IO[bytes]) -> dict[Key, int]:
         if line.strip():
             record = json.loads(line.decode("utf-8-sig"))
             if record["kind"] == "consultation":
-                asked = labelled(record["role"], record.get("judge"))
-                places[record.get("pool", ""), record["id"], asked] = begins
+                label = labelled(record["role"], record.get("judge"))
+                places[record.get("pool", ""), record["id"], label] = begins
         begins += len(line)
     return places
 
 
-def _asked(
+def _consultations(
     run: RunRead, journal: IO[bytes], places: Mapping[Key, int], pool: str, id: str
 ) -> dict[Asked, Consultation]:
     consultations: dict[Asked, Consultation] = {}
-    for asked in run.totals.roles():
-        place = places.get((pool, id, asked))
+    for label in run.totals.roles():
+        place = places.get((pool, id, label))
         if place is not None:
             journal.seek(place)
-            consultations[asked] = read_consultation(journal.readline(), run.path / "journal.jsonl", f"byte {place}")
+            consultations[label] = read_consultation(journal.readline(), run.path / "journal.jsonl", f"byte {place}")
     return consultations
 
 
 def _case(
-    run: RunRead, settings: Settings | None, pool: str, row: Row, asked: Mapping[Asked, Consultation]
+    run: RunRead, settings: Settings | None, pool: str, row: Row, consultations: Mapping[Asked, Consultation]
 ) -> Case | None:
     """Return the case with the certificates that its run got; None without the settings, which need the user's code."""
     if settings is None:
         return None
     case = Case(run.question(pool, row), settings)
-    certify_again(case, {name: journaled_reply(case.question, entry) for name, entry in asked.items()})
+    certify_again(case, {name: journaled_reply(case.question, entry) for name, entry in consultations.items()})
     return case

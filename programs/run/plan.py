@@ -147,8 +147,8 @@ def collected_folder(pool: Path) -> Path:
 def _require_folder(out: str | Path | None) -> None:
     """Refuse an address, which `pathlib` would make a folder of this machine."""
     if isinstance(out, str) and "://" in out:
-        shown = brief(redacted_message(out))
-        raise ArgumentError(f"out must be a directory on a disk; got {shown}. Write to a disk, and copy the run.")
+        text = brief(redacted_message(out))
+        raise ArgumentError(f"out must be a directory on a disk; got {text}. Write to a disk, and copy the run.")
 
 
 def _require_name(rule: object, index: int) -> None:

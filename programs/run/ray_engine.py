@@ -103,15 +103,15 @@ class _Workers:
     def __init__(self, ray: Any, prepare: Prepare, at_once: int) -> None:
         self._ray, self._prepare = ray, prepare
         n = max(1, min(at_once, int(ray.cluster_resources().get("CPU", 1))))
-        made = ray.remote(_Worker).options(num_cpus=_SHARE, max_restarts=-1, max_concurrency=-(-at_once // n))
-        self._actors = [made.remote(prepare) for _ in range(n)]
+        factory = ray.remote(_Worker).options(num_cpus=_SHARE, max_restarts=-1, max_concurrency=-(-at_once // n))
+        self._actors = [factory.remote(prepare) for _ in range(n)]
         self._alone = ray.remote(_ask_alone).options(num_cpus=_SHARE, max_retries=_AGAIN)
         self._under_way, self._lock = [0] * n, Lock()
 
     def calls(self, roles: Mapping[Asked, RoleCall]) -> dict[Asked, RoleCall]:
         """Return the roles as workers ask them, once all workers make the same ones; heuristic roles stay here."""
         here = {label: call.fingerprint for label, call in roles.items()}
-        for machine, fingerprints in self._ray.get([actor.made.remote() for actor in self._actors]):
+        for machine, fingerprints in self._ray.get([actor.describe.remote() for actor in self._actors]):
             for label, fingerprint in here.items():
                 if fingerprints.get(label) != fingerprint:
                     raise ArgumentError(
@@ -135,16 +135,16 @@ class _Workers:
             place = min(range(len(self._actors)), key=self._under_way.__getitem__)
             self._under_way[place] += 1
         try:
-            told: _Told = self._ray.get(self._actors[place].ask.remote(label, inputs))
-            return told
+            result: _Told = self._ray.get(self._actors[place].ask.remote(label, inputs))
+            return result
         except self._ray.exceptions.RayActorError:
             pass  # perhaps because of another question that it was asking
         finally:
             with self._lock:
                 self._under_way[place] -= 1
         try:
-            told = self._ray.get(self._alone.remote(self._prepare, label, inputs))
-            return told
+            result = self._ray.get(self._alone.remote(self._prepare, label, inputs))
+            return result
         except self._ray.exceptions.WorkerCrashedError as error:
             raise ConnectionError(f"{_AGAIN + 2} processes in which it was asked ended: {brief(error)}") from error
 
@@ -169,16 +169,16 @@ class _Elsewhere(RoleCall):
         assert self.workers is not None
         meter = current_meter()
         try:
-            told = self.workers.ask(self.label, inputs)
+            result = self.workers.ask(self.label, inputs)
         except BaseException as error:
             if meter is not None:
                 meter.fail(error)
             raise
         if meter is not None:
-            meter.take(told.entries, told.failed, told.cached, told.failure)
-        if told.error is not None:
-            raise told.error
-        return Said(told.content or {})
+            meter.take(result.entries, result.failed, result.cached, result.failure)
+        if result.error is not None:
+            raise result.error
+        return Said(result.content or {})
 
 
 class _Worker:
@@ -192,7 +192,7 @@ class _Worker:
         self._calls = calls_of_roles(selector, plan.judges)
         self._context = copy_context()
 
-    def made(self) -> tuple[str, dict[Asked, str]]:
+    def describe(self) -> tuple[str, dict[Asked, str]]:
         """Return the name of the machine, and the fingerprints of the roles."""
         return os.uname().nodename, {label: call.fingerprint for label, call in self._calls.items()}
 

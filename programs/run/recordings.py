@@ -33,8 +33,8 @@ Replays: TypeAlias = str | Path | Mapping[str, str | Path] | None
 
 def recordings_in(replay: Replays) -> dict[str, Path]:
     """Return recordings by the judge's name, the one for all roles first."""
-    given = replay if isinstance(replay, Mapping) else {} if replay is None else {"": replay}
-    return {name: Path(given[name]) for name in sorted(given, key=bool)}
+    paths = replay if isinstance(replay, Mapping) else {} if replay is None else {"": replay}
+    return {name: Path(paths[name]) for name in sorted(paths, key=bool)}
 
 
 class _Replies:
@@ -54,8 +54,8 @@ class _Replies:
 
     def keep(self, entry: Consultation) -> None:
         """Keep a consultation."""
-        said = {name: value for name in FIELDS if (value := getattr(entry, name)) is not None and name != "id"}
-        line = json.dumps(said).encode("ascii") + b"\n"
+        fields = {name: value for name in FIELDS if (value := getattr(entry, name)) is not None and name != "id"}
+        line = json.dumps(fields).encode("ascii") + b"\n"
         place = self._written.setdefault(sha256(line).digest(), self._end)
         if place == self._end:
             with naming(Path(tempfile.gettempdir())):
@@ -70,14 +70,14 @@ class _Replies:
         """Forget what the next recording would have alike, which takes memory."""
         self._written.clear()
 
-    def place(self, pool: str, asked: Asked, question: str) -> int | None:
+    def place(self, pool: str, label: Asked, question: str) -> int | None:
         """Return where a consultation is in the file; None if there is none."""
-        number, places = self._numbers.get(question), self._places.get((pool, asked), ())
+        number, places = self._numbers.get(question), self._places.get((pool, label), ())
         return None if number is None or number >= len(places) or places[number] == _ABSENT else places[number]
 
-    def find(self, pool: str, asked: Asked, question: str) -> Consultation | None:
+    def find(self, pool: str, label: Asked, question: str) -> Consultation | None:
         """Return a consultation, with its pool as recorded; None if there is none."""
-        place = self.place(pool, asked, question)
+        place = self.place(pool, label, question)
         if place is None:
             return None
         with self._lock, naming(Path(tempfile.gettempdir())):
@@ -133,14 +133,14 @@ class Recordings:
         labels = {label for (_, label), of in self._governed.items() if of == path}
         listed = brief(", ".join(map(repr, sorted(others))), 200)
         if judge and labelled("judge", judge) not in labels:
-            held = f"those of {listed}" if others else "no judge's replies"
-            raise ArgumentError(f"{path}: must hold replies of judge {judge!r}; got {held}. Give its recording.")
+            contents = f"those of {listed}" if others else "no judge's replies"
+            raise ArgumentError(f"{path}: must hold replies of judge {judge!r}; got {contents}. Give its recording.")
         if not judge and others and not any(role_of(label) == "judge" for label in labels):
             raise ArgumentError(f"{path}: holds replies of {listed}, judges that this run lacks. Name them in judges.")
 
-    def governs(self, pool: str, asked: Asked) -> bool:
-        """Whether `asked` is recorded for `pool`, so that it is not asked."""
-        return (pool, asked) in self._governed or ("", asked) in self._governed
+    def governs(self, pool: str, label: Asked) -> bool:
+        """Whether `label` is recorded for `pool`, so that it is not asked."""
+        return (pool, label) in self._governed or ("", label) in self._governed
 
     def require_made_for(self, pools: Sequence[Pool], kind: AnswerType | None = None) -> None:
         """Refuse pools for which nothing is recorded, as every role would be asked; a changed pool or type.
@@ -158,12 +158,12 @@ class Recordings:
             raise ArgumentError(
                 f"recorded_for={self._for!r} must be the name of a pool that a recording was made for; none was."
             )
-        given = {pool.name for pool in pools}
+        pool_names = {pool.name for pool in pools}
         for path, recorded in self._pools.items():
-            if recorded.isdisjoint({"", self._for, *given}):
-                names, given_names = (", ".join(map(repr, sorted(some))) for some in (recorded, given))
+            if recorded.isdisjoint({"", self._for, *pool_names}):
+                names, others = (", ".join(map(repr, sorted(some))) for some in (recorded, pool_names))
                 raise ArgumentError(
-                    f"{path}: recorded for {brief(names, 200)}, not for {brief(given_names, 200)}, so it would answer "
+                    f"{path}: recorded for {brief(names, 200)}, not for {brief(others, 200)}, so it would answer "
                     "nothing; give a pool that it was recorded for, or no --replay. If the questions are the same, "
                     "name the pool as it was named then, or give recorded_for= in Python."
                 )
@@ -236,19 +236,19 @@ class Recordings:
         )
 
     def _require_same(self, replayed: Consultation) -> None:
-        pool, question, asked = replayed.key
+        pool, question, label = replayed.key
         now = self._get(replayed.key)
         if now and (now.outcome, now.content, now.reason) != (replayed.outcome, replayed.content, replayed.reason):
             raise RunChangedError(
-                f"{self._governed[now.pool, asked]}: the {asked} of question {question!r} of pool {pool!r} is not the "
+                f"{self._governed[now.pool, label]}: the {label} of question {question!r} of pool {pool!r} is not the "
                 "one this run used; undo the change, give another --out, or start anew with --fresh (the old journal "
                 "is kept)."
             )
 
     def _get(self, key: Key) -> Consultation | None:
         """Return what is recorded, with its pool as recorded."""
-        pool, question, asked = key
-        return self._replies.find(pool, asked, question) or self._replies.find("", asked, question)
+        pool, question, label = key
+        return self._replies.find(pool, label, question) or self._replies.find("", label, question)
 
     def comparisons(self, pool: str, question: str) -> Sequence[Mapping[str, Any]]:
         """Return what is recorded of comparing the answers to a question."""
@@ -256,10 +256,10 @@ class Recordings:
 
     def find(self, key: Key) -> Consultation:
         """Return the recorded consultation. Raises `NotAskedError` without one: a gap does not count as abstention."""
-        pool, question, asked = key
+        pool, question, label = key
         entry = self._get(key)
         if entry is None:
-            raise NotAskedError(f"The recording holds no {asked} for question {question!r} of pool {pool!r}.")
+            raise NotAskedError(f"The recording holds no {label} for question {question!r} of pool {pool!r}.")
         return replace(entry, pool=pool, recorded=True, calls=0)
 
 

@@ -80,8 +80,8 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
 
 def judges_of(run: RunRead, rules: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the judges of a run that have names, in the order of its rules, else by name."""
-    found = map(judge_in, (*rules, *run.totals.roles()))
-    return tuple(dict.fromkeys(judge for judge in found if judge is not None))
+    judges = map(judge_in, (*rules, *run.totals.roles()))
+    return tuple(dict.fromkeys(judge for judge in judges if judge is not None))
 
 
 def _figures(
@@ -104,35 +104,35 @@ def outcomes_of(
     The last of each is the consultations that the rules needed.
     """
     settings, everyone = run.settings, [*run.totals.roles()]
-    known: dict[Key, Consultation] = {consultation.key: consultation for consultation in run.consultations()}
+    entries: dict[Key, Consultation] = {consultation.key: consultation for consultation in run.consultations()}
     for pool in pools:
         for row in pool.rows(sizes[pool.name]):
             case, used = Case(run.question(pool.name, row), settings), dict[Asked, Consultation]()
-            asked: dict[Asked, Consultation] = {
-                one: known[key] for one in everyone if (key := (pool.name, row.id, one)) in known
+            of_row: dict[Asked, Consultation] = {
+                one: entries[key] for one in everyone if (key := (pool.name, row.id, one)) in entries
             }
             with naming_question(pool.name, row.id):
-                outcomes = {rule: _outcome(case, rule, asked, used) for rule in rules}
+                outcomes = {rule: _outcome(case, rule, of_row, used) for rule in rules}
             yield pool, row, case, outcomes, used
 
 
-def _outcome(case: Case, rule: str, asked: Mapping[Asked, Consultation], used: dict[Asked, Consultation]) -> Outcome:
+def _outcome(case: Case, rule: str, entries: Mapping[Asked, Consultation], used: dict[Asked, Consultation]) -> Outcome:
     """Return a rule's decision on the consultations of a question; those that it needs are added to `used`."""
-    heard: dict[Consulted, Heard] = {}
+    replies: dict[Consulted, Heard] = {}
 
     def reply(role: Consulted) -> Heard:
         label = asked_by(rule, role)
-        if label not in asked:
+        if label not in entries:
             raise _NeverAskedError(role)
-        used[label] = asked[label]
-        heard[role] = journaled_reply(case.question, asked[label])
-        return heard[role]
+        used[label] = entries[label]
+        replies[role] = journaled_reply(case.question, entries[label])
+        return replies[role]
 
     try:
         choice = drive(certifying(case.rule(rule))(case), reply)
     except _NeverAskedError as error:
         return Outcome(None, missing=error.role)
     except NotAskedError:  # a recorded certificate is of other answers
-        last: list[Consulted] = [*heard]
+        last: list[Consulted] = [*replies]
         return Outcome(None, missing=last[-1])
-    return Outcome(case.record(choice, replies_in(heard)), None, [asked[asked_by(rule, role)] for role in heard])
+    return Outcome(case.record(choice, replies_in(replies)), None, [entries[asked_by(rule, role)] for role in replies])

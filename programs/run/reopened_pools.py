@@ -24,16 +24,16 @@ def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command:
             changed. PoolError: a pool cannot be read.
         RunChangedError: a pool is not the one that the run was made on.
     """
-    given = {pool_name(path): path for path in files}
-    for name, path in given.items():
+    moved = {pool_name(path): path for path in files}
+    for name, path in moved.items():
         if name not in names:
-            made = ", ".join(map(repr, names))
-            raise ArgumentError(f"{path}: {run.path} was not made on a pool {name!r}; it was made on {made}.")
-    stated = run.stated("pool")
-    paths = [given.get(name) or _where(run, name, stated[name], command) for name in names]
+            names_there = ", ".join(map(repr, names))
+            raise ArgumentError(f"{path}: {run.path} was not made on a pool {name!r}; it was made on {names_there}.")
+    statements = run.stated("pool")
+    paths = [moved.get(name) or _where(run, name, statements[name], command) for name in names]
     pools = open_pools(paths, None if run.ungiven else run.settings.type)
     for pool in pools:
-        made_on = stated[pool.name]["details"]["sha256"]
+        made_on = statements[pool.name]["details"]["sha256"]
         if pool.sha256 != made_on:
             raise RunChangedError(
                 f"{pool.path}: {run.path} was made on another pool {pool.name!r} (sha256 {made_on!r:.80}) than this "

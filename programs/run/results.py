@@ -104,8 +104,8 @@ class Results:
             for line in decided:
                 self._write("decisions.jsonl", _ENCODER.encode(line) + "\n")
             if self._questions is not None:
-                shown = Shown(pool.name, settled.row, settled.case, decided, settled.consultations)
-                self._write("questions.html", self._questions.question(shown))
+                question = Shown(pool.name, settled.row, settled.case, decided, settled.consultations)
+                self._write("questions.html", self._questions.question(question))
 
     def _decide(self, pool: Pool, settled: Settled) -> list[Decided]:
         """Add a row to those of its pool, and return its decisions."""
@@ -149,8 +149,8 @@ class Results:
     def _effects_by_judge(self) -> dict[str, Effects]:
         """Return the judge's biases on each pool that has rows; those of a judge with a name as `POOL[NAME]`."""
         judges = dict.fromkeys([None, *map(judge_in, self._rules)])
-        found = {name: pool_effects(rows) for name, rows in self._rows.items()}
-        return {labelled(name, judge): of[judge] for name, of in found.items() for judge in judges if judge in of}
+        effects = {name: pool_effects(rows) for name, rows in self._rows.items()}
+        return {labelled(name, judge): of[judge] for name, of in effects.items() for judge in judges if judge in of}
 
     def _write(self, name: str, text: str) -> None:
         self._look()

@@ -69,10 +69,10 @@ def modules_of(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[As
 
 def calls_of_roles(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[Asked, RoleCall]:
     """Return whom a run asks as it calls them, and a certificate that is consulted."""
-    asked = {label: role_call(module) for label, module in modules_of(selector, judges).items()}
+    calls = {label: role_call(module) for label, module in modules_of(selector, judges).items()}
     if selector.certifier is not None:
-        asked["certificate"] = asked["repair_certificate"] = role_call(selector.certifier)
-    return asked
+        calls["certificate"] = calls["repair_certificate"] = role_call(selector.certifier)
+    return calls
 
 
 def _sets_lm(module: dspy.Module) -> bool:

@@ -56,13 +56,13 @@ class Query(ABC):
         """Ask, and return the reply."""
 
     @abstractmethod
-    def _read(self, said: Any) -> dict[str, Any]:
+    def _read(self, result: Any) -> dict[str, Any]:
         """Return the fields in which a reply is journaled: outcome, reason and content."""
 
     @property
-    def held(self) -> float:
-        """Return for how many seconds a limit of the run has held it back; its deadline is that much later."""
-        return self._meter.held
+    def wait(self) -> float:
+        """Return how many seconds a limit of the run has delayed it. Its deadline is that much later."""
+        return self._meter.wait
 
     @property
     def failure(self) -> str | None:
@@ -76,29 +76,29 @@ class Query(ABC):
             try:
                 self._books.budget.check()  # the run may have been stopped meanwhile
                 self._books.on_first_call(self._key[2])
-                said = self._ask()
+                result = self._ask()
             except self.failures as error:
-                said = error
-        return self._meter.refused or said
+                result = error
+        return self._meter.refused or result
 
-    def keep(self, said: Any) -> Consultation:
+    def keep(self, result: Any) -> Consultation:
         """Write the reply to the journal, or that it is late, and count it; the caller that decides from it flushes."""
-        outcome = self._outcome(said)
-        self._write(outcome, said)
-        self._count(said)
+        outcome = self._outcome(result)
+        self._write(outcome, result)
+        self._count(result)
         return outcome
 
-    def _outcome(self, said: Any) -> Consultation:
+    def _outcome(self, result: Any) -> Consultation:
         """Return the outcome as it is journaled; after this, nothing more is sent for it."""
-        seconds, meter = max(0.0, time.monotonic() - self._began - self.held), self._meter
+        seconds, meter = max(0.0, time.monotonic() - self._began - self.wait), self._meter
         meter.close()
-        pool, id, asked = self._key
+        pool, id, label = self._key
         return Consultation(
             pool,
             id,
-            role_of(asked),
-            judge=judge_in(asked),
-            **self._read(said),
+            role_of(label),
+            judge=judge_in(label),
+            **self._read(result),
             fingerprint=self.call.fingerprint,
             asked=self.call.model,
             served=meter.served,
@@ -114,17 +114,17 @@ class Query(ABC):
             implausible=meter.implausible,
         )
 
-    def _write(self, outcome: Consultation, said: Any) -> None:
-        if isinstance(said, RunStoppedError):
-            self._books.budget.stop(str(said))
+    def _write(self, outcome: Consultation, result: Any) -> None:
+        if isinstance(result, RunStoppedError):
+            self._books.budget.stop(str(result))
             if not outcome.calls:
-                raise said
-        # What else a role paid for is not known.
+                raise result
+        # The run does not know of anything else that a role paid for.
         self.upto = self._books.journal.write(outcome, flush=not self.call.heuristic)
 
-    def _count(self, said: Any) -> None:
-        if isinstance(said, Exception):
-            self._books.budget.spend(self._key, said)
+    def _count(self, result: Any) -> None:
+        if isinstance(result, Exception):
+            self._books.budget.spend(self._key, result)
             self._books.budget.check()
         elif not self.call.heuristic:
             self._books.budget.earn()
@@ -149,38 +149,38 @@ class RoleQuery(Query):
     @contextmanager
     def _naming(self) -> Iterator[None]:
         """Add to what a user's code raises the question that it failed on."""
-        pool, id, asked = self._key
+        pool, id, label = self._key
         with naming_question(pool, id):
             try:
                 yield
             except self.failures:
                 raise
             except Exception as error:
-                error.add_note(f"Raised by the {asked} on question {id!r} of pool {pool!r}.")
+                error.add_note(f"Raised by the {label} on question {id!r} of pool {pool!r}.")
                 raise
 
-    def _read(self, said: Said | Exception) -> dict[str, Any]:
-        if isinstance(said, Exception):
-            self.reply = Abstention.failure(said)
-            read: dict[str, Any] = {"outcome": "failed", "reason": self.reply.text}
+    def _read(self, result: Said | Exception) -> dict[str, Any]:
+        if isinstance(result, Exception):
+            self.reply = Abstention.failure(result)
+            fields: dict[str, Any] = {"outcome": "failed", "reason": self.reply.text}
         else:
-            read, self.reply = _reply(role_of(self._key[2]), said, self._case)
-        if isinstance(self.reply, Abstention) and not isinstance(said, RunStoppedError):
+            fields, self.reply = _reply(role_of(self._key[2]), result, self._case)
+        if isinstance(self.reply, Abstention) and not isinstance(result, RunStoppedError):
             log_silence(self._key[2], self.reply)
-        return read
+        return fields
 
 
-def _reply(role: Consulted, said: Said, case: Case) -> tuple[dict[str, Any], Heard]:
+def _reply(role: Consulted, output: Said, case: Case) -> tuple[dict[str, Any], Heard]:
     """Return a role's reply, as it is journaled and as rules see it: an answer, or an abstention.
 
     The kind of an abstention is journaled in its content where the rest of the line does not say it.
     """
-    fields = redacted_value(said.content)
+    fields = redacted_value(output.content)
     reply = heard_from(case.question, role, fields)
     if not isinstance(reply, Abstention):
         return {"outcome": "ok", "content": fields or None}, reply
-    stated = ("abstained", "kind") if "abstained" in fields else ()
-    content = {name: value for name, value in fields.items() if name not in stated}
+    in_line = ("abstained", "kind") if "abstained" in fields else ()
+    content = {name: value for name, value in fields.items() if name not in in_line}
     if kind_in_line(role, reply.reason, content) != reply.kind:
         content["kind"] = reply.kind
     return {"outcome": "abstained", "reason": reply.reason, "content": content or None}, reply

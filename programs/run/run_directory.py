@@ -43,14 +43,14 @@ class RunDirectory:
             raise ArgumentError(f"out={str(path)!r} cannot be a directory ({error.strerror}); give another.") from error
         self.path = path
         busy = f"{path}: another process is writing to this run; wait for it, or give another --out."
-        with ExitStack() as held:
-            held.enter_context(locked(path / ".lock", busy))
+        with ExitStack() as resources:
+            resources.enter_context(locked(path / ".lock", busy))
             remove_unfinished(path)
             if fresh:
                 self._set_aside()
-            self.journal = held.enter_context(Journal(path / "journal.jsonl"))
+            self.journal = resources.enter_context(Journal(path / "journal.jsonl"))
             self._require_stated_roles()
-            self._held = held.pop_all()
+            self._held = resources.pop_all()
 
     def __enter__(self) -> "RunDirectory":
         return self
@@ -61,25 +61,25 @@ class RunDirectory:
     def _set_aside(self) -> None:
         journal = self.path / "journal.jsonl"
         if journal.exists():
-            taken = {path.name for path in self.path.iterdir()}
-            number = next(n for n in range(1, len(taken) + 2) if f"journal.jsonl.{n}" not in taken)
+            names = {path.name for path in self.path.iterdir()}
+            number = next(n for n in range(1, len(names) + 2) if f"journal.jsonl.{n}" not in names)
             os.rename(journal, self.path / f"journal.jsonl.{number}")  # noqa: PTH104 -- atomic within the folder
 
     def _require_stated_roles(self) -> None:
         """Refuse calls of a role that the journal does not state: lines were edited, or come from another run."""
         heads = (head for head in self.journal.heads if head["kind"] == "role")
-        known = {(head["name"], fingerprint(head["details"])) for head in heads}
+        roles = {(head["name"], fingerprint(head["details"])) for head in heads}
         for (role, made_by), where in self.journal.asked.items():
-            if (role, made_by) not in known:
+            if (role, made_by) not in roles:
                 raise JournalError(
                     f"{self.journal.path}, {where}: this journal states no {role} with fingerprint={made_by!r}; "
                     "restore the journal from a copy, give another --out, or start anew with --fresh."
                 )
 
-    def stated(self, kind: str, name: str, details: Mapping[str, Any] | None = None) -> bool:
+    def states(self, kind: str, name: str, details: Mapping[str, Any] | None = None) -> bool:
         """Return whether the run states a `kind` of that name, and with these details if given."""
-        stated = (head["details"] for head in self.journal.heads if (head["kind"], head["name"]) == (kind, name))
-        return any(details is None or not differences(known, details) for known in stated)
+        statements = (head["details"] for head in self.journal.heads if (head["kind"], head["name"]) == (kind, name))
+        return any(details is None or not differences(statement, details) for statement in statements)
 
     def claim_freeze(self, sha256: str | None) -> None:
         """State the run's freeze, None without one, before anything else is stated.
@@ -89,10 +89,10 @@ class RunDirectory:
                 reverse.
         """
         heads = self.journal.heads
-        stated = [head for head in heads if (head["kind"], head["name"]) == ("settings", "lock")]
-        if sha256 is None and stated:
+        locks = [head for head in heads if (head["kind"], head["name"]) == ("settings", "lock")]
+        if sha256 is None and locks:
             raise RunChangedError(f"{self.path}: this run was started under a freeze; give it with --freeze.")
-        if sha256 is not None and heads and not stated:
+        if sha256 is not None and heads and not locks:
             raise RunChangedError(f"{self.path}: this run was started without a freeze; give another --out.")
         if sha256 is not None:
             self.claim(("settings", "lock", {"sha256": sha256}))
@@ -108,7 +108,7 @@ class RunDirectory:
         """
         require_same(self.path, self.journal.heads, statements)
         for kind, name, details in statements:
-            if not self.stated(kind, name, details):
+            if not self.states(kind, name, details):
                 path = (paths or {}).get(name) if kind == "pool" else None
                 where = {} if path is None else {"path": path}
                 self.journal.append_head({"kind": kind, "name": name, "details": details, **where})
@@ -120,9 +120,9 @@ def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Ite
     Raises:
         RunChangedError: saying what differs.
     """
-    stated = {(head["kind"], head["name"]): head["details"] for head in heads}
+    stated_details = {(head["kind"], head["name"]): head["details"] for head in heads}
     for kind, name, details in statements:
-        changed = differences(*map(without_address, (stated.get((kind, name), details), details)))
+        changed = differences(*map(without_address, (stated_details.get((kind, name), details), details)))
         if changed:
             listed = "\n".join(f"  {line}" for line in changed)
             raise RunChangedError(
@@ -140,8 +140,8 @@ def _without_addresses(value: Any) -> Any:
     """Return LMs, or settings, without the keys that name an address, unless such a key names an LM."""
     if not isinstance(value, Mapping):
         return value
-    kept = {name: item for name, item in value.items() if name not in _ADDRESSES or isinstance(item, Mapping)}
-    return {name: _without_addresses(item) for name, item in kept.items()}
+    items = {name: item for name, item in value.items() if name not in _ADDRESSES or isinstance(item, Mapping)}
+    return {name: _without_addresses(item) for name, item in items.items()}
 
 
 class RoleStatements:
@@ -154,7 +154,7 @@ class RoleStatements:
         """Remember the details of each role."""
         self._directory, self._details = directory, details
         self._lock = threading.Lock()
-        self._claimed: set[Asked] = {role for role in details if directory.stated("role", role, details[role])}
+        self._claimed: set[Asked] = {role for role in details if directory.states("role", role, details[role])}
 
     def statements(self) -> list[Statement]:
         """The statements of all roles, to be compared by `require_same` with those that the journal has."""

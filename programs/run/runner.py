@@ -33,7 +33,7 @@ class _Chosen(NamedTuple):
     """A rule's choice, and the replies that it asked for, those of certificates included."""
 
     choice: Choice
-    heard: Mapping[Consulted, Heard]
+    replies: Mapping[Consulted, Heard]
 
 
 @dataclass(slots=True)
@@ -53,18 +53,18 @@ class Settled:
     def _outcome(self, rule: str, chosen: "_Chosen | Consulted", recorded: dict[Hashable, Decision]) -> Outcome:
         if not isinstance(chosen, _Chosen):
             return Outcome(None, missing=chosen)
-        choice, replies = chosen.choice, replies_in(chosen.heard)
+        choice, replies = chosen.choice, replies_in(chosen.replies)
         same = type(choice), choice.branch, *replies, *map(id, (choice.answer, *replies.values()))
         if same not in recorded:
             recorded[same] = self.case.record(choice, replies)
-        used = [self.consultations[asked_by(rule, role)] for role in chosen.heard]
+        used = [self.consultations[asked_by(rule, role)] for role in chosen.replies]
         return Outcome(recorded[same], None, used)
 
     @property
     def failed(self) -> frozenset[Asked]:
         """Who had a call that did not come through."""
         return frozenset(
-            asked for asked, consultation in self.consultations.items() if consultation.outcome == "failed"
+            label for label, consultation in self.consultations.items() if consultation.outcome == "failed"
         )
 
 
@@ -117,29 +117,29 @@ class Run:
 
     def settle(self, pool: str, row: Row) -> Generator[RoleQuery, Consultation, Settled]:
         """Decide one row by every rule; yields each question to a role that must be asked, and is sent the answer."""
-        case, said, journal = self._case(pool, row), dict[Asked, Consultation](), self.directory.journal
-        steps, heard = self._plan(case), dict[Asked, Heard]()
+        case, consultations, journal = self._case(pool, row), dict[Asked, Consultation](), self.directory.journal
+        steps, replies = self._plan(case), dict[Asked, Heard]()
         reply: Heard | NotAskedError | None = None
         while True:
             try:
                 with naming_question(pool, row.id):
-                    asked = steps.send(reply)
+                    label = steps.send(reply)
             except StopIteration as stop:
-                return Settled(row, case, stop.value, said)
-            consultation = self._known((pool, row.id, asked))
+                return Settled(row, case, stop.value, consultations)
+            consultation = self._recorded((pool, row.id, label))
             if isinstance(consultation, NotAskedError):
                 reply = consultation
                 continue
             if consultation is None:
-                call = self._call(asked)
-                inputs = inputs_of(case, role_of(asked), heard, call.module)
-                query = RoleQuery((pool, row.id, asked), case, call, self._books, inputs)
+                call = self._call(label)
+                inputs = inputs_of(case, role_of(label), replies, call.module)
+                query = RoleQuery((pool, row.id, label), case, call, self._books, inputs)
                 consultation = query.keep(query.make()) if query.call.heuristic else (yield query)
                 journal.flush(query.upto)  # before anything is decided from it
                 reply = query.reply
             else:
                 reply = journaled_reply(case.question, consultation)
-            said[asked], heard[asked] = consultation, reply
+            consultations[label], replies[label] = consultation, reply
             self.watcher.on_consultation(consultation)
             self.budget.hear(consultation)
 
@@ -162,12 +162,12 @@ class Run:
         replies: dict[Asked, Any] = {}
         chosen: dict[str, _Chosen | Consulted] = {}
         for name in self.plan.rules:
-            steps, asked, reply, role = certifying(case.rule(name))(case), dict[Consulted, Heard](), None, None
+            steps, replies_used, reply, role = certifying(case.rule(name))(case), dict[Consulted, Heard](), None, None
             while True:
                 try:
                     role = steps.send(reply)
                 except StopIteration as stop:
-                    chosen[name] = _Chosen(stop.value, asked)
+                    chosen[name] = _Chosen(stop.value, replies_used)
                     break
                 except NotAskedError:  # a recorded certificate is of other answers
                     chosen[name] = role or "certificate"
@@ -178,10 +178,10 @@ class Run:
                 if isinstance(replies[label], NotAskedError):
                     chosen[name] = role
                     break
-                asked[role] = reply = replies[label]
+                replies_used[role] = reply = replies[label]
         return chosen
 
-    def _known(self, key: Key) -> Consultation | NotAskedError | None:
+    def _recorded(self, key: Key) -> Consultation | NotAskedError | None:
         """Return what is journaled or recorded; None if the role must be asked."""
         consultation = self.directory.journal.find(key)
         if consultation is not None:
@@ -196,17 +196,17 @@ class Run:
         self.directory.journal.append(recorded)
         return recorded
 
-    def _call(self, asked: Asked) -> RoleCall:
+    def _call(self, label: Asked) -> RoleCall:
         """The role about to be called."""
-        call, role, judge = self.roles[asked], role_of(asked), judge_in(asked)
+        call, role, judge = self.roles[label], role_of(label), judge_in(label)
         if call.without_lm and not is_role(role):
             raise ArgumentError(
                 f"The certificate {self.settings.own} has no LM: give it one by set_lm in its module, give --lm MODEL, "
                 "or configure one by dspy.configure(lm=...)."
             )
         if call.without_lm:
-            given = f"--{role} MODEL or --lm MODEL" if judge is None else f"--judges {judge}=MODEL"
-            raise ArgumentError(f"The {asked} has no LM: give {given}, or configure one by dspy.configure(lm=...).")
+            remedy = f"--{role} MODEL or --lm MODEL" if judge is None else f"--judges {judge}=MODEL"
+            raise ArgumentError(f"The {label} has no LM: give {remedy}, or configure one by dspy.configure(lm=...).")
         return call
 
     def end(self, pool: Pool, settled: Settled) -> None:

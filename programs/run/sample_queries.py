@@ -40,76 +40,80 @@ class SampleQuery(Query):
     failures = (Exception,)
 
     def __init__(
-        self, asked: Asked, number: int, collection: Collection, call: RoleCall, books: Books, came: list[None]
+        self, question: Asked, number: int, collection: Collection, call: RoleCall, books: Books, came: list[None]
     ) -> None:
-        super().__init__(sample_key(asked.id, number), call, books)
+        super().__init__(sample_key(question.id, number), call, books)
         self.came = came
-        self._asked, self._number, self._collection = asked, number, collection
+        self._question, self._number, self._collection = question, number, collection
 
     def _ask(self) -> Mapping[str, Any]:
-        how, given, module = self._collection, dict(self._asked.inputs), self.call.module
-        drawn = rollout(module, self._number - 1, how.n, how.temperature, bound=holds_lm(module))
-        with drawn as (program, trace):
+        how, inputs, module = self._collection, dict(self._question.inputs), self.call.module
+        sampled = rollout(module, self._number - 1, how.n, how.temperature, bound=holds_lm(module))
+        with sampled as (program, trace):
             try:
-                said = program(**given) if hasattr(type(program), "forward") else asyncio.run(program.acall(**given))
-                said = settled(said, "program", "give it a forward that is not async, or none besides aforward")
+                prediction = (
+                    program(**inputs) if hasattr(type(program), "forward") else asyncio.run(program.acall(**inputs))
+                )
+                prediction = settled(
+                    prediction, "program", "give it a forward that is not async, or none besides aforward"
+                )
             except (dspy.AdapterParseError, dspy.LMError) as error:
                 if not isinstance(error, dspy.AdapterParseError) and not is_too_long(error):
                     raise
                 return {"unread": describe_failure(error)}
         hint = "Name the field of the answer with --answer-field."
-        said = require_prediction(said, self._name, how.answer_field, hint)
-        candidate = candidate_of(said, how.answer_field)
-        passages = retrieved(outputs(module), given, said, trace, how.passages)
+        prediction = require_prediction(prediction, self._name, how.answer_field, hint)
+        candidate = candidate_of(prediction, how.answer_field)
+        passages = retrieved(outputs(module), inputs, prediction, trace, how.passages)
         if passages is None and how.passages is not None:
             raise UnfitProgramError(
                 f"passages={how.passages!r} must be a field that {self._name} retrieves: of its inputs or its "
                 "prediction, or an input of one of its predictors that no LM writes. Name it with --passages."
             )
-        options = asked_of(how.task, self._asked.entry.options, (), "")["options"]
-        read = to_question("", [candidate], None, how.task, how.answer_field, options)
+        options = asked_of(how.task, self._question.entry.options, (), "")["options"]
+        question = to_question("", [candidate], None, how.task, how.answer_field, options)
         return {
-            "text": encodable(read.texts[0]),
-            "answer": None if (answer := read.answers[0]) is None else encodable(str(answer)),
+            "text": encodable(question.texts[0]),
+            "answer": None if (answer := question.answers[0]) is None else encodable(str(answer)),
             "passages": [[encodable(one.title), encodable(one.text)] for one in passages or ()],
-            **(_usable_columns(said) if how.columns else {}),
+            **(_usable_columns(prediction) if how.columns else {}),
         }
 
     @property
     def _name(self) -> str:
         return type(self.call.module).__name__.removeprefix("Metered")
 
-    def _read(self, said: Mapping[str, Any] | Exception) -> dict[str, Any]:
-        if isinstance(said, Exception):
-            return {"outcome": "failed", "reason": describe_failure(said)}
-        content = {**redacted_value(said), "inputs": self._asked.hash}
-        if "unread" in said:
+    def _read(self, result: Mapping[str, Any] | Exception) -> dict[str, Any]:
+        if isinstance(result, Exception):
+            return {"outcome": "failed", "reason": describe_failure(result)}
+        content = {**redacted_value(result), "inputs": self._question.hash}
+        if "unread" in result:
             return {"outcome": "abstained", "reason": content.pop("unread"), "content": content}
         return {"outcome": "ok", "content": content}
 
-    def _count(self, said: Mapping[str, Any] | Exception) -> None:
+    def _count(self, result: Mapping[str, Any] | Exception) -> None:
         """Count a failure to its question; a program that never fits is refused at once."""
         budget = self._books.budget
-        if not isinstance(said, Exception):
+        if not isinstance(result, Exception):
             self.came.append(None)
             budget.earn()
             return
-        if isinstance(said, UnfitProgramError) and not self.came:
-            raise said
-        if not isinstance(said, RunStoppedError):
+        if isinstance(result, UnfitProgramError) and not self.came:
+            raise result
+        if not isinstance(result, RunStoppedError):
             running = budget.stopped is None
-            budget.spend(("", self._key[1], self._key[2]), said)
+            budget.spend(("", self._key[1], self._key[2]), result)
             if running and budget.stopped:
-                budget.stopped += f" It was sample {self._number} of the question {self._asked.id!r:.80}."
+                budget.stopped += f" It was sample {self._number} of the question {self._question.id!r:.80}."
         budget.check()
 
 
-def _usable_columns(said: dspy.Prediction) -> dict[str, Any]:
+def _usable_columns(prediction: dspy.Prediction) -> dict[str, Any]:
     """Return the columns of a prediction, `columns`; and of those that cannot be used what is wrong, `unusable`."""
     columns, unusable = dict[str, Any](), list[str]()
     for name in COLUMNS:
         try:
-            columns |= read_columns({name: said.get(name)}).model_dump(exclude_defaults=True)
+            columns |= read_columns({name: prediction.get(name)}).model_dump(exclude_defaults=True)
         except ArgumentError as error:
             unusable.append(brief(error))
     return {"columns": columns, "unusable": unusable}

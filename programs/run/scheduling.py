@@ -41,8 +41,8 @@ class Call(Protocol):
     """An action that may take long: made until the deadline, then kept, once, however long keeping takes."""
 
     @property
-    def held(self) -> float:
-        """Return for how many seconds it was held back so far; its deadline is that much later."""
+    def wait(self) -> float:
+        """Return how many seconds a limit has delayed it so far. Its deadline is that much later."""
         ...
 
     @property
@@ -53,7 +53,7 @@ class Call(Protocol):
     def make(self) -> Any:
         """Make the call in a thread, and return the reply or an error to be kept."""
 
-    def keep(self, said: Any) -> Any:
+    def keep(self, result: Any) -> Any:
         """Keep the reply, or that it is late, and return what its steps are sent."""
 
 
@@ -260,10 +260,10 @@ class _Calls:
         worker.thread = threading.current_thread()
         worker.thread.name = THREADS
         while (job := self._next(worker)) is not None:
-            said, error = _made(job)
+            result, error = _make(job)
             if not self._claim(job):
                 break
-            self._keep(job, said, error)
+            self._keep(job, result, error)
         worker.thread.name = IDLE
 
     def _next(self, worker: _Worker) -> _Job | None:
@@ -285,9 +285,9 @@ class _Calls:
                 job.worker.thread.name = "left behind"
             return mine
 
-    def _keep(self, job: _Job, said: Any, error: BaseException | None = None) -> None:
+    def _keep(self, job: _Job, result: Any, error: BaseException | None = None) -> None:
         try:
-            job.came, job.error = None if error else job.call.keep(said), error
+            job.came, job.error = None if error else job.call.keep(result), error
         except BaseException as failure:  # noqa: BLE001 -- raised where the call is taken
             job.error = failure
         if job.error is not None:
@@ -304,7 +304,7 @@ class _Calls:
     def _give_up_late_ones(self) -> float:
         """Abandon the late calls, and return how long to wait until one may be late again."""
         with self._lock:
-            ends = {job: began + self._seconds + job.call.held for job, began in self._started.items()}
+            ends = {job: began + self._seconds + job.call.wait for job, began in self._started.items()}
         now, left = time.monotonic(), min(self._seconds, _TICK)
         for job, end in ends.items():
             if end > now:
@@ -325,7 +325,7 @@ class _Calls:
             self._start()
 
 
-def _made(job: _Job) -> tuple[Any, BaseException | None]:
+def _make(job: _Job) -> tuple[Any, BaseException | None]:
     try:
         return job.context.run(job.call.make), None
     except BaseException as error:  # noqa: BLE001 -- raised where the call is taken
@@ -334,9 +334,9 @@ def _made(job: _Job) -> tuple[Any, BaseException | None]:
 
 def _late(seconds: float, call: Call) -> TimeoutError:
     """Return the failure of a call that is not done within `seconds`, with what the server did if it did anything."""
-    said = "nothing was said" if call.failure is None else "no reply could be used"
+    fault = "nothing was said" if call.failure is None else "no reply could be used"
     why = "" if call.failure is None else f" (the last request failed: {brief(call.failure, 180)})"
-    return TimeoutError(f"{said} within {seconds:g} s; a longer --timeout waits longer{why}")
+    return TimeoutError(f"{fault} within {seconds:g} s; a longer --timeout waits longer{why}")
 
 
 def _noted(error: BaseException, failures: list[Exception], on_stop: OnStop) -> BaseException:

@@ -39,8 +39,8 @@ class _Trial:
 def _of_texts() -> list[_Trial]:
     """Three votes over towns, a yes and no answer, with each judge and a repair in the evidence or not."""
     trials = []
-    for pool, shown, judge, offer in product(product(_ANSWERS, repeat=3), _EVIDENCE, (-1, 0, 2), ("Lyon", "Bern")):
-        question = Question("Which?", "retrieval", pool, (), tuple(Passage("", text) for text in shown))
+    for pool, passages, judge, offer in product(product(_ANSWERS, repeat=3), _EVIDENCE, (-1, 0, 2), ("Lyon", "Bern")):
+        question = Question("Which?", "retrieval", pool, (), tuple(Passage("", text) for text in passages))
         verdict = Verdict(judge) if judge >= 0 and pool[judge] else _SILENT
         trials.append(_Trial(question, {"judge": verdict, "repairer": Repair(offer)}))
     return trials
@@ -60,17 +60,17 @@ def rule_decisions(rule: str, settings: Settings) -> dict[str, str]:
     """Return a hash of what a user's rule decides, including through modules that it imports."""
     if settings.own and settings.own.consulted:  # nobody is asked here
         settings = replace(settings, certificate="folded")
-    found = rule_named(rule)
+    decide = rule_named(rule)
 
     def decided(trial: _Trial) -> object:
-        asked: list[Role] = []
+        roles: list[Role] = []
 
         def ask(wanted: Any) -> Reply:
-            asked.append(require_role(rule, wanted))
-            return trial.replies.get(asked[-1], _SILENT)
+            roles.append(require_role(rule, wanted))
+            return trial.replies.get(roles[-1], _SILENT)
 
-        choice = require_choice(rule, drive(found(Case(trial.question, settings)), ask))
-        return asked, choice.branch, choice.answer
+        choice = require_choice(rule, drive(decide(Case(trial.question, settings)), ask))
+        return roles, choice.branch, choice.answer
 
     return _decided_twice(decided, [*_of_texts(), *_of_sums()], f"rules={rule!r}", "question and replies")
 

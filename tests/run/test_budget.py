@@ -33,7 +33,7 @@ from eldgr_dspy.programs.judges import (
 from eldgr_dspy.programs.requests.limits import Spending
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.forecast import forecast, roles_asked
+from eldgr_dspy.programs.run.forecast import forecast, possible_roles
 from eldgr_dspy.programs.run.freezes import write_freeze
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
@@ -494,7 +494,7 @@ def test_no_reply_has_a_rule_ask_more_than_was_said(
             return data.draw(st.sampled_from(verdicts if role == "judge" else REPLIES))
 
         drive(case.rule(name)(case), reply)
-        assert asked <= roles_asked(case.rule(name), case, {})
+        assert asked <= possible_roles(case.rule(name), case, {})
 
 
 @pytest.mark.parametrize("consult", ["lazy", "always"])
@@ -508,7 +508,7 @@ def test_no_derivation_has_a_rule_ask_more_than_was_said(
     case = sum_case(answers, consult=consult, homogeneous=homogeneous, derivation=derivation)
     verdicts: list[Reply] = [Abstention("silent"), *map(Verdict, range(len(answers)))]
     for name in RULES:
-        foreseen, branches = roles_asked(case.rule(name), case, {}), set[str]()
+        foreseen, branches = possible_roles(case.rule(name), case, {}), set[str]()
         for said in product(verdicts, REPLIES, DERIVATIONS):
             replies: dict[Role, Reply] = dict(zip(ASKED, said, strict=True))
             asked = set[Role]()
@@ -528,8 +528,8 @@ def test_a_rule_that_asks_more_where_it_is_answered_is_foreseen() -> None:
             yield "repairer"
         return Choice("consensus", case.consensus)
 
-    assert roles_asked(thorough, case_of(["Nice", "Paris"]), {}) == {"judge", "repairer"}
-    assert roles_asked(thorough, case_of(["Nice", "Paris"]), {"judge": Abstention("silent")}) == {"judge"}
+    assert possible_roles(thorough, case_of(["Nice", "Paris"]), {}) == {"judge", "repairer"}
+    assert possible_roles(thorough, case_of(["Nice", "Paris"]), {"judge": Abstention("silent")}) == {"judge"}
 
 
 def test_a_dry_run_refuses_a_recording_that_was_edited_since_the_run_used_it(tmp_path: Path) -> None:
