@@ -32,8 +32,8 @@ def certifying(rule: Rule) -> Callable[[Case], Consulting]:
     """Return a rule that has a consulted certificate asked where one is set; with any other it is the same rule."""
 
     def steps(case: Case) -> Consulting:
-        if asked := case.to_certify():
-            _take(case, asked, (yield "certificate"))
+        if answers := case.to_certify():
+            _take(case, answers, (yield "certificate"))
 
         def hear(_: Role, reply: Reply) -> Generator[Consulted, Any, None]:
             if repair := case.to_certify(reply):
@@ -44,18 +44,18 @@ def certifying(rule: Rule) -> Callable[[Case], Consulting]:
     return steps
 
 
-def inputs_of(case: Case, name: Consulted, heard: Mapping[Any, Heard], module: object = None) -> dict[str, object]:
+def inputs_of(case: Case, name: Consulted, replies: Mapping[Any, Heard], module: object = None) -> dict[str, object]:
     """Return what a role is told; a certificate is told the question, and each answer with its evidence.
 
     Args:
-        case: The question. name: who is asked. heard: the replies so far.
+        case: The question. name: who is asked. replies: the replies so far.
         module: What is asked; a judge with a true attribute `takes_ballot` also gets the candidates as a `Ballot`.
     """
     if is_role(name):
         counted = {"ballot": ballot_of(case)} if name == "judge" and getattr(module, "takes_ballot", False) else {}
         return {**case.question.role_inputs(name), **counted}
-    asked = [(answer, case.passages_for(answer)) for answer in _asked(case, name, heard)]
-    return {"question": case.question.text, "asked": asked}
+    answers = [(answer, case.passages_for(answer)) for answer in _answers_to_certify(case, name, replies)]
+    return {"question": case.question.text, "answers": answers}
 
 
 def ballot_of(case: Case) -> Ballot:
@@ -71,37 +71,37 @@ def ballot_of(case: Case) -> Ballot:
     )
 
 
-def _asked(case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> tuple[str, ...]:
+def _answers_to_certify(case: Case, name: Consulted, replies: Mapping[Consulted, Heard]) -> tuple[str, ...]:
     """The answers on which the certificate is asked: those of the pool, or the repairer's."""
-    return case.to_certify(heard["repairer"] if name == "repair_certificate" else None)
+    return case.to_certify(replies["repairer"] if name == "repair_certificate" else None)
 
 
-def replies_in(heard: Mapping[Consulted, Heard]) -> dict[Role, Reply]:
+def replies_in(replies: Mapping[Consulted, Heard]) -> dict[Role, Reply]:
     """Return the replies of the roles, without those of certificates."""
-    return {name: said for name, said in heard.items() if is_role(name) and not isinstance(said, Certificates)}
+    return {name: reply for name, reply in replies.items() if is_role(name) and not isinstance(reply, Certificates)}
 
 
-def _take(case: Case, asked: tuple[str, ...], said: Certificates | Abstention) -> None:
+def _take(case: Case, answers: tuple[str, ...], reply: Certificates | Abstention) -> None:
     """Give a case the certificates of answers. Without a usable reply they are inapplicable, so nothing overrides."""
-    for answer in asked:
-        if isinstance(said, Abstention):
-            case.supply(answer, _unheard(said))
-        elif answer in said.by_answer:
-            found, evidence = said.by_answer[answer], case.passages_for(answer)
-            stands = found.witness is None or stands_in(found.witness, evidence)
-            case.supply(answer, found if stands else replace(found, witness=None))
+    for answer in answers:
+        if isinstance(reply, Abstention):
+            case.supply(answer, _unheard(reply))
+        elif answer in reply.by_answer:
+            certificate, evidence = reply.by_answer[answer], case.passages_for(answer)
+            stands = certificate.witness is None or stands_in(certificate.witness, evidence)
+            case.supply(answer, certificate if stands else replace(certificate, witness=None))
         else:
             raise NotAskedError(f"The certificate was asked about other answers than {answer!r:.60}.")
 
 
-def certify_again(case: Case, heard: Mapping[Any, Heard]) -> None:
+def certify_again(case: Case, replies: Mapping[Any, Heard]) -> None:
     """Give a case the certificates that a run got, as far as it got them; the others are inapplicable."""
-    names: tuple[Consulted, ...] = ("certificate", "repair_certificate") if "repairer" in heard else ("certificate",)
+    names: tuple[Consulted, ...] = ("certificate", "repair_certificate") if "repairer" in replies else ("certificate",)
     for name in names:
-        asked, said = _asked(case, name, heard), heard.get(name)
-        given = said.by_answer if isinstance(said, Certificates) else {}
-        never = dict.fromkeys(asked, _unheard(said if isinstance(said, Abstention) else Abstention("not asked")))
-        _take(case, asked, Certificates({**never, **given}))
+        answers, reply = _answers_to_certify(case, name, replies), replies.get(name)
+        certificates = reply.by_answer if isinstance(reply, Certificates) else {}
+        never = dict.fromkeys(answers, _unheard(reply if isinstance(reply, Abstention) else Abstention("not asked")))
+        _take(case, answers, Certificates({**never, **certificates}))
 
 
 def _unheard(why: Abstention) -> UnheardCertificate:
@@ -133,13 +133,13 @@ def naming_question(pool: str, question: str) -> Iterator[None]:
 
 def certificates_as_json(by_answer: Mapping[str, Certificate]) -> dict[str, Any]:
     """Return certificates as plain JSON values, one entry an answer in each list."""
-    found = [*by_answer.values()]
+    certificates = [*by_answer.values()]
     content = {
         "answers": [*by_answer],
-        "certified": [one.certified for one in found],
-        "reasons": [one.reason for one in found],
+        "certified": [one.certified for one in certificates],
+        "reasons": [one.reason for one in certificates],
     }
-    witnesses = [None if one.witness is None else asdict(one.witness) for one in found]
+    witnesses = [None if one.witness is None else asdict(one.witness) for one in certificates]
     return {**content, "witnesses": witnesses} if any(witnesses) else content
 
 
@@ -164,12 +164,12 @@ def certificates_in(content: Mapping[str, Any]) -> Certificates | Abstention:
     )
 
 
-def _as_many(given: Any, n: int) -> list[Any]:
-    return given if isinstance(given, list) and len(given) == n else [None] * n
+def _as_many(values: Any, n: int) -> list[Any]:
+    return values if isinstance(values, list) and len(values) == n else [None] * n
 
 
-def _witness(stated: Any) -> Witness | None:
+def _witness(fields: Any) -> Witness | None:
     try:
-        return Witness(**{**stated, "flags": tuple(stated["flags"])})
+        return Witness(**{**fields, "flags": tuple(fields["flags"])})
     except (TypeError, KeyError, ValueError):
         return None

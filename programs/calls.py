@@ -45,20 +45,20 @@ def require_timeout(timeout: object, name: str = "timeout") -> None:
         )
 
 
-def role_timeouts_of(given: object) -> dict[str, float | None]:
+def role_timeouts_of(timeouts: object) -> dict[str, float | None]:
     """Return timeouts by role, certificate or `scorer`.
 
     Raises:
         ArgumentError: A name is not one of these, or a timeout is not a number of seconds.
     """
-    if given is None:
+    if timeouts is None:
         return {}
     names = ", ".join(map(repr, (*CONSULTED, SCORER)))
-    if not isinstance(given, Mapping) or not given.keys() <= {*CONSULTED, SCORER}:
-        raise ArgumentError(f"role_timeouts must map {names} to seconds; got {given!r:.80}. Name those to limit.")
-    for name, seconds in given.items():
+    if not isinstance(timeouts, Mapping) or not timeouts.keys() <= {*CONSULTED, SCORER}:
+        raise ArgumentError(f"role_timeouts must map {names} to seconds; got {timeouts!r:.80}. Name those to limit.")
+    for name, seconds in timeouts.items():
         require_timeout(seconds, f"role_timeouts[{name!r}]")
-    return dict(given)
+    return dict(timeouts)
 
 
 class Calls:
@@ -104,7 +104,7 @@ class Calls:
             later: Who may be called after it, but for scorers.
         """
         try:
-            return self.within(who, lambda asked: ask(asked, inputs, who), module, later)
+            return self.within(who, lambda role: ask(role, inputs, who), module, later)
         except FAILURES as error:
             return self._failure(who, error)
 
@@ -113,7 +113,7 @@ class Calls:
     ) -> Said | Abstention:
         """Do the same, awaiting it."""
         try:
-            return await self.awithin(who, lambda asked: aask(asked, inputs, who), module, later)
+            return await self.awithin(who, lambda role: aask(role, inputs, who), module, later)
         except FAILURES as error:
             return self._failure(who, error)
 
@@ -137,7 +137,7 @@ class Calls:
         records = _Records(module, limit)
 
         def recorded() -> T:
-            with records.kept():
+            with records.context():
                 return call(records.module)
 
         with self._timed(who) as began:
@@ -157,16 +157,16 @@ class Calls:
         records = _Records(module, limit)
 
         async def recorded() -> T:
-            with records.kept():
+            with records.context():
                 return await call(records.module)
 
         task = asyncio.ensure_future(recorded())
         with self._timed(who) as began:
             try:
-                done, _ = await asyncio.wait([task], timeout=limit.ends - began)
+                ended, _ = await asyncio.wait([task], timeout=limit.ends - began)
             finally:
                 task.cancel()  # without effect on one that is done
-        if not done:
+        if not ended:
             records.usage.is_late = True
             task.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody else looks at it
             raise limit.error or self._late(who, limit)
@@ -205,8 +205,8 @@ class Calls:
         if own is None:
             others = [self._timeouts.get(name) for name in (*later, *[SCORER] * self._scorers)]
             others = others if self._on_failure == "abstain" else []
-            kept = sum(seconds for seconds in others if seconds is not None)
-            own = max(left - kept, 0.0) / (1 + others.count(None)) or left / (1 + len(others))
+            share = sum(seconds for seconds in others if seconds is not None)
+            own = max(left - share, 0.0) / (1 + others.count(None)) or left / (1 + len(others))
         return Limit(now + min(own, left), min(self._timeouts.get(who) or self._timeout, self._timeout))
 
     def _late(self, who: str, limit: Limit) -> TimeoutError:
@@ -274,14 +274,14 @@ class _Records:
             if isinstance(module, dspy.Module) and holds_lm(module):
                 self.module, self._originals = view(module, lambda lm: limited(lm, limit))
 
-    def kept(self) -> AbstractContextManager[None]:
+    def context(self) -> AbstractContextManager[None]:
         """Keep the records of the block here."""
         settings: AbstractContextManager[None] = dspy.context(**self._settings)
         return settings
 
     def hand_over(self) -> None:
         """Add the trace to that of the caller."""
-        keep_trace([(self._originals.get(id(one), one), *said) for one, *said in self._own_trace or ()])
+        keep_trace([(self._originals.get(id(one), one), *call) for one, *call in self._own_trace or ()])
 
 
 def _made_within(call: Callable[[], T], seconds: float) -> "Future[T]":

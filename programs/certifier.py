@@ -42,55 +42,55 @@ class Certifier(dspy.Module):
         self.certificate, self._own = own.function, own
         self.name, self.source = own.name, own.source  # plain, so that a run states them
 
-    def forward(self, question: str, asked: Sequence[tuple[str, Sequence[Passage]]]) -> dspy.Prediction:
+    def forward(self, question: str, answers: Sequence[tuple[str, Sequence[Passage]]]) -> dspy.Prediction:
         """Return `answers`, whether each is `certified`, and the `reasons`; see `certificates_as_json`.
 
         Args:
-            question: The question. asked: each answer with its evidence.
+            question: The question. answers: each answer with its evidence.
 
         Raises:
             CertificateError: The certificate raised, or returned something that is not a certificate.
             dspy.AdapterParseError, ReplyError: A reply cannot be used.
             Exception: What an LM's call raises, see `eldgr_dspy.programs.consulting.FAILURES`.
         """
-        return in_own_loop(self.aforward(question, asked))
+        return in_own_loop(self.aforward(question, answers))
 
-    async def aforward(self, question: str, asked: Sequence[tuple[str, Sequence[Passage]]]) -> dspy.Prediction:
+    async def aforward(self, question: str, answers: Sequence[tuple[str, Sequence[Passage]]]) -> dspy.Prediction:
         """Do the same as `forward`, without blocking."""
-        found = await asyncio.gather(
-            *(self._ask(answer, tuple(passages), question) for answer, passages in asked), return_exceptions=True
+        results = await asyncio.gather(
+            *(self._ask(answer, tuple(passages), question) for answer, passages in answers), return_exceptions=True
         )
-        errors = [error for error in found if isinstance(error, BaseException)]
+        errors = [error for error in results if isinstance(error, BaseException)]
         # A failure comes first: it is asked again, and an unusable reply is not.
         for error in sorted(errors, key=lambda error: isinstance(error, _UNUSABLE) or is_too_long(error)):
             raise error
-        given = zip((answer for answer, _ in asked), found, strict=True)
+        pairs = zip((answer for answer, _ in answers), results, strict=True)
         return dspy.Prediction(
-            **certificates_as_json({answer: one for answer, one in given if isinstance(one, Certificate)})
+            **certificates_as_json({answer: one for answer, one in pairs if isinstance(one, Certificate)})
         )
 
-    def most_calls(self, asked: Sequence[Any]) -> int | None:
+    def most_calls(self, answers: Sequence[Any]) -> int | None:
         """Return how many LM calls the certificates of several answers take at most; None if it is not known."""
         certificate: Any = self.certificate
         each = 1 if isinstance(certificate, dspy.Predict) else calls_of(certificate, [])
-        return None if each is None else each * len(asked)
+        return None if each is None else each * len(answers)
 
     async def _ask(self, answer: str, evidence: tuple[Passage, ...], question: str) -> Certificate:
         try:
-            value = await self._said(answer, evidence, question)
+            value = await self._verdict(answer, evidence, question)
         except (RunStoppedError, *FAILURES, *_UNUSABLE):
             raise
         except Exception as error:
             raise self._own.failure(answer, error) from error
         return self._own.read(value, answer, evidence)
 
-    async def _said(self, answer: str, evidence: tuple[Passage, ...], question: str) -> Any:
+    async def _verdict(self, answer: str, evidence: tuple[Passage, ...], question: str) -> Any:
         if not isinstance(self.certificate, dspy.Module):
             value = self._own.call(answer, evidence, question)
             return await value if inspect.isawaitable(value) else value
-        said = await aask(self.certificate, {"answer": answer, "evidence": evidence, "question": question})
-        if said.error is not None:
-            raise said.error
-        if "abstained" in said.content:
-            return Certificate(None, str(said.content["abstained"]))
-        return said.content.get("certified", said.content)
+        reply = await aask(self.certificate, {"answer": answer, "evidence": evidence, "question": question})
+        if reply.error is not None:
+            raise reply.error
+        if "abstained" in reply.content:
+            return Certificate(None, str(reply.content["abstained"]))
+        return reply.content.get("certified", reply.content)

@@ -36,12 +36,12 @@ from eldgr_dspy.programs.invocations import (
     awaited,
     batched,
     called,
-    heard_apart,
+    reply_apart,
     scripted,
 )
 from eldgr_dspy.programs.plain_decisions import plain
 from eldgr_dspy.programs.program_checks import Inputs, check_returned
-from eldgr_dspy.programs.scenes import Scene, asked_again, scenes, situated
+from eldgr_dspy.programs.scenes import Scene, repeats, scenes, situated
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rules import is_own
@@ -133,12 +133,12 @@ def check_selector(
     if asked is None:
         tried.update(_check_situations(selector, laws))
         asked = questions(selector.type)
-    drawn = scenes(asked)
+    strategy = scenes(asked)
 
     def hold(example: tuple[tuple[Scene, Scene], bool]) -> None:
         tried.update(check_scenes(selector, example[0], one_text=example[1], laws=laws))
 
-    falsify(st.tuples(st.tuples(drawn, drawn), st.booleans()), hold, max_examples)
+    falsify(st.tuples(st.tuples(strategy, strategy), st.booleans()), hold, max_examples)
     return {law.name: tried[law.name] for law in wanted if law in _COUNTED}
 
 
@@ -149,7 +149,7 @@ def _check_situations(selector: Selector, laws: Sequence[Law]) -> Counter[str]:
     several = situated(chain(few_situations(selector.type), own), selector.type)
     by_last_answer = {scene.question.answers[-1]: scene for scene in several if scene.question.answers}
     tried = check_scenes(selector, several, laws=laws)
-    for of_one_text in ([*by_last_answer.values()][:_MOST_OF_ONE_TEXT], asked_again(selector.type)):
+    for of_one_text in ([*by_last_answer.values()][:_MOST_OF_ONE_TEXT], repeats(selector.type)):
         tried += check_scenes(selector, of_one_text, one_text=True, laws=laws)
     return tried
 
@@ -164,13 +164,13 @@ def check_scenes(
         one_text: Whether all of them have the question's text and the replies of the first, over pools of their own.
         laws: Those that are tried.
     """
-    asked = _of_one_text(several) if one_text else list(map(_marked, several, _marks()))
-    calls = [scene.inputs(selector.answer_field) for scene in asked]
+    marked = _of_one_text(several) if one_text else list(map(_marked, several, _marks()))
+    calls = [scene.inputs(selector.answer_field) for scene in marked]
     settled, broken = list[Held](), list[LawBroken]()
-    with scripted(selector, asked) as fresh:
-        for scene in asked:
+    with scripted(selector, marked) as fresh:
+        for scene in marked:
             try:
-                settled.append(held(fresh(), scene, laws, roles=fresh()))
+                settled.append(held_scene(fresh(), scene, laws, roles=fresh()))
             except LawBroken as error:
                 broken.append(error)
         try:
@@ -196,7 +196,7 @@ class Held:
     tried: tuple[str, ...] = ()
 
 
-def held(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Selector | None = None) -> Held:
+def held_scene(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Selector | None = None) -> Held:
     """Call a selector whose LM says what the scene says, and check the outcome against the laws 1 to 8 and 19.
 
     Args:
@@ -227,8 +227,8 @@ def _require_the_same_in_every_way(select: Any, settled: Sequence[Held], calls: 
         _require_same("where others were decided before", result, called(select, call))
     for result, other in zip(settled, awaited(select, calls), strict=True):
         _require_same("awaited", result, other)
-    kept = [index for index, result in enumerate(settled) if isinstance(result.came, dict)]
-    for index, other in zip(kept, batched(select, [calls[index] for index in kept]), strict=True):
+    decided = [index for index, result in enumerate(settled) if isinstance(result.came, dict)]
+    for index, other in zip(decided, batched(select, [calls[index] for index in decided]), strict=True):
         _require_same("in a batch", settled[index], other)
 
 
@@ -237,14 +237,14 @@ def _require_the_same_in_every_way(select: Any, settled: Sequence[Held], calls: 
 
 def trial_of(select: Selector, question: Question) -> Trial:
     """Return a question as a rule sees it: each role's reply, asked here apart from the selector."""
-    case, heard = Case(question, select.settings), dict[Consulted, Heard]()
+    case, replies = Case(question, select.settings), dict[Consulted, Heard]()
     roles = case.roles() if select.rule == "eldgr" else ROLES
     names: tuple[Consulted, ...] = ("certificate", *roles) if case.to_certify() else roles
     for name in names:
-        heard[name] = heard_apart(select, name, case, heard)
-    if case.to_certify(heard.get("repairer", SILENT)):
-        heard["repair_certificate"] = heard_apart(select, "repair_certificate", case, heard)
-    return Trial(case.question, as_certified(case, heard), replies_in(heard), case.consensus or "")
+        replies[name] = reply_apart(select, name, case, replies)
+    if case.to_certify(replies.get("repairer", SILENT)):
+        replies["repair_certificate"] = reply_apart(select, "repair_certificate", case, replies)
+    return Trial(case.question, as_certified(case, replies), replies_in(replies), case.consensus or "")
 
 
 def _require_decision(
@@ -275,7 +275,7 @@ def _require_roles_that_stand_by_their_word(fresh: Fresh, outcome: Outcome) -> N
     for role, reply in outcome.trial.replies.items():
         select, case = fresh(), Case(outcome.trial.question)
         for _ in range(_TIMES):
-            again: Any = heard_apart(select, role, case, {})
+            again: Any = reply_apart(select, role, case, {})
             if again != reply:
                 demanded = f"one reply of the {role} to one request; asked once more, it {told(again)}"
                 raise LawBroken(_SAME, outcome, Finding(False, demanded)) from None
@@ -284,7 +284,7 @@ def _require_roles_that_stand_by_their_word(fresh: Fresh, outcome: Outcome) -> N
 def _require_documented(select: Selector, scene: Scene, trial: Trial, error: Exception) -> None:
     """Let pass what `Selector.forward` says that it raises."""
     unread = isinstance(error, dspy.AdapterParseError | ReplyError) and select.on_error == "raise"
-    failed = isinstance(error, dspy.LMError) and any(isinstance(said, Exception) for said in scene.said.values())
+    failed = isinstance(error, dspy.LMError) and any(isinstance(reply, Exception) for reply in scene.replies.values())
     if not unread and not failed:
         demanded = f"that from the selector, which raised {type(error).__name__}: {error}"
         raise LawBroken(_TEXT, _replayed(select, trial), Finding(False, demanded)) from error
@@ -311,9 +311,9 @@ def _replayed(select: Selector, trial: Trial) -> Outcome:
 def outcome_of(select: Selector, trial: Trial, fields: Mapping[str, Any]) -> Outcome:
     """Return a prediction as an outcome of the rule; `always` asks beforehand, not for lack of an answer."""
     replayed = _replayed(select, trial)
-    asked = () if trial.settings.consult == "always" and select.rule == "eldgr" else tuple(fields["consulted"])
-    said = Decision(**{name: fields[name] for name in plain(replayed.decision)})
-    return replace(replayed, decision=said, asked=asked)
+    roles = () if trial.settings.consult == "always" and select.rule == "eldgr" else tuple(fields["consulted"])
+    decision = Decision(**{name: fields[name] for name in plain(replayed.decision)})
+    return replace(replayed, decision=decision, asked=roles)
 
 
 # -- what is asked ----------------------------------------------------------------------------------------------------
@@ -331,7 +331,8 @@ def _marked(scene: Scene, mark: str) -> Scene:
 def _of_one_text(several: Sequence[Scene]) -> list[Scene]:
     """The scenes with the question's text and the replies of the first."""
     first = _marked(several[0], next(_marks()))
-    asked = (replace(scene.question, text=first.question.text) for scene in several)
+    same_text = (replace(scene.question, text=first.question.text) for scene in several)
     return [
-        replace(first, question=question, given=scene.given) for question, scene in zip(asked, several, strict=True)
+        replace(first, question=question, has_evidence=scene.has_evidence)
+        for question, scene in zip(same_text, several, strict=True)
     ]

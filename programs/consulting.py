@@ -126,9 +126,9 @@ def is_several_answers(error: Exception) -> bool:
 
 def _flaw_of(record: Mapping[str, Any], lm: Any) -> Abstention | None:
     """Return why a reply that came through cannot be used: cut, withheld, or one of several; None if it can."""
-    said = len(record.get("outputs") or ())
-    if said > 1 and said > (wanted := record["kwargs"].get("n") or getattr(lm, "kwargs", {}).get("n") or 1):
-        return Abstention.of("several answers", f"{said} where {wanted} was asked for")
+    count = len(record.get("outputs") or ())
+    if count > 1 and count > (wanted := record["kwargs"].get("n") or getattr(lm, "kwargs", {}).get("n") or 1):
+        return Abstention.of("several answers", f"{count} where {wanted} was asked for")
     output = (record.get("outputs") or [""])[0]
     text = str((output.get("text") if isinstance(output, Mapping) else output) or "")
     end: Any = getattr(_first(record["response"]), "finish_reason", None)
@@ -147,10 +147,10 @@ def _first(response: Any) -> Any:
 def _elsewhere(response: Any) -> str:
     """Return in which other fields of the message there is JSON, as the end of a reason; empty for none."""
     message = getattr(_first(response), "message", None)
-    held: list[tuple[str, Any]] = [(name, getattr(message, name, None)) for name in _UNREAD.values()]
-    held += [(_UNREAD.get(part.type, ""), getattr(part, "text", part)) for part in getattr(message, "parts", ())]
+    fields: list[tuple[str, Any]] = [(name, getattr(message, name, None)) for name in _UNREAD.values()]
+    fields += [(_UNREAD.get(part.type, ""), getattr(part, "text", part)) for part in getattr(message, "parts", ())]
     names = dict.fromkeys(
-        name for name, value in held if name and value and (not isinstance(value, str) or holds_object(value))
+        name for name, value in fields if name and value and (not isinstance(value, str) or holds_object(value))
     )
     where = " and ".join(names)
     return f"; there is JSON in {where}, which is not read: have the server put it in content" if where else ""
@@ -176,14 +176,14 @@ class _Last:
     def note(self, record: Mapping[str, Any], lm: Any) -> None:
         self.flaw, self._elsewhere = _flaw_of(record, lm), _elsewhere(record["response"])
 
-    def judged(self, said: Said) -> Said:
+    def judged(self, reply: Said) -> Said:
         """Return the reply, or the abstention that the flaw makes of it; its reason names JSON that was not read."""
-        if self.flaw is None and not isinstance(said.error, dspy.AdapterParseError):
-            return said
-        why = self.flaw or Abstention(said.content["abstained"], said.content["kind"])
+        if self.flaw is None and not isinstance(reply.error, dspy.AdapterParseError):
+            return reply
+        why = self.flaw or Abstention(reply.content["abstained"], reply.content["kind"])
         if self._elsewhere:
             why = replace(why, reason=f"{why.reason.removesuffix('.')}{self._elsewhere}")
-        return Said({**said.content, **why.fields}, said.error if self.flaw is None else FlawedReplyError(why))
+        return Said({**reply.content, **why.fields}, reply.error if self.flaw is None else FlawedReplyError(why))
 
 
 def notice(record: Mapping[str, Any], lm: Any) -> None:
@@ -203,23 +203,23 @@ def ask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = No
     last = _Last()
     try:
         with _reading(last), numeric_temperatures(module):
-            given = settled(
+            returned = settled(
                 module(**inputs),
                 f"The role module {type(module).__name__}",
                 "name its async method aforward and await the selector, or give it a forward that is not async",
             )
-            said = last.judged(_said(module, given))
+            reply = last.judged(_reply_of(module, returned))
     except _UNSAID as error:
         return last.judged(_abstention(error))
-    _require_outputs(role, said)
-    return said
+    _require_outputs(role, reply)
+    return reply
 
 
 def ask_without_lm(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> Said:
     """Ask a role that has no LM as `ask` does, without the settings by which an LM's replies are read."""
-    said = _said(module, module(**inputs))
-    _require_outputs(role, said)
-    return said
+    reply = _reply_of(module, module(**inputs))
+    _require_outputs(role, reply)
+    return reply
 
 
 async def aask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> Said:
@@ -227,11 +227,11 @@ async def aask(module: dspy.Module, inputs: Mapping[str, object], role: str | No
     last = _Last()
     try:
         with _reading(last), numeric_temperatures(module):
-            said = last.judged(_said(module, await awaitable(module)(**inputs)))
+            reply = last.judged(_reply_of(module, await awaitable(module)(**inputs)))
     except _UNSAID as error:
         return last.judged(_abstention(error))
-    _require_outputs(role, said)
-    return said
+    _require_outputs(role, reply)
+    return reply
 
 
 class _Unread(BaseCallback):
@@ -267,8 +267,8 @@ def _reading(last: _Last) -> Iterator[None]:
         except Exception as error:
             if error is not unread.error or isinstance(error, dspy.AdapterParseError):
                 raise
-            said = f"{type(error).__name__}: {error}"
-            raise dspy.AdapterParseError(unread.adapter, unread.signature, unread.reply, said) from error
+            text = f"{type(error).__name__}: {error}"
+            raise dspy.AdapterParseError(unread.adapter, unread.signature, unread.reply, text) from error
 
 
 def knows_async(program: object) -> bool:
@@ -280,18 +280,18 @@ def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     """Return how a program is awaited: as it says itself, or in a thread if it has no async."""
     untyped: Any = program
     if knows_async(program):
-        known: Callable[..., Awaitable[Any]] = untyped.acall
-        return known
+        acall: Callable[..., Awaitable[Any]] = untyped.acall
+        return acall
     threaded = dspy.asyncify(untyped)
 
     async def call(*args: Any, **options: Any) -> Any:
-        said = await threaded(*args, **options)
-        return await said if inspect.isawaitable(said) else said
+        result = await threaded(*args, **options)
+        return await result if inspect.isawaitable(result) else result
 
     return untyped if inspect.iscoroutinefunction(program) else call
 
 
-def _said(module: dspy.Module, returned: Any) -> Said:
+def _reply_of(module: dspy.Module, returned: Any) -> Said:
     if returned is None and isinstance(module, dspy.BestOfN | dspy.Refine):  # none of their attempts could be read
         return Said(Abstention("unparsable: no attempt could be read", "unreadable").fields)
     if not isinstance(returned, dspy.Example | Mapping):
@@ -310,7 +310,7 @@ def _said(module: dspy.Module, returned: Any) -> Said:
     return Said(content)
 
 
-def _require_outputs(role: str | None, said: Said) -> None:
+def _require_outputs(role: str | None, reply: Said) -> None:
     """Refuse fields if none is the role's: its module uses other names.
 
     DSPy makes a reply without any field from a response without an answer, so that is an abstention.
@@ -319,8 +319,8 @@ def _require_outputs(role: str | None, said: Said) -> None:
         ArgumentError: naming the role, the field that it lacks and those that it has.
     """
     outputs = OUTPUTS[role] if is_role(role) else ()
-    if outputs and said.content and said.content.keys().isdisjoint((*outputs, "abstained")):
-        names = ", ".join(map(repr, said.content))
+    if outputs and reply.content and reply.content.keys().isdisjoint((*outputs, "abstained")):
+        names = ", ".join(map(repr, reply.content))
         raise ArgumentError(
             f"The {role} returned no {outputs[0]!r}; it has {brief(names)}. Return {' and '.join(outputs)}, or "
             "abstained=REASON to abstain."

@@ -114,17 +114,17 @@ class _Ollama:
             try:
                 if pull is not None and _tagged(self.model) not in names:
                     pull(client, self.model, self.seconds)
-                shown = client.show(self.model)
+                details = client.show(self.model)
             except OF_OLLAMA as error:
                 yield self._failed("model", error)
                 return
-        known = [shown.details.parameter_size, shown.details.quantization_level] if shown.details else []
-        yield Finding("model", True, f"{', '.join([self.model, *filter(None, known)])} is there.")
-        yield self._window(shown)
+        sizes = [details.details.parameter_size, details.details.quantization_level] if details.details else []
+        yield Finding("model", True, f"{', '.join([self.model, *filter(None, sizes)])} is there.")
+        yield self._window(details)
         yield from _answers(self.lm, self.seconds, pool)
 
-    def _window(self, shown: ShowResponse) -> Finding:
-        sizes = [size for name, size in (shown.modelinfo or {}).items() if name.endswith(".context_length")]
+    def _window(self, details: ShowResponse) -> Finding:
+        sizes = [size for name, size in (details.modelinfo or {}).items() if name.endswith(".context_length")]
         size = next((size for size in sizes if isinstance(size, int)), None)
         if size is not None and size < self.num_ctx:
             text = f"The model reads at most {size} tokens, fewer than num_ctx={self.num_ctx}; give --num-ctx {size}."
@@ -147,22 +147,22 @@ def _answers(lm: dspy.LM, seconds: float, pool: Pool | None) -> Iterator[Finding
     judge.set_lm(lm)
     try:
         _, waited, _ = _metered(judge, _ASKED)
-        said, took, tokens = _metered(judge, _ASKED)
+        reply, took, tokens = _metered(judge, _ASKED)
         wanted = STRICT.reply_format(lm, JudgeCandidates)  # afterwards: a server may have refused a schema
     except FAILURES as error:
-        yield Finding("call", False, f"{_told(error, seconds).removesuffix('.')}.")
+        yield Finding("call", False, f"{_cause(error, seconds).removesuffix('.')}.")
         return
     try:
         response = _sealed(lm)
-        yield Finding("structured output", True, f"A JSON schema was tried: {_held(response)}. {_reads(wanted)}")
+        yield Finding("structured output", True, f"A JSON schema was tried: {_obeys(response)}. {_reads(wanted)}")
     except FAILURES as error:
-        refused = _told(error, seconds).removesuffix(".")
+        refused = _cause(error, seconds).removesuffix(".")
         yield Finding("structured output", True, f"A JSON schema was tried, and failed: {refused}. {_reads(wanted)}")
         response = None
     if refuses_schema(lm):
         without = "It is asked without one from its second call on; --structured off spares the first refusal."
         yield Finding("schema", True, f"The server refuses the JSON schema of the judge's reply. {without}")
-    yield _verdict(said, wanted)
+    yield _verdict(reply, wanted)
     if isinstance(lm, OllamaLM) and response is not None:
         yield _thinking(response, asked_for=bool(lm.kwargs["metadata"]["think"]))
         yield _served(response.model, lm.model.partition("/")[2])
@@ -173,19 +173,19 @@ def _answers(lm: dspy.LM, seconds: float, pool: Pool | None) -> Iterator[Finding
 
 def _longest(judge: Judge, seconds: float, pool: Pool) -> Finding:
     """Ask the judge the longest question of a pool."""
-    case = max((Case(row.to_question()) for row in pool.rows()), key=lambda one: len(str(_shown(one, judge))))
+    case = max((Case(row.to_question()) for row in pool.rows()), key=lambda one: len(str(_judge_inputs(one, judge))))
     question = f"The longest question of {pool.name}, {brief(repr(case.question.text), 80)}"
     try:
-        said, took, tokens = _metered(judge, _shown(case, judge))
+        output, took, tokens = _metered(judge, _judge_inputs(case, judge))
     except FAILURES as error:
-        return Finding("your question", False, f"{question}, failed: {_told(error, seconds).removesuffix('.')}.")
-    reply = read_reply("judge", said.content, case.question.answers, len(case.question.passages))
+        return Finding("your question", False, f"{question}, failed: {_cause(error, seconds).removesuffix('.')}.")
+    reply = read_reply("judge", output.content, case.question.answers, len(case.question.passages))
     if isinstance(reply, Abstention) and reply.unusable:
         return Finding("your question", False, f"{question}: the Selector would abstain: {reply.reason}")
     return Finding("your question", True, f"{question}, took {took:.1f} seconds and {tokens}.")
 
 
-def _shown(case: Case, judge: Judge) -> Mapping[str, object]:
+def _judge_inputs(case: Case, judge: Judge) -> Mapping[str, object]:
     return inputs_of(case, "judge", {}, judge)
 
 
@@ -193,13 +193,13 @@ def _metered(judge: Judge, inputs: Mapping[str, object]) -> tuple[Said, float, s
     """Return the outcome of a call, its seconds, and its tokens as a message has them."""
     began, usage = time.monotonic(), Usage()
     with dspy.context(usage_tracker=usage):
-        said = ask(judge, inputs, "judge")
-    took, (read, written) = time.monotonic() - began, map(usage.total, ("prompt_tokens", "completion_tokens"))
-    known = read is not None and written is not None
-    return said, took, f"{read:,} tokens read, {written:,} written" if known else "an unknown number of tokens"
+        reply = ask(judge, inputs, "judge")
+    took, (prompt, completion) = time.monotonic() - began, map(usage.total, ("prompt_tokens", "completion_tokens"))
+    counted = prompt is not None and completion is not None
+    return reply, took, f"{prompt:,} tokens read, {completion:,} written" if counted else "an unknown number of tokens"
 
 
-def _told(error: Exception, seconds: float) -> str:
+def _cause(error: Exception, seconds: float) -> str:
     """Return what went wrong in the words of the command; the client's own words name a Python argument."""
     if _ran_out(error):
         return f"The model had not answered in full after {seconds:g} s; use a larger --timeout to wait longer."
@@ -219,29 +219,29 @@ def _sealed(lm: dspy.LM) -> Response:
     return lm(Request(model=lm.model, messages=(Message.user(_PROMPT),), config=config))
 
 
-def _held(response: Response) -> str:
+def _obeys(response: Response) -> str:
     """Return whether a server held its model to the schema, the only place that has the seal."""
-    said = _said(response)
+    text = _text_of(response)
     try:
-        reply = read_object(said)
+        reply = read_object(text)
     except ValueError as error:
         reply = {"unread": str(error)}
     if reply.keys() == {"seal", "preferred"} and reply["seal"] == _SEAL and reply["preferred"] in (0, 1):
         return "the reply is the one JSON object that it allows"
-    return f"the server accepts it but does not hold the model to it, which wrote {brief(repr(said), 120)}"
+    return f"the server accepts it but does not hold the model to it, which wrote {brief(repr(text), 120)}"
 
 
 def _reads(wanted: ReplyFormat) -> str:
     return f"The Selector {_SENDS[wanted]}, and abstains if a reply is not exactly as asked."
 
 
-def _reply(said: Said) -> Reply:
-    return read_reply("judge", said.content, _ASKED["candidates"], len(_ASKED["evidence"]))
+def _reply(output: Said) -> Reply:
+    return read_reply("judge", output.content, _ASKED["candidates"], len(_ASKED["evidence"]))
 
 
-def _verdict(said: Said, wanted: ReplyFormat) -> Finding:
+def _verdict(output: Said, wanted: ReplyFormat) -> Finding:
     """Return what the rule would make of the judge's reply."""
-    reply = _reply(said)
+    reply = _reply(output)
     if isinstance(reply, Abstention):
         other = ", or a server that holds it to a JSON schema" if wanted == "json_schema" else ""
         advice = f" Use another model as judge{other}." if reply.kind == "unreadable" else ""
@@ -251,7 +251,7 @@ def _verdict(said: Said, wanted: ReplyFormat) -> Finding:
     return Finding("verdict", right, f"The model prefers {preferred}")
 
 
-def _said(response: Response) -> str:
+def _text_of(response: Response) -> str:
     """Return the text of a reply; DSPy's own engine has already read some of it."""
     parts = [
         json.dumps(part.value) if isinstance(part, DataPart) else part.text
@@ -263,7 +263,7 @@ def _said(response: Response) -> str:
 
 def _thinking(response: Response, *, asked_for: bool) -> Finding:
     thoughts = "".join(part.text for part in response.message.parts if isinstance(part, ThinkingPart))
-    hidden = (response.usage.output_tokens or 0) > len(_said(response).encode()) + len(thoughts.encode()) + _SLACK
+    hidden = (response.usage.output_tokens or 0) > len(_text_of(response).encode()) + len(thoughts.encode()) + _SLACK
     if asked_for or not (thoughts or hidden):
         return Finding("thinking", True, "It is on, as requested." if asked_for else "It is off.")
     amount = f"{len(thoughts)} characters" if thoughts else f"{response.usage.output_tokens} tokens, most not shown,"
@@ -271,11 +271,11 @@ def _thinking(response: Response, *, asked_for: bool) -> Finding:
     return Finding("thinking", True, f"{text} a model or an Ollama that can turn it off saves that time.")
 
 
-def _served(served: str, asked: str) -> Finding:
-    if _tagged(served) == _tagged(asked):
+def _served(served: str, model: str) -> Finding:
+    if _tagged(served) == _tagged(model):
         return Finding("model served", True, f"{served} answers.")
     return Finding(
-        "model served", False, f"{served} answers, but {asked} was asked; check which model this address serves."
+        "model served", False, f"{served} answers, but {model} was asked; check which model this address serves."
     )
 
 

@@ -63,11 +63,15 @@ def fence(
     what software would read as a marker (see `defuse`), and each lone surrogate, which no request can carry and which
     becomes U+FFFD. Every other span of a text is unchanged.
     """
-    asked, passages, pool = _clean(question), [_clean(text) for text in evidence], [_clean(text) for text in candidates]
+    cleaned, passages, pool = (
+        _clean(question),
+        [_clean(text) for text in evidence],
+        [_clean(text) for text in candidates],
+    )
     further = {label: [_clean(text) for text in texts] for label, texts in others.items()}
-    marker = derive_marker([[asked], passages, pool, *further.values()])
+    marker = derive_marker([[cleaned], passages, pool, *further.values()])
     return Fenced(
-        _between(f"question {marker}", asked),
+        _between(f"question {marker}", cleaned),
         _numbered("passage", passages, marker),
         _numbered("candidate", pool, marker),
         marker,
@@ -75,23 +79,27 @@ def fence(
     )
 
 
-def fence_fields(given: Mapping[str, str | Sequence[str]]) -> dict[str, Any]:
+def fence_fields(fields: Mapping[str, str | Sequence[str]]) -> dict[str, Any]:
     """Return the fields of a request, each text fenced.
 
     Args:
-        given: `question`, and perhaps `evidence`, and `candidates` or one `candidate`. A further field is a text, which
-            is labelled by its name, or texts, each labelled by its name without the s.
+        fields: `question`, and perhaps `evidence`, and `candidates` or one `candidate`. A further field is a text,
+            which is labelled by its name, or texts, each labelled by its name without the s.
     """
-    pool = [given["candidate"]] if "candidate" in given else given.get("candidates", ())
-    others = {name: given[name] for name in given if name not in ("question", "evidence", "candidates", "candidate")}
+    pool = [fields["candidate"]] if "candidate" in fields else fields.get("candidates", ())
+    others = {name: fields[name] for name in fields if name not in ("question", "evidence", "candidates", "candidate")}
     labels = {name: name if isinstance(texts, str) else name.removesuffix("s") for name, texts in others.items()}
     further = {labels[name]: [texts] if isinstance(texts, str) else texts for name, texts in others.items()}
-    fenced = fence(cast(str, given["question"]), given.get("evidence", ()), cast(Sequence[str], pool), **further)
-    shown: dict[str, Any] = {"question": fenced.question, "evidence": fenced.evidence, "candidates": fenced.candidates}
-    shown |= {"candidate": fenced.candidates[0]} if "candidate" in given else {}
+    fenced = fence(cast(str, fields["question"]), fields.get("evidence", ()), cast(Sequence[str], pool), **further)
+    fenced_fields: dict[str, Any] = {
+        "question": fenced.question,
+        "evidence": fenced.evidence,
+        "candidates": fenced.candidates,
+    }
+    fenced_fields |= {"candidate": fenced.candidates[0]} if "candidate" in fields else {}
     for name, texts in others.items():
-        shown[name] = fenced.others[name][0] if isinstance(texts, str) else fenced.others[labels[name]]
-    return {name: shown[name] for name in given}
+        fenced_fields[name] = fenced.others[name][0] if isinstance(texts, str) else fenced.others[labels[name]]
+    return {name: fenced_fields[name] for name in fields}
 
 
 def derive_marker(groups: Sequence[Sequence[str]], length: int = _LENGTH) -> str:
@@ -108,9 +116,9 @@ def derive_marker(groups: Sequence[Sequence[str]], length: int = _LENGTH) -> str
         for text in texts:
             data = text.encode()
             hashed.update(len(data).to_bytes(8) + data)
-    read = _as_letters(_APART.join(text for texts in groups for text in texts))
+    letters = _as_letters(_APART.join(text for texts in groups for text in texts))
     marker = _marker(hashed.digest(), length)
-    while any(half in read for half in _halves(marker)):
+    while any(half in letters for half in _halves(marker)):
         hashed.update(b"another")
         marker = _marker(hashed.digest(), min(len(marker) + 2, _LONGEST))
     return marker

@@ -16,12 +16,12 @@ def locked(lock: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
     Args:
         lock: The lock's file, which stays. busy: what another process does, and what to do. patience: in seconds.
     """
-    held = FileLock(lock)
+    file_lock = FileLock(lock)
     try:
-        held.acquire(timeout=patience)
+        file_lock.acquire(timeout=patience)
     except Timeout:
         raise RunLockedError(busy) from None
     try:
         yield
     finally:
-        held.release()
+        file_lock.release()

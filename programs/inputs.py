@@ -58,17 +58,17 @@ def to_question(
         ArgumentError: naming the argument, its place, the value and what was expected.
     """
     if not isinstance(question, str):
-        raise ArgumentError(f"question must be text; got {_shown(question)}. Give the question as a string.")
+        raise ArgumentError(f"question must be text; got {_on_one_line(question)}. Give the question as a string.")
     pool = _pool(candidates, answer_field)
     _require_at_most(MAX_CANDIDATES, len(pool), "candidates")
     _require_field(pool, answer_field)
     kind = answer_type(answer)
     pairs = [_candidate(candidate, index, kind, answer_field) for index, candidate in enumerate(pool)]
-    asked, texts, answers = _capped(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
-    stated = any_stated(_stated(pool)) if columns else ()
+    text, texts, answers = _capped(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
+    values = any_stated(_values_of(pool)) if columns else ()
     passages, listed = to_passages(evidence), _options(options, kind)
     return Question(
-        asked, kind.name_in_files, answers, texts, passages, listed, kind, partial(tuple, stated), comparisons
+        text, kind.name_in_files, answers, texts, passages, listed, kind, partial(tuple, values), comparisons
     )
 
 
@@ -86,7 +86,7 @@ def to_passages(evidence: Any) -> tuple[Passage, ...]:
 
 def _options(options: Any, kind: AnswerType) -> tuple[str, ...]:
     if isinstance(options, _NO_LIST) or not isinstance(options, Iterable):
-        raise ArgumentError(f"options must be a list of texts; got {_shown(options)}.")
+        raise ArgumentError(f"options must be a list of texts; got {_on_one_line(options)}.")
     listed = [_number_as_text(option) for option in options]
     _require_at_most(MAX_OPTIONS, len(listed), "options")
     for index, option in enumerate(listed):
@@ -107,7 +107,7 @@ def _pool(candidates: Any, answer_field: str) -> list[Any]:
             raise _no_field("completions", answer_field, [name for name, _ in candidates.items()])
         return [candidates[index] for index in range(len(candidates))]
     if isinstance(candidates, _NO_LIST) or not isinstance(candidates, Iterable):
-        raise ArgumentError(f"candidates must be a list of strings or predictions; got {_shown(candidates)}.")
+        raise ArgumentError(f"candidates must be a list of strings or predictions; got {_on_one_line(candidates)}.")
     return list(candidates)
 
 
@@ -118,31 +118,31 @@ def _require_field(pool: Sequence[Any], answer_field: str) -> None:
         raise _no_field("candidates", answer_field, list(records[0].keys()))
 
 
-def _candidate(given: Any, index: int, kind: AnswerType, answer_field: str) -> tuple[str, str | None]:
+def _candidate(value: Any, index: int, kind: AnswerType, answer_field: str) -> tuple[str, str | None]:
     """Return a candidate's text and its final answer, None if it has none."""
     name, expected, reasoning = f"candidates[{index}]", "a string, a prediction, a finite number or None", ""
-    if isinstance(given, _RECORD):
-        texts = (given.get(field) for field in _REASONING)
+    if isinstance(value, _RECORD):
+        texts = (value.get(field) for field in _REASONING)
         reasoning = next((str(text) for text in texts if text is not None and isinstance(text, _REASONS)), "")
-        name, expected, given = f"{name}.{answer_field}", "text, a finite number or None", given.get(answer_field)
-    if given is None or (isinstance(given, float) and math.isnan(given)):  # as a table writes what is missing
+        name, expected, value = f"{name}.{answer_field}", "text, a finite number or None", value.get(answer_field)
+    if value is None or (isinstance(value, float) and math.isnan(value)):  # as a table writes what is missing
         return _capped(reasoning, name), None
-    given = given if isinstance(given, str) else _number_as_text(given)
-    if not isinstance(given, str):
-        raise _wrong(name, given, expected)
-    text = f"{reasoning}\n{given}" if reasoning and reasoning.strip() != given.strip() else given
-    return _capped(text, name), _final(given, kind)
+    value = value if isinstance(value, str) else _number_as_text(value)
+    if not isinstance(value, str):
+        raise _wrong(name, value, expected)
+    text = f"{reasoning}\n{value}" if reasoning and reasoning.strip() != value.strip() else value
+    return _capped(text, name), _final(value, kind)
 
 
 def _columns(pool: Iterable[Any]) -> Iterator[Columns]:
-    for index, given in enumerate(pool):
-        is_record = isinstance(given, _RECORD)
-        yield read_columns(given, f"candidates[{index}].{{}}") if is_record else Columns()
+    for index, candidate in enumerate(pool):
+        is_record = isinstance(candidate, _RECORD)
+        yield read_columns(candidate, f"candidates[{index}].{{}}") if is_record else Columns()
 
 
-def _stated(pool: Sequence[Any]) -> Iterator[Stated]:
-    for given, columns in zip(pool, _columns(pool), strict=True):
-        source = given.get("source") if isinstance(given, _RECORD) else None
+def _values_of(pool: Sequence[Any]) -> Iterator[Stated]:
+    for candidate, columns in zip(pool, _columns(pool), strict=True):
+        source = candidate.get("source") if isinstance(candidate, _RECORD) else None
         yield columns.stated(source if isinstance(source, str) else None)
 
 
@@ -182,23 +182,23 @@ def _passages(evidence: Any) -> list[Any]:
     if isinstance(evidence, str):
         return [evidence]
     if isinstance(evidence, _NO_LIST) or not isinstance(evidence, Iterable):
-        raise ArgumentError(f"evidence must be a list of strings or passages; got {_shown(evidence)}.")
+        raise ArgumentError(f"evidence must be a list of strings or passages; got {_on_one_line(evidence)}.")
     return list(evidence)
 
 
-def _passage(given: Any, index: int) -> Passage:
-    if isinstance(given, str):
-        return Passage("", _capped(given, f"evidence[{index}]"))
-    fields = {name: _field(given, name) for name in (*_TEXT, "title")}
+def _passage(value: Any, index: int) -> Passage:
+    if isinstance(value, str):
+        return Passage("", _capped(value, f"evidence[{index}]"))
+    fields = {name: _field(value, name) for name in (*_TEXT, "title")}
     text = next((fields[name] for name in _TEXT if fields[name] is not None), None)
     title = "" if fields["title"] is None else fields["title"]
     if not isinstance(text, str) or not isinstance(title, str):
-        raise _wrong(f"evidence[{index}]", given, "a string, or something with text or long_text, and perhaps title")
+        raise _wrong(f"evidence[{index}]", value, "a string, or something with text or long_text, and perhaps title")
     return Passage(title, _capped(text, f"evidence[{index}]"))
 
 
-def _field(given: Any, name: str) -> Any:
-    return given.get(name) if isinstance(given, _RECORD) else getattr(given, name, None)
+def _field(record: Any, name: str) -> Any:
+    return record.get(name) if isinstance(record, _RECORD) else getattr(record, name, None)
 
 
 def _require_at_most(most: int, n: int, what: str) -> None:
@@ -220,10 +220,10 @@ def _no_field(what: str, answer_field: str, fields: Sequence[str]) -> ArgumentEr
 
 
 def _wrong(name: str, value: object, expected: str) -> ArgumentError:
-    return ArgumentError(f"{name} must be {expected}; got {_shown(value)} ({type(value).__name__}).")
+    return ArgumentError(f"{name} must be {expected}; got {_on_one_line(value)} ({type(value).__name__}).")
 
 
-def _shown(value: object) -> str:
+def _on_one_line(value: object) -> str:
     """A value on one line, since a prediction's text has several; never empty."""
     try:
         return f"{' '.join(repr(value).split()):.80}"

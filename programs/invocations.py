@@ -35,13 +35,13 @@ FIELDS = tuple(plain(Decision(None, "consensus")))
 
 
 @contextmanager
-def scripted(selector: Selector, asked: Sequence[Scene]) -> Iterator[Fresh]:
+def scripted(selector: Selector, several: Sequence[Scene]) -> Iterator[Fresh]:
     """Yield a maker of copies of a selector that reach only the scripted LM, without callbacks."""
 
     def reply(request: Request) -> Scripted:
         text = text_of(request)
-        marks = ((scene, scene.question.text.partition(" ")[0]) for scene in asked)
-        return next((scene for scene, mark in marks if mark in text), asked[0]).reply(request)
+        marks = ((scene, scene.question.text.partition(" ")[0]) for scene in several)
+        return next((scene for scene, mark in marks if mark in text), several[0]).reply(request)
 
     lm = scripted_lm(reply)
     with dspy.context(lm=lm, callbacks=[], trace=None, track_usage=False, usage_tracker=None, disable_history=True):
@@ -51,17 +51,19 @@ def scripted(selector: Selector, asked: Sequence[Scene]) -> Iterator[Fresh]:
 def called(select: Selector, call: Mapping[str, Any]) -> Came:
     """Call a selector."""
     try:
-        said = select(**call)
+        prediction = select(**call)
     except Exception as error:  # noqa: BLE001 - what is raised is the outcome
         return error
-    return fields_of(said)
+    return fields_of(prediction)
 
 
-def fields_of(said: Any) -> dict[str, Any]:
+def fields_of(prediction: Any) -> dict[str, Any]:
     """Return the fields of a prediction; it must have all fields of a decision."""
-    if not isinstance(said, dspy.Prediction):
-        raise ArgumentError(f"The selector returned {said!r:.80}; return the dspy.Prediction of Selector.forward.")
-    fields: dict[str, Any] = said.toDict()
+    if not isinstance(prediction, dspy.Prediction):
+        raise ArgumentError(
+            f"The selector returned {prediction!r:.80}; return the dspy.Prediction of Selector.forward."
+        )
+    fields: dict[str, Any] = prediction.toDict()
     if missing := [name for name in FIELDS if name not in fields]:
         names, kind = ", ".join(map(repr, missing)), "field" if len(missing) == 1 else "fields"
         raise ArgumentError(
@@ -87,22 +89,22 @@ def batched(select: Selector, calls: Sequence[Mapping[str, Any]]) -> list[Came]:
     return [RuntimeError("no prediction") if result is None else fields_of(result) for result in results]
 
 
-def heard_apart(select: Selector, name: Consulted, case: Case, heard: Mapping[Consulted, Heard]) -> Heard:
+def reply_apart(select: Selector, name: Consulted, case: Case, replies: Mapping[Consulted, Heard]) -> Heard:
     """Return what a role or the certificate of a selector says about a case, asked apart from the selector."""
     calls = Calls(select.on_failure, None)
     try:
         with select.reading():
-            said = calls.ask(name, *select.asking(case, name, heard))
-        return select.heard(name, said, case)
+            output = calls.ask(name, *select.asking(case, name, replies))
+        return select.reply_of(name, output, case)
     except Exception:  # noqa: BLE001 - where the selector asks this role, it raises the same and is checked there
         return SILENT
 
 
-def as_certified(case: Case, heard: Mapping[Consulted, Heard]) -> Settings:
+def as_certified(case: Case, replies: Mapping[Consulted, Heard]) -> Settings:
     """Return the settings of a case; a consulted certificate becomes one that repeats what it said."""
     own = case.settings.own
     if own is None or not own.consulted:
         return case.settings
-    certify_again(case, heard)
+    certify_again(case, replies)
     repeated = replace(own, function=lambda answer, evidence, question: case.certificate(answer), consulted=False)
     return replace(case.settings, certificate=repeated)

@@ -21,7 +21,7 @@ def sub_modules(module: dspy.Module, kind: Any) -> Iterator[tuple[str, Any]]:
 
     DSPy's own walk also goes through every message of every call that the module remembers.
     """
-    left, seen = deque[tuple[str, Any]]([("self", module)]), {id(module)}
+    left, visited = deque[tuple[str, Any]]([("self", module)]), {id(module)}
     while left:
         name, one = left.popleft()
         if isinstance(one, kind):
@@ -33,8 +33,8 @@ def sub_modules(module: dspy.Module, kind: Any) -> Iterator[tuple[str, Any]]:
         else:
             parts = [(f"{name}[{index}]", part) for index, part in enumerate(one)] if _is_list(one) else []
         for path, part in parts:
-            if id(part) not in seen and (isinstance(part, dspy.Module | dspy.BaseLM | dict) or _is_list(part)):
-                seen.add(id(part))
+            if id(part) not in visited and (isinstance(part, dspy.Module | dspy.BaseLM | dict) or _is_list(part)):
+                visited.add(id(part))
                 left.append((path, part))
 
 
@@ -85,9 +85,9 @@ def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
 
     for _, part in [*sub_modules(twin, dspy.Module)]:
         for name, value in [*vars(part).items()]:
-            found = value if name in RECORDS else replaced(value, once)
-            if found is not value:
-                setattr(part, name, found)
+            new = value if name in RECORDS else replaced(value, once)
+            if new is not value:
+                setattr(part, name, new)
     return twin
 
 
@@ -109,20 +109,20 @@ def view(module: dspy.Module, change: Callable[[Any], Any]) -> tuple[Any, dict[i
 
     Unlike the copy of `with_lms`, it keeps its records and its other state where the module itself keeps them.
     """
-    made = dict[int, tuple[Any, Any]]()
+    twins = dict[int, tuple[Any, Any]]()
 
     def copied(one: Any) -> Any:
         if isinstance(one, dspy.BaseLM):
             return change(one)
-        if id(one) not in made:
+        if id(one) not in twins:
             kind: Any = type(one)
             twin = object.__new__(kind)
-            made[id(one)] = twin, one
+            twins[id(one)] = twin, one
             own = {name: part for name, part in vars(one).items() if name not in RECORDS}
             vars(twin).update({**vars(one), **{name: replaced(part, copied) for name, part in own.items()}})
-        return made[id(one)][0]
+        return twins[id(one)][0]
 
-    return copied(module), {id(twin): one for twin, one in made.values()}
+    return copied(module), {id(twin): one for twin, one in twins.values()}
 
 
 def replaced(value: Any, change: Callable[[Any], Any]) -> Any:

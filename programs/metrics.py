@@ -84,8 +84,8 @@ def selection_feedback(
     Raises:
         ArgumentError: the example has no `gold`.
     """
-    asked = (role_of_predictor(pred_name),) if pred_name else ROLES
-    sentences = [_outcome(gold, pred), *(said for role in asked if role for said in _said(role, gold, pred))]
+    roles = (role_of_predictor(pred_name),) if pred_name else ROLES
+    sentences = [_outcome(gold, pred), *(sentence for role in roles if role for sentence in _on_role(role, gold, pred))]
     return dspy.Prediction(score=float(selection_score(gold, pred)), feedback=" ".join(sentences))
 
 
@@ -130,7 +130,7 @@ def _outcome(gold: dspy.Example, pred: dspy.Prediction) -> str:
     return f"{shipped}{how}, and it is wrong; the right answer is {' or '.join(map(repr, _accepted(gold)))}."
 
 
-def _said(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
+def _on_role(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
     """Return sentences on the role's reply; nothing if the prediction does not say which roles were asked."""
     abstained, consulted = (pred.get("abstentions") or {}).get(role), pred.get("consulted")
     if consulted is None:

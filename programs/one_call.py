@@ -57,16 +57,16 @@ class OneCall(Saved):
         super().__init_subclass__(**options)
         if "signature" not in vars(cls):
             return
-        taken = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
+        parameters = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
         for name, field in cls.signature.input_fields.items():
             kind = str if field.annotation is str else Sequence[str]
-            taken.append(Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind))
+            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind))
         for name in ("forward", "aforward"):
             if name in vars(cls):
                 continue
             shared: Any = getattr(OneCall, name)
             own: Any = FunctionType(shared.__code__, shared.__globals__, name, None, shared.__closure__)
-            own.__doc__, own.__signature__ = shared.__doc__, Signature(taken, return_annotation=dspy.Prediction)
+            own.__doc__, own.__signature__ = shared.__doc__, Signature(parameters, return_annotation=dspy.Prediction)
             setattr(cls, name, own)
 
     def show(self, **inputs: Any) -> dict[str, Any]:
@@ -129,12 +129,12 @@ async def aask_each(requests: Sequence[Request]) -> list[Said]:
             return await aask(*request)
 
     outcomes = await asyncio.gather(*map(asked, requests), return_exceptions=True)
-    said: list[Said] = []
+    replies: list[Said] = []
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome
-        said.append(outcome)
-    return said
+        replies.append(outcome)
+    return replies
 
 
 def _plain(value: Any) -> Any:

@@ -142,13 +142,13 @@ class _Run(BaseCallback):
         """Note what a predictor is asked, or that a selector starts."""
         if call_id in self._open:
             return
-        given = {**inputs.get("kwargs", {})}
+        arguments = {**inputs.get("kwargs", {})}
         if isinstance(instance, dspy.Predict):
             before = _ASKED.get()
             self._open[call_id] = None, lambda: _ASKED.set(before)
-            _ASKED.set((instance.signature, given))
+            _ASKED.set((instance.signature, arguments))
         elif isinstance(instance, Selector) and not _INSIDE.get():
-            self.calls.append(call := _Call(instance, given, next(self._clock)))
+            self.calls.append(call := _Call(instance, arguments, next(self._clock)))
             self._open[call_id] = call, lambda: _INSIDE.set(False)
             _INSIDE.set(True)
 
@@ -160,22 +160,22 @@ class _Run(BaseCallback):
             call.ended, call.answer = next(self._clock), deepcopy(outputs.get("answer"))
 
     def _reply(self, request: Request) -> Scripted:
-        known: tuple[Any, dict[str, Any]] = _ASKED.get() or (None, {})
-        signature, inputs = known
+        current: tuple[Any, dict[str, Any]] = _ASKED.get() or (None, {})
+        signature, inputs = current
         role, (samples, judge, repair) = role_of(request), self.plan
         item = {"judge": judge, "repairer": repair}.get(role or "", samples[next(self._samples) % len(samples)])
-        shown = inputs.get("evidence", inputs) if role == "repairer" else inputs
-        word = _word(item, shown)
+        source = inputs.get("evidence", inputs) if role == "repairer" else inputs
+        word = _word(item, source)
         fields = signature.output_fields.items() if signature else ()
-        found = {name: _filled(one.annotation, word, item) for name, one in fields}
+        values = {name: _filled(one.annotation, word, item) for name, one in fields}
         n = len(inputs.get("candidates") or ()) or 1
         typed = {"preferred": item % n if item >= 0 else -1, "assessments": [], "repair_passage": -1}
-        found |= {name: value for name, value in typed.items() if name in found and role}
-        self.replies.append(found)
+        values |= {name: value for name, value in typed.items() if name in values and role}
+        self.replies.append(values)
         if request.config.response_format or signature is None:
-            return found
+            return values
         adapter = dspy.settings.adapter or dspy.ChatAdapter()
-        return str(adapter.format_assistant_message_content(signature, found))
+        return str(adapter.format_assistant_message_content(signature, values))
 
     def require_shipped(self, answer_field: str) -> None:
         """Require that the program returned what the last selector shipped, or one of several at once."""
@@ -210,9 +210,9 @@ def _is_same(call: _Call, returned: Any) -> bool:
     if returned in (None, "") or shipped in (None, ""):
         return returned in (None, "") and shipped in (None, "")
     kind = call.inputs.get("answer") or call.select.type
-    asked = to_question("", [shipped, returned], None, kind, "answer", call.inputs.get("options") or ())
-    one, other = (asked.type.class_of(answer) for answer in asked.answers)
-    return asked.answers[0] == asked.answers[1] or (one is not None and one == other)
+    question = to_question("", [shipped, returned], None, kind, "answer", call.inputs.get("options") or ())
+    one, other = (question.type.class_of(answer) for answer in question.answers)
+    return question.answers[0] == question.answers[1] or (one is not None and one == other)
 
 
 def _filled(annotation: Any, word: str, number: int) -> Any:
@@ -238,9 +238,9 @@ def _value(schema: Mapping[str, Any], defs: Mapping[str, Any], word: str, number
     return values.get(schema.get("type", ""), word)
 
 
-def _word(item: int, shown: Any) -> str:
+def _word(item: int, source: Any) -> str:
     """A name or number in what an LM is shown, that of the longest text first; or one of a few words."""
-    values = [*shown.values()] if isinstance(shown, Mapping) else [*shown]
+    values = [*source.values()] if isinstance(source, Mapping) else [*source]
     texts = [one if isinstance(one, str) else json.dumps(plain(one), ensure_ascii=False) for one in values]
     words = [*dict.fromkeys(word for text in sorted(texts, key=len, reverse=True) for word in _NAMES.findall(text))]
     return words[(item - 1) % len(words)] if item > 0 and words else _WORDS[-item % len(_WORDS)]

@@ -82,8 +82,8 @@ class RepeatedDeriver(dspy.Module):
 
 def _agreed(question: str, samples: Sequence[Said]) -> dspy.Prediction:
     """Return the derivation that another confirms, else the first, with the others; an abstention without any."""
-    read = [(sample.content, read_reply("deriver", sample.content, (), 0)) for sample in samples]
-    usable = [(content, reply) for content, reply in read if isinstance(reply, Derivation)]
+    replies = [(sample.content, read_reply("deriver", sample.content, (), 0)) for sample in samples]
+    usable = [(content, reply) for content, reply in replies if isinstance(reply, Derivation)]
     if not usable:
         error = next((sample.error for sample in samples if sample.error is not None), None)
         if error is not None:

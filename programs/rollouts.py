@@ -33,8 +33,8 @@ class _Numbered:
 
     def _numbered(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the options with a rollout of this sample's own for each rollout that the program asks for."""
-        asked = kwargs.get("rollout_id", self.kwargs.get("rollout_id")) or 0
-        return {**kwargs, "rollout_id": asked * self.of + self.sample}
+        number = kwargs.get("rollout_id", self.kwargs.get("rollout_id")) or 0
+        return {**kwargs, "rollout_id": number * self.of + self.sample}
 
 
 def numbered_lm(lm: Any, sample: int, of: int, temperature: float | None) -> Any:
@@ -65,7 +65,7 @@ def rollout(
     trace: Trace = []
     with dspy.context(lm=number(dspy.settings.lm), trace=trace, **ANY_USAGE):
         yield called, trace
-    trace[:] = [(originals.get(id(predictor), predictor), *said) for predictor, *said in trace]
+    trace[:] = [(originals.get(id(predictor), predictor), *call) for predictor, *call in trace]
 
 
 def own_trace() -> Trace | None:
@@ -75,7 +75,7 @@ def own_trace() -> Trace | None:
 
 def keep_trace(trace: Trace) -> None:
     """Add calls to DSPy's trace, which keeps the latest ones."""
-    kept = dspy.settings.trace
-    if kept is not None:
-        kept += trace
-        del kept[: max(0, len(kept) - dspy.settings.max_trace_size)]
+    own = dspy.settings.trace
+    if own is not None:
+        own += trace
+        del own[: max(0, len(own) - dspy.settings.max_trace_size)]

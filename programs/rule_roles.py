@@ -21,16 +21,16 @@ _ASKED: Mapping[Task, Mapping[str, tuple[Role, ...]]] = {
 """The roles that each rule may ask in each task; a rule that is not here may ask any."""
 
 
-def is_asked(parameter: str, rule: str, kind: AnswerType) -> bool:
+def may_ask(parameter: str, rule: str, kind: AnswerType) -> bool:
     """Return whether a parameter of a selector belongs to a role that the rule may ask of the type, or to no role."""
-    asked = roles_of(rule, kind)
+    roles = roles_of(rule, kind)
     return not any(
-        parameter == role or parameter.startswith((f"{role}.", f"{role}[")) for role in ROLES if role not in asked
+        parameter == role or parameter.startswith((f"{role}.", f"{role}[")) for role in ROLES if role not in roles
     )
 
 
-def asked_after(
-    name: Consulted, rule: str, kind: AnswerType, heard: Container[str], *, certifies: bool
+def later_roles(
+    name: Consulted, rule: str, kind: AnswerType, replies: Container[str], *, certifies: bool
 ) -> list[Consulted]:
     """Return who may still be asked under a rule after this one, given who was heard.
 
@@ -39,7 +39,7 @@ def asked_after(
     """
     roles, free = roles_of(rule, kind), rule.startswith("near(") or rule not in _ASKED[kind.task]
     later = roles if free or name not in roles else roles[roles.index(name) :]
-    left: list[Consulted] = [role for role in later if role != name and role not in heard]
+    left: list[Consulted] = [role for role in later if role != name and role not in replies]
     return [*left, "repair_certificate"] if certifies and "repairer" in (name, *left) else left
 
 

@@ -133,8 +133,8 @@ class Sampled(Saved):
         samples = drive(self._batches(call.inputs), partial(self._draw, call))
         calling = self._inputs(call.inputs, samples)
         with dspy.context(trace=own_trace()):
-            said, trace = self.select(**calling), dspy.settings.trace
-        return self._prediction(call, calling, said, samples, trace)
+            choice, trace = self.select(**calling), dspy.settings.trace
+        return self._prediction(call, calling, choice, samples, trace)
 
     async def aforward(self, *args: Any, **inputs: Any) -> dspy.Prediction:
         """Do the same as `forward`, with the samples in tasks."""
@@ -143,8 +143,8 @@ class Sampled(Saved):
         samples = await adrive(self._batches(call.inputs), partial(self._adraw, call), taking)
         calling = self._inputs(call.inputs, samples)
         with dspy.context(trace=own_trace()):
-            said, trace = await self.select.acall(**calling), dspy.settings.trace
-        return await taking(partial(self._prediction, call, calling, said, samples, trace))
+            choice, trace = await self.select.acall(**calling), dspy.settings.trace
+        return await taking(partial(self._prediction, call, calling, choice, samples, trace))
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the choices that `save` keeps, and the parameters of program and selector."""
@@ -159,25 +159,25 @@ class Sampled(Saved):
 
     # -- sampling -----------------------------------------------------------------------------------------------------
 
-    def _batches(self, given: Mapping[str, Any]) -> _Batches:
+    def _batches(self, inputs: Mapping[str, Any]) -> _Batches:
         """Yield the numbers of the samples to draw next, and return all samples; raise if they cannot be used."""
-        asked, samples = self._question(self._inputs(given, ())), list[Sample]()  # refused before anything is drawn
-        while more := self._more(given, asked):
+        question, samples = self._question(self._inputs(inputs, ())), list[Sample]()  # refused before anything is drawn
+        while more := self._more(inputs, question):
             samples += yield range(len(samples), len(samples) + more)
             self._require_usable(samples)
             if len(samples) == self.n:
                 break
-            asked = self._question(self._inputs(given, samples))
+            question = self._question(self._inputs(inputs, samples))
         return samples
 
-    def _more(self, given: Mapping[str, Any], asked: Question) -> int:
+    def _more(self, inputs: Mapping[str, Any], question: Question) -> int:
         """Return how many samples to draw at once, after those that a question has."""
         if self.stop is None:
-            return self.n - len(asked.answers)
+            return self.n - len(question.answers)
         withheld = self.select.uncertified == "abstain"
-        settled_by = Settled(self.select.rule, withheld=withheld, fixed=gives_evidence(given))
+        settled_by = Settled(self.select.rule, withheld=withheld, fixed=gives_evidence(inputs))
         stop = settled_by if self.stop == "settled" else self.stop
-        return next_batch(stop, Case(asked, self.select.settings), self.n)
+        return next_batch(stop, Case(question, self.select.settings), self.n)
 
     def _draw(self, call: "_Call", numbers: range) -> list[Sample]:
         """Draw samples in threads, each in a copy of this context: DSPy's settings, usage and callbacks hold in it."""
@@ -197,69 +197,69 @@ class Sampled(Saved):
     def _sample(self, call: "_Call", number: int) -> Sample:
         with rollout(self.program, number, self.n, self.temperature, bound=call.bound) as (program, trace):
             try:
-                said = settled(program(**call.inputs), "program", "await it: await sampled.acall(...)")
-                return self._read(said, call, trace)
+                output = settled(program(**call.inputs), "program", "await it: await sampled.acall(...)")
+                return self._read(output, call, trace)
             except Exception as error:  # noqa: BLE001 - the selector says what a failing sample does
-                return Sample(trace, self._noted(error, number))
+                return Sample(trace, self._with_note(error, number))
 
     async def _asample(self, call: "_Call", number: int) -> Sample:
         with rollout(self.program, number, self.n, self.temperature, bound=call.bound) as (program, trace):
             try:
                 return self._read(await awaitable(program)(**call.inputs), call, trace)
             except Exception as error:  # noqa: BLE001 - as in `_sample`
-                return Sample(trace, self._noted(error, number))
+                return Sample(trace, self._with_note(error, number))
 
-    def _read(self, said: Any, call: "_Call", trace: Trace) -> Sample:
+    def _read(self, output: Any, call: "_Call", trace: Trace) -> Sample:
         """Return a sample, if what the program returned can be a candidate."""
         name, field = type(self.program).__name__, self.select.answer_field
         advice = "Name the field that holds the answer: Sampled(program, select=Selector(answer_field=...))."
-        prediction = require_prediction(said, name, field, advice)
+        prediction = require_prediction(output, name, field, advice)
         candidate = candidate_of(prediction, field)
         passages = None if gives_evidence(call.inputs) else retrieved(call.outputs, {}, prediction, trace)
         columns = getattr(self.select.judge, "takes_ballot", False)  # then the selector reads them too
         to_question("", [candidate], passages, self.select.type, field, **self._options(call.inputs), columns=columns)
         return Sample(trace, None, prediction, candidate, passages)
 
-    def _noted(self, error: Exception, number: int) -> Exception:
+    def _with_note(self, error: Exception, number: int) -> Exception:
         error.add_note(f"Raised by completions[{number}], one of {self.n} samples of {type(self.program).__name__}.")
-        said = f"completions[{number}] of {self.n} failed: {describe_failure(error)}"
-        LOG.log(logging.WARNING, ("sample", type(error).__name__), said)
+        message = f"completions[{number}] of {self.n} failed: {describe_failure(error)}"
+        LOG.log(logging.WARNING, ("sample", type(error).__name__), message)
         return error
 
     def _require_usable(self, samples: Sequence[Sample]) -> None:
         """Raise the first error of a sample that the selector says to raise, or of any if all have failed."""
         failed = [one.error for one in samples if one.error is not None]
         for error in failed:
-            said = self.select.on_failure if is_failed_call(error) else self.select.on_error
-            if said == "raise" or len(failed) == self.n:
+            policy = self.select.on_failure if is_failed_call(error) else self.select.on_error
+            if policy == "raise" or len(failed) == self.n:
                 raise error
 
     # -- selecting ----------------------------------------------------------------------------------------------------
 
-    def _inputs(self, given: Mapping[str, Any], samples: Sequence[Sample]) -> dict[str, Any]:
+    def _inputs(self, inputs: Mapping[str, Any], samples: Sequence[Sample]) -> dict[str, Any]:
         return {
-            "question": question_of(given),
+            "question": question_of(inputs),
             "candidates": [one.candidate for one in samples],
-            "evidence": evidence_of(given, samples),
-            **self._options(given),
+            "evidence": evidence_of(inputs, samples),
+            **self._options(inputs),
         }
 
-    def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _options(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options to choose from, which a program whose answers need them takes as `options`."""
-        return {"options": given.get("options", ())} if self.select.type.needs_options else {}
+        return {"options": inputs.get("options", ())} if self.select.type.needs_options else {}
 
     def _question(self, calling: Mapping[str, Any]) -> Question:
         """Return the samples as the selector reads them."""
         return to_question(**calling, answer=self.select.type, answer_field=self.select.answer_field)
 
     def _prediction(
-        self, call: "_Call", calling: dict[str, Any], said: Any, samples: list[Sample], roles: Trace
+        self, call: "_Call", calling: dict[str, Any], choice: Any, samples: list[Sample], roles: Trace
     ) -> dspy.Prediction:
         case, field = Case(self._question(calling), self.select.settings), self.select.answer_field
-        values, index = shipped(case, said.toDict(), [one.said for one in samples], call.outputs, field)
+        values, index = shipped(case, choice.toDict(), [one.prediction for one in samples], call.outputs, field)
         keep_trace([*(samples[index].trace if index is not None else ()), *(roles or ())])
         failed = [{"sample": at, "error": describe_failure(one.error)} for at, one in enumerate(samples) if one.error]
-        return with_completions({**values, "failed_samples": failed}, [one.said for one in samples], index)
+        return with_completions({**values, "failed_samples": failed}, [one.prediction for one in samples], index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ def _require_settling(select: Selector) -> None:
     own, refusals, rules = select.settings.own, select.settings.refusals, ", ".join(map(repr, SETTLED_BY))
     is_asked = own is not None and own.consulted and select.type.way == "evidence"
     ends_votes = isinstance(refusals, OwnRefusals) and select.settings.refusal == "no_answer"
-    for wrong, name, expected, got in (
+    for wrong, name, expected, actual in (
         (select.rule not in SETTLED_BY, "rule", f"one of {rules}", select.rule),
         (select.type.pooled, "answer type", "one of which classes do not depend on the pool", select.type.name),
         (is_asked, "certificate", "a policy, or a function that is not awaited and asks no LM", own),
@@ -292,6 +292,6 @@ def _require_settling(select: Selector) -> None:
     ):
         if wrong:
             raise ArgumentError(
-                f"With stop='settled', select's {name} must be {expected}; got {str(got)!r:.80}. Give another, or use "
-                "stop=None or a Posterior."
+                f"With stop='settled', select's {name} must be {expected}; got {str(actual)!r:.80}. Give another, or "
+                "use stop=None or a Posterior."
             )

@@ -31,7 +31,7 @@ class Sample:
 
     trace: Trace
     error: Exception | None = None
-    said: dspy.Prediction | None = None
+    prediction: dspy.Prediction | None = None
     candidate: Mapping[str, Any] | None = None
     passages: tuple[Passage, ...] | None = None
 
@@ -40,22 +40,22 @@ class UnfitProgramError(ArgumentError):
     """A program returned something that cannot be a candidate."""
 
 
-def require_prediction(said: Any, name: str, field: str, advice: str) -> dspy.Prediction:
+def require_prediction(output: Any, name: str, field: str, advice: str) -> dspy.Prediction:
     """Return what a program returned.
 
     Args:
-        said: That. name: of the program. field: of the answer. advice: how that field is named.
+        output: That. name: of the program. field: of the answer. advice: how that field is named.
 
     Raises:
         UnfitProgramError: It is not a prediction with this field.
     """
-    if not isinstance(said, dspy.Prediction):
-        shown = " ".join(repr(said).split())
-        raise UnfitProgramError(f"{name} must return a dspy.Prediction with {field!r}; got {shown:.80}.")
-    if field not in said:
-        names = ", ".join(map(repr, said.keys())) or "no field"
+    if not isinstance(output, dspy.Prediction):
+        text = " ".join(repr(output).split())
+        raise UnfitProgramError(f"{name} must return a dspy.Prediction with {field!r}; got {text:.80}.")
+    if field not in output:
+        names = ", ".join(map(repr, output.keys())) or "no field"
         raise UnfitProgramError(f"The prediction of {name} has no field {field!r}; it has {names}. {advice}")
-    return said
+    return output
 
 
 def by_name(program: dspy.Module, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,68 +74,68 @@ def parameters_of(program: dspy.Module) -> list[inspect.Parameter]:
     return [*inspect.signature(kind.forward if hasattr(kind, "forward") else kind.aforward).parameters.values()][1:]
 
 
-def question_of(given: Mapping[str, Any]) -> str:
+def question_of(inputs: Mapping[str, Any]) -> str:
     """Return the input `question`, or the only input that is not evidence, or all of them with their names."""
-    asked = {name: value for name, value in given.items() if name not in _EVIDENCE}
-    if isinstance(asked.get("question"), str):
-        return str(asked["question"])
-    if len(asked) == 1 and isinstance(only := next(iter(asked.values())), str):
+    fields = {name: value for name, value in inputs.items() if name not in _EVIDENCE}
+    if isinstance(fields.get("question"), str):
+        return str(fields["question"])
+    if len(fields) == 1 and isinstance(only := next(iter(fields.values())), str):
         return only
-    return "\n".join(f"{name}: {value}" for name, value in asked.items())
+    return "\n".join(f"{name}: {value}" for name, value in fields.items())
 
 
-def candidate_of(said: dspy.Prediction, field: str) -> dict[str, Any]:
+def candidate_of(prediction: dspy.Prediction, field: str) -> dict[str, Any]:
     """Return a sample as a candidate of a selector.
 
     Raises:
         ArgumentError: Its answer is not a text, a number, or a value that JSON can hold.
     """
-    return {**said.toDict(), field: as_candidate(said[field])}
+    return {**prediction.toDict(), field: as_candidate(prediction[field])}
 
 
 def retrieved(
-    written: Container[str], given: Mapping[str, Any], said: dspy.Prediction, trace: Trace, field: str | None = None
+    outputs: Container[str], fields: Mapping[str, Any], output: dspy.Prediction, trace: Trace, field: str | None = None
 ) -> tuple[Passage, ...] | None:
     """Return the passages of a sample: among its inputs, in its prediction, or else what its predictors were given.
 
     What an LM wrote is not evidence: a field that a predictor writes, or a passage that is a predictor's output.
 
     Args:
-        written: The names of the fields that the program's predictors write.
-        given: The inputs of the program. said: its prediction. trace: the calls of its predictors.
+        outputs: The names of the fields that the program's predictors write.
+        fields: The inputs of the program. output: its prediction. trace: the calls of its predictors.
         field: The name of the passages; None looks for evidence, context and passages.
 
     Returns:
         The passages, each once; None if nothing has such a name.
     """
-    names = [name for name in ((field,) if field else _EVIDENCE) if name not in written]
-    for place in (given, said):
+    names = [name for name in ((field,) if field else _EVIDENCE) if name not in outputs]
+    for place in (fields, output):
         for name in names:
             if name in place and place[name] is not None:
                 return to_passages(place[name])
-    told = [inputs[name] for _, inputs, _ in trace for name in names if inputs.get(name) is not None]
+    values = [inputs[name] for _, inputs, _ in trace for name in names if inputs.get(name) is not None]
     texts = {value for _, _, prediction in trace for _, value in prediction.items() if isinstance(value, str)}
-    found = dict.fromkeys(passage for one in told for passage in to_passages(one) if passage.text not in texts)
-    return tuple(found) if told else None
+    passages = dict.fromkeys(passage for one in values for passage in to_passages(one) if passage.text not in texts)
+    return tuple(passages) if values else None
 
 
-def gives_evidence(given: Mapping[str, Any]) -> bool:
+def gives_evidence(inputs: Mapping[str, Any]) -> bool:
     """Return whether the evidence is among the inputs."""
-    return any(name in given for name in _EVIDENCE)
+    return any(name in inputs for name in _EVIDENCE)
 
 
-def evidence_of(given: Mapping[str, Any], samples: Sequence[Sample]) -> Any:
+def evidence_of(inputs: Mapping[str, Any], samples: Sequence[Sample]) -> Any:
     """Return the evidence among the inputs, or else the passages of the samples, each once."""
-    if gives_evidence(given):
-        return next(given[name] for name in _EVIDENCE if name in given)
-    found = [one.passages for one in samples if one.passages is not None]
-    return list(dict.fromkeys(passage for passages in found for passage in passages)) if found else None
+    if gives_evidence(inputs):
+        return next(inputs[name] for name in _EVIDENCE if name in inputs)
+    retrievals = [one.passages for one in samples if one.passages is not None]
+    return list(dict.fromkeys(passage for passages in retrievals for passage in passages)) if retrievals else None
 
 
 def shipped(
     case: Case,
     decided: Mapping[str, Any],
-    said: Sequence[dspy.Prediction | None],
+    predictions: Sequence[dspy.Prediction | None],
     declared: Mapping[str, Any],
     field: str,
 ) -> tuple[dict[str, Any], int | None]:
@@ -144,13 +144,13 @@ def shipped(
     Args:
         case: The samples as the rule sees them.
         decided: The fields of the selector's prediction.
-        said: What the samples returned.
+        predictions: What the samples returned.
         declared: The types of the program's outputs.
         field: The field of the answer.
     """
     values = {name: str(value) if isinstance(value, str) else value for name, value in decided.items()}
-    given = [None if one is None else one[field] for one in said]
-    kind = declared.get(field) or next((type(one) for one in given if one is not None), str)
+    answers = [None if one is None else one[field] for one in predictions]
+    kind = declared.get(field) or next((type(one) for one in answers if one is not None), str)
     answer: Any = decided["answer"]
     index = _sample_with(case, answer)
     if index is None and answer is not None and kind is not str:
@@ -159,19 +159,19 @@ def shipped(
         except ValueError:
             values |= _without(case.type.repairer, decided, kind)
             answer, index = values["answer"], _sample_with(case, values["answer"])
-    if index is not None and (type(given[index]) is not str or get_origin(kind) is Literal):
-        answer = given[index]
+    if index is not None and (type(answers[index]) is not str or get_origin(kind) is Literal):
+        answer = answers[index]
     typed = str(answer) if isinstance(answer, str) and kind is str else answer
     evidence = {"passages": [show_passage(one.title, one.text) for one in case.question.passages]}
     return {**evidence, **values, "answer": typed, field: typed}, index
 
 
 def with_completions(
-    values: Mapping[str, Any], said: Sequence[dspy.Prediction | None], index: int | None
+    values: Mapping[str, Any], predictions: Sequence[dspy.Prediction | None], index: int | None
 ) -> dspy.Prediction:
     """Return a prediction with these values, the other fields of the sample that ships, and all samples."""
-    names = dict.fromkeys(name for one in said if one is not None for name, _ in one.items())
-    columns = {name: [None if one is None else one.get(name) for one in said] for name in names}
+    names = dict.fromkeys(name for one in predictions if one is not None for name, _ in one.items())
+    columns = {name: [None if one is None else one.get(name) for one in predictions] for name in names}
     prediction = dspy.Prediction.from_completions(columns)
     for name, column in columns.items():
         prediction[name] = None if index is None else column[index]

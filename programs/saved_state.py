@@ -42,8 +42,8 @@ class SavedChoices(Parameter):
 
     def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
         """Return the choices as plain JSON values."""
-        stated: dict[str, Any] = json.loads(json.dumps(self._choices()))
-        return stated
+        state: dict[str, Any] = json.loads(json.dumps(self._choices()))
+        return state
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Compare the choices with saved ones.
@@ -96,9 +96,9 @@ class Saved(dspy.Module):
                 one.load_state(state[name])
         lacks, extra = own.keys() - state.keys(), state.keys() - own.keys() - {_METADATA}
         if lacks or extra:
-            found = " and ".join([*_listed("lacks", lacks), *_listed("has", extra)])
+            fault = " and ".join([*_listed("lacks", lacks), *_listed("has", extra)])
             raise ArgumentError(
-                f"The saved program must have the keys of this {type(self).__name__}; it {found}. {_REMEDY}"
+                f"The saved program must have the keys of this {type(self).__name__}; it {fault}. {_REMEDY}"
             )
         predictors: list[tuple[str, Any]] = [(name, one) for name, one in own.items() if isinstance(one, dspy.Predict)]
         for name, one in predictors:

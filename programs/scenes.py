@@ -37,30 +37,30 @@ class Scene:
     """
 
     question: Question
-    said: Mapping[Role, Scripted]
+    replies: Mapping[Role, Scripted]
     word: str = ""
     number: int = 0
-    given: bool = True
+    has_evidence: bool = True
 
     def inputs(self, answer_field: str) -> dict[str, Any]:
         """Return the question as a user gives it; with new lists each time."""
         question = self.question
         candidates = [{answer_field: answer} for answer in question.answers]
         evidence = [{"title": passage.title, "text": passage.text} for passage in question.passages]
-        shown = evidence if self.given else None
+        passages = evidence if self.has_evidence else None
         answer = question.type if question.type.is_own else question.type.name
         options = {"options": [*question.options]} if question.options else {}
-        return {"question": question.text, "candidates": candidates, "evidence": shown, "answer": answer, **options}
+        return {"question": question.text, "candidates": candidates, "evidence": passages, "answer": answer, **options}
 
     def reply(self, request: Request) -> Scripted:
         """Return the reply to a request; a typed one also has the further fields that a user's own module asks for."""
         response_format: Any = request.config.response_format
         properties = ((response_format or {}).get("schema") or {}).get("properties", {})
         role = role_of(request)
-        said = self.said.get(role, "") if role else {}
-        if not isinstance(said, Mapping):
-            return said
-        return {**said, **{name: self._blank(kind) for name, kind in properties.items() if name not in said}}
+        fields = self.replies.get(role, "") if role else {}
+        if not isinstance(fields, Mapping):
+            return fields
+        return {**fields, **{name: self._blank(kind) for name, kind in properties.items() if name not in fields}}
 
     def _blank(self, kind: Mapping[str, Any]) -> Any:
         blanks = {"string": self.word, "integer": self.number, "number": 0.5, "boolean": False, "array": []}
@@ -68,18 +68,18 @@ class Scene:
 
 
 @st.composite
-def scenes(draw: st.DrawFn, asked: st.SearchStrategy[Question]) -> Scene:
+def scenes(draw: st.DrawFn, strategy: st.SearchStrategy[Question]) -> Scene:
     """Draw one of the questions asked, with a reply of each role: typed in most cases, else raw or a failed call."""
-    question = draw(asked)
+    question = draw(strategy)
     usual: dict[Role, st.SearchStrategy[Any]] = (
         {"deriver": derivations(question)}
         if question.type.way == "derivation"
         else {"judge": verdicts(question), "repairer": repairs(question)}
     )
-    said: dict[Role, Scripted] = {}
+    replies: dict[Role, Scripted] = {}
     for role, typed_replies in usual.items():
-        said[role] = draw(_mostly(typed_replies.map(partial(_written, role)), lm_replies() | _failures))
-    return Scene(question, said, draw(raw_text), draw(st.integers(-1, len(question.answers))))
+        replies[role] = draw(_mostly(typed_replies.map(partial(_fields_of, role)), lm_replies() | _failures))
+    return Scene(question, replies, draw(raw_text), draw(st.integers(-1, len(question.answers))))
 
 
 def situated(trials: Iterable[Trial], kind: AnswerType | None = None) -> list[Scene]:
@@ -87,7 +87,7 @@ def situated(trials: Iterable[Trial], kind: AnswerType | None = None) -> list[Sc
     return [_situated(trial) for trial in typed(trials, kind)]
 
 
-def asked_again(kind: AnswerType) -> list[Scene]:
+def repeats(kind: AnswerType) -> list[Scene]:
     """Return one question repeated: with other evidence, with none, and with the same answers in other pools."""
     if kind.way == "derivation":
         pools = (("18", "9", "9"), ("9", "18", "18"), ("18", "18", "9"), ("9", "9", "18"), ("18", "9", "9"))
@@ -95,17 +95,17 @@ def asked_again(kind: AnswerType) -> list[Scene]:
     lyon, rome = ("Lyon", "Rome", "Rome"), ("Lyon", "Lyon", "Rome")
     several = [(lyon, ("Lyon",)), (lyon, ("Rome",)), (lyon, ()), (lyon, ("Lyon",)), (lyon, None), (rome, ("Lyon",))]
     several += [(lyon, ("Lyon",)), (lyon[::-1], ("Lyon",)), (lyon, ("Doha", "Lyon")), (lyon, ("Lyon", "Doha"))]
-    again = situated((asked(pool, "Lyon", "Doha", shown=shown or ()) for pool, shown in several), kind)
-    return [replace(scene, given=shown is not None) for scene, (_, shown) in zip(again, several, strict=True)]
+    again = situated((asked(pool, "Lyon", "Doha", shown=texts or ()) for pool, texts in several), kind)
+    return [replace(scene, has_evidence=texts is not None) for scene, (_, texts) in zip(again, several, strict=True)]
 
 
 def _situated(trial: Trial) -> Scene:
-    said: dict[Role, Scripted] = {role: _written(role, reply) for role, reply in trial.replies.items()}
+    replies: dict[Role, Scripted] = {role: _fields_of(role, reply) for role, reply in trial.replies.items()}
     verdict = trial.reply("judge")
-    return Scene(trial.question, said, number=verdict.preferred if isinstance(verdict, Verdict) else -1)
+    return Scene(trial.question, replies, number=verdict.preferred if isinstance(verdict, Verdict) else -1)
 
 
-def _written(role: Role, reply: Reply) -> dict[str, Any]:
+def _fields_of(role: Role, reply: Reply) -> dict[str, Any]:
     """The fields in which an LM gives a reply; for an abstention, those that say nothing."""
     if role == "judge":
         preferred, scores = (reply.preferred, reply.scores) if isinstance(reply, Verdict) else (-1, None)

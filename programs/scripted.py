@@ -206,11 +206,11 @@ def _numbered(script: Sequence[Scripted], number: int) -> Scripted:
 
 def _response(request: Request, line: Line) -> Response:
     text = line.text if isinstance(line.text, str) else json.dumps(line.text)
-    read, written = len(text_of(request)) // 4, len(text) // 4  # roughly four characters a token
+    prompt, completion = len(text_of(request)) // 4, len(text) // 4  # roughly four characters a token
     return Response(
         id=None,
         model=request.model,
         message=Message.assistant([TextPart(text)]),
         finish_reason="length" if line.cut else "stop",
-        usage=Usage(input_tokens=read, output_tokens=written, total_tokens=read + written),
+        usage=Usage(input_tokens=prompt, output_tokens=completion, total_tokens=prompt + completion),
     )

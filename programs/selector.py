@@ -25,7 +25,7 @@ from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
 from eldgr_dspy.programs.repeated_deriver import RepeatedDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
-from eldgr_dspy.programs.rule_roles import asked_after, is_asked
+from eldgr_dspy.programs.rule_roles import later_roles, may_ask
 from eldgr_dspy.programs.saved_state import CHOICES, Saved, SavedChoices
 from eldgr_dspy.programs.scoring.candidates import (
     CandidateScores,
@@ -122,8 +122,8 @@ class Selector(Saved):
         """
         super().__init__()
         words = {"on_error": (on_error, OnError), "on_failure": (on_failure, OnFailure), "replies": (replies, Replies)}
-        for name, (word, known) in {**words, "uncertified": (uncertified, Uncertified)}.items():
-            require_one_of(name, word, get_args(known))
+        for name, (word, values) in {**words, "uncertified": (uncertified, Uncertified)}.items():
+            require_one_of(name, word, get_args(values))
         require_answer_field(answer_field)
         require_timeout(timeout)
         self.role_timeouts = role_timeouts_of(role_timeouts)
@@ -190,16 +190,16 @@ class Selector(Saved):
         calls = Calls(self.on_failure, self.timeout, self.role_timeouts, len(self.scorers))
         with watched(self, calls) as report:
             case = self._case(calls, self._kind(answer), question, candidates, evidence, options)
-            heard: dict[Consulted, Heard] = {}
+            replies_so_far: dict[Consulted, Heard] = {}
 
             def consult(name: Consulted) -> Heard:
                 with self.reading():
-                    said = calls.ask(name, *self.asking(case, name, heard))
-                heard[name] = self.heard(name, said, case)
-                return heard[name]
+                    output = calls.ask(name, *self.asking(case, name, replies_so_far))
+                replies_so_far[name] = self.reply_of(name, output, case)
+                return replies_so_far[name]
 
             choice = drive(certifying(self.rule_on(case))(case), consult)
-            replies = replies_in(heard)
+            replies = replies_in(replies_so_far)
             decision, texts = case.record(choice, replies), self._texts(case, evidence)
             scores = [self._score(scorer, texts, calls) for scorer in self.scorers]
             return report(self._prediction(case, decision, replies, scores, calls), replies)
@@ -217,23 +217,23 @@ class Selector(Saved):
         taking = in_thread if kind.pooled else at_once  # comparing answers may take long
         with watched(self, calls) as report:
             case = await taking(partial(self._case, calls, kind, question, candidates, evidence, options))
-            heard: dict[Consulted, Heard] = {}
+            replies_so_far: dict[Consulted, Heard] = {}
 
             async def consult(name: Consulted) -> Heard:
                 with self.reading():
-                    said = await calls.aask(name, *self.asking(case, name, heard))
-                heard[name] = self.heard(name, said, case)
-                return heard[name]
+                    output = await calls.aask(name, *self.asking(case, name, replies_so_far))
+                replies_so_far[name] = self.reply_of(name, output, case)
+                return replies_so_far[name]
 
             choice = await adrive(certifying(self.rule_on(case))(case), consult, taking)
-            replies = replies_in(heard)
+            replies = replies_in(replies_so_far)
             decision, texts = await taking(partial(case.record, choice, replies)), self._texts(case, evidence)
             scores = [await self._ascore(scorer, texts, calls) for scorer in self.scorers]
             return report(self._prediction(case, decision, replies, scores, calls), replies)
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the choices that `save` keeps, and the parameters of the roles that can be asked."""
-        parameters = [pair for pair in super().named_parameters() if is_asked(pair[0], self.rule, self.type)]
+        parameters = [pair for pair in super().named_parameters() if may_ask(pair[0], self.rule, self.type)]
         return [(CHOICES, SavedChoices("Selector", self.choices)), *parameters]  # loading compares the first first
 
     def set_lm(self, lm: Any) -> None:
@@ -254,38 +254,40 @@ class Selector(Saved):
         """Return the selector's rule on a case."""
         return self._unnamed or case.rule(self.rule)
 
-    def asking(self, case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> tuple[Any, Any, list[Consulted]]:
+    def asking(
+        self, case: Case, name: Consulted, replies: Mapping[Consulted, Heard]
+    ) -> tuple[Any, Any, list[Consulted]]:
         """Return the module that is asked, a role's or the certifier, what it is told, and who may be asked after."""
         module = getattr(self, name) if is_role(name) else self.certifier
-        later = asked_after(name, self.rule, case.type, heard, certifies=self.certifier is not None)
-        return module, inputs_of(case, name, heard, module), later
+        later = later_roles(name, self.rule, case.type, replies, certifies=self.certifier is not None)
+        return module, inputs_of(case, name, replies, module), later
 
     def reading(self) -> AbstractContextManager[Any]:
         """Read replies in the block as `replies` says, unless the settings have an adapter."""
         adapter = LENIENT if self.replies == "lenient" else STRICT
         return nullcontext() if dspy.settings.adapter is not None else dspy.context(adapter=adapter)
 
-    def heard(self, name: Consulted, said: Said | Abstention, case: Case) -> Heard:
+    def reply_of(self, name: Consulted, output: Said | Abstention, case: Case) -> Heard:
         """Return what was said as a rule sees it."""
-        reply = said if isinstance(said, Abstention) else self._read(name, said, case)
+        reply = output if isinstance(output, Abstention) else self._read(name, output, case)
         if isinstance(reply, Abstention):
             log_silence(name, reply)
         return reply
 
-    def _read(self, name: Consulted, said: Said, case: Case) -> Heard:
-        if said.error is not None and self.on_error == "raise":
-            raise said.error
+    def _read(self, name: Consulted, output: Said, case: Case) -> Heard:
+        if output.error is not None and self.on_error == "raise":
+            raise output.error
         if not is_role(name):
-            return certificates_in(said.content)
-        read = require_reply if self.on_error == "raise" else read_reply
-        return read(name, said.content, case.question.answers, len(case.question.passages))
+            return certificates_in(output.content)
+        reader = require_reply if self.on_error == "raise" else read_reply
+        return reader(name, output.content, case.question.answers, len(case.question.passages))
 
     def _kind(self, answer: Task | AnswerType | None) -> AnswerType:
         return self.type if answer is None or answer == self.type.name else answer_type(answer, "answer", BUILT_IN)
 
     def _case(self, calls: Calls, kind: AnswerType, question: str, pool: Any, evidence: Any, options: Any) -> Case:
-        read = partial(to_question, columns=getattr(self.judge, "takes_ballot", False), comparisons=calls.comparisons)
-        return Case(read(question, pool, evidence, kind, self.answer_field, options), self.settings)
+        make = partial(to_question, columns=getattr(self.judge, "takes_ballot", False), comparisons=calls.comparisons)
+        return Case(make(question, pool, evidence, kind, self.answer_field, options), self.settings)
 
     def _texts(self, case: Case, evidence: Any) -> "Sequence[Reasoning]":
         return reasonings_of(case.question, corpus=evidence is not None) if self.scorers else ()
@@ -317,8 +319,8 @@ class Selector(Saved):
         calls: Calls,
     ) -> dspy.Prediction:
         answer = None if self.uncertified == "abstain" and is_withheld(case, decision) else decision.answer
-        asked = [role for role in decision.consulted if role not in calls.unasked]
-        values = {**plain(decision), "consulted": asked, "failures": calls.failures, "votes": case.votes()}
+        consulted = [role for role in decision.consulted if role not in calls.unasked]
+        values = {**plain(decision), "consulted": consulted, "failures": calls.failures, "votes": case.votes()}
         values |= {"answer": answer, self.answer_field: answer}
         if scored:
             values |= {"ranking": [*case.ranking(replies, scored[0].rewards)], "scores": self.scorers.shown(scored)}

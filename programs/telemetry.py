@@ -123,8 +123,8 @@ def _hand(event: DecisionEvent, listener: Callable[..., Any], select: dspy.Modul
     try:
         listener(call_id=ACTIVE_CALL_ID.get(), instance=select, event=event)
     except Exception as error:  # noqa: BLE001 - a callback of the user's may raise anything
-        said = f"A callback's on_decision failed: {describe_failure(error)}"
-        LOG.log(logging.WARNING, ("callback", type(error).__name__), said)
+        message = f"A callback's on_decision failed: {describe_failure(error)}"
+        LOG.log(logging.WARNING, ("callback", type(error).__name__), message)
 
 
 @cache

@@ -29,8 +29,8 @@ def as_candidate(value: Any) -> Any:
     if value is None or type(value) in (str, int, float, Decimal):
         return value
     try:
-        found = _plain(value)
-        return Structured(found) if isinstance(found, list | dict) else as_candidate(found)
+        plain = _plain(value)
+        return Structured(plain) if isinstance(plain, list | dict) else as_candidate(plain)
     except Exception as error:
         raise ArgumentError(
             f"An answer must be a text, a number, or a value that JSON can hold; got {value!r:.80} "
@@ -57,10 +57,10 @@ def _plain(value: Any) -> Any:
 
 def outputs(program: dspy.Module) -> dict[str, Any]:
     """Return the output fields of the program's predictors with their types; of one name, the last predictor's."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for _, part in sub_modules(program, dspy.Predict):
-        found |= {name: field.annotation for name, field in part.signature.output_fields.items()}
-    return found
+        fields |= {name: field.annotation for name, field in part.signature.output_fields.items()}
+    return fields
 
 
 def as_declared(text: str, kind: Any) -> Any:
@@ -71,9 +71,9 @@ def as_declared(text: str, kind: Any) -> Any:
     """
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
     number = parse_number(text)
-    for read in (adapter.validate_python, adapter.validate_json):
+    for parse in (adapter.validate_python, adapter.validate_json):
         try:
-            return read(text)
+            return parse(text)
         except ValueError:
             continue
     if number is None or number.percent:

@@ -66,8 +66,8 @@ class Session:
             return ""
         self._said = True
         lost = "The calls under way were abandoned." if abandoned() else ""
-        kept = f"The replies so far are in the journal; {self.resume}." if self.begun else self.unbegun
-        return f"{' '.join(filter(None, ('Interrupted.', lost, kept)))}\n"
+        state = f"The replies so far are in the journal; {self.resume}." if self.begun else self.unbegun
+        return f"{' '.join(filter(None, ('Interrupted.', lost, state)))}\n"
 
 
 def main(argv: list[str] | None = None) -> int:

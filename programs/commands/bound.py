@@ -99,9 +99,9 @@ def bound(
     for pool in open_pools(pools, chosen.type):
         task = answer_type(pool.task).task
         tested = [*names, *_TESTED_TOO] if tests_default and task == "arithmetic" else names
-        found = pool_authority(pool.rows(), pool.task, chosen, tested, pool.name)
-        bounds[pool.name] = found
-        passing[pool.name] = None if worst is None else allowed(found["price"], worst, guarantee, task)
+        authority = pool_authority(pool.rows(), pool.task, chosen, tested, pool.name)
+        bounds[pool.name] = authority
+        passing[pool.name] = None if worst is None else allowed(authority["price"], worst, guarantee, task)
     if plot:
         _draw(bounds, plot)
     tables = (authority_table(name, pool, passing[name]) for name, pool in bounds.items())
@@ -113,9 +113,9 @@ def _draw(bounds: "dict[str, Authority]", plot: Path) -> None:
     from eldgr_dspy.files import replacing
     from eldgr_dspy.report.plots import authority
 
-    drawn = authority(bounds)
-    if drawn is None:
+    drawing = authority(bounds)
+    if drawing is None:
         raise click.ClickException(f"{plot}: nothing to draw, because no question has a gold answer. Leave --plot out.")
     with writing("The drawing"), replacing(plot) as file:
-        file.write(drawn.encode("utf-8", "replace"))
+        file.write(drawing.encode("utf-8", "replace"))
     say(f"Drawn in {plot}.")

@@ -48,7 +48,7 @@ class _GroupedAlike(Grouped):
 @limit_options("sample")
 @click.pass_context
 def collect(
-    context: click.Context, /, lm: str | None, api_base: str | None, structured: SchemaUse, fresh: bool, **given: Any
+    context: click.Context, /, lm: str | None, api_base: str | None, structured: SchemaUse, fresh: bool, **options: Any
 ) -> None:
     """Collect a pool from your DSPy program.
 
@@ -68,7 +68,7 @@ def collect(
     session.unbegun = "Nothing was asked."
     if fresh:
         session.resume = without_fresh(context)
-    collection = Collection(fresh=fresh, **given)
+    collection = Collection(fresh=fresh, **options)
     require_address(api_base, [lm] if lm else [])
     with progress_bar(session.begin, quiet=False) as watcher:
         collected = run_collection(collection, watcher, lm_named(lm, api_base, structured=structured) if lm else None)

@@ -72,14 +72,14 @@ def _run(argv: list[str] | None, session: Session) -> int:
     try:
         code = cli.main(args=argv, prog_name="eldgr", standalone_mode=False, obj=session)
     except click.ClickException as error:
-        told = io.StringIO()
-        error.show(told)
-        return _say(told.getvalue().rstrip("\n"), error.exit_code)
+        message = io.StringIO()
+        error.show(message)
+        return _say(message.getvalue().rstrip("\n"), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _interrupted(session.code or INTERRUPTED, session)
     except RunStoppedError as error:
-        kept = f"\nThe replies so far are in the journal; {session.resume}." if session.begun else ""
-        return _say(f"Stopped: {error}{kept}", STOPPED)
+        rest = f"\nThe replies so far are in the journal; {session.resume}." if session.begun else ""
+        return _say(f"Stopped: {error}{rest}", STOPPED)
     except EldgrError as error:
         return _say(f"Error: {error}", 1)
     except SystemExit as error:  # raised by the user's module; Python would print its text unescaped
@@ -87,8 +87,8 @@ def _run(argv: list[str] | None, session: Session) -> int:
             raise
         return _say(error.code, 1)
     except OSError as error:
-        kept = f" Then {session.resume}; the replies so far are in the journal." if session.begun else ""
-        return _say(f"Stopped: {refusal(error)}{kept}", STOPPED)
+        rest = f" Then {session.resume}; the replies so far are in the journal." if session.begun else ""
+        return _say(f"Stopped: {refusal(error)}{rest}", STOPPED)
     return code if isinstance(code, int) else 0
 
 

@@ -40,9 +40,9 @@ def compare(
     if seeds and against:
         raise click.UsageError("--seeds compares two rules and --against two runs. Give one of them.")
     named = named_runs(runs)
-    for told in dict.fromkeys(one.run.made_by_others for one in named.values()):
-        if told:
-            say(f"Note: {told}")
+    for note in dict.fromkeys(one.run.made_by_others for one in named.values()):
+        if note:
+            say(f"Note: {note}")
     if seeds:
         spread = over_seeds(named, rule=rule, against=seeds)
         write(spread, seed_tables(spread), form, out, "The comparison")

@@ -113,7 +113,7 @@ def text_of(value: Mapping[str, object], tables: Iterable[Table], form: str, *, 
     if form == "json":
         return json.dumps(value, indent=2, default=asdict) + "\n"
     if form == "text":
-        return _drawn(tables, terminal=terminal)
+        return _render(tables, terminal=terminal)
     from eldgr_dspy.tables.formats import as_csv, as_latex, as_markdown
 
     return {"latex": as_latex, "markdown": as_markdown, "csv": as_csv}[form](tables)
@@ -121,17 +121,17 @@ def text_of(value: Mapping[str, object], tables: Iterable[Table], form: str, *, 
 
 def undecorated(tables: Iterable[Table]) -> str:
     """Return tables as a terminal shows them, without colour."""
-    return _drawn(tables, terminal=False)
+    return _render(tables, terminal=False)
 
 
-def _drawn(tables: Iterable[Table], *, terminal: bool | None) -> str:
+def _render(tables: Iterable[Table], *, terminal: bool | None) -> str:
     return "".join(
-        drawn(table.title, _rich(table), table.notes, lead=table.lead, terminal=terminal, whole=True)
+        render(table.title, _rich(table), table.notes, lead=table.lead, terminal=terminal, whole=True)
         for table in tables
     )
 
 
-def drawn(
+def render(
     title: str,
     table: RichTable,
     notes: Iterable[str],
@@ -201,12 +201,12 @@ def _discard_output() -> None:
 
 
 def _rich(table: Table) -> RichTable:
-    drawn = RichTable()
+    grid = RichTable()
     for index, header in enumerate(table.headers):
-        drawn.add_column(_cell(header), justify="left" if index == 0 else "right", no_wrap=True)
+        grid.add_column(_cell(header), justify="left" if index == 0 else "right", no_wrap=True)
     for row in table.rows:
-        drawn.add_row(*map(_cell, row))
-    return drawn
+        grid.add_row(*map(_cell, row))
+    return grid
 
 
 def _cell(text: str) -> Text:

@@ -29,7 +29,7 @@ _FROZEN = (
 @own_options
 @form_options("decide")
 @out_option()
-def decide(run: Path, pools: tuple[Path, ...], rules: str, given: dict[str, Any], form: Form, out: Path | None) -> None:
+def decide(run: Path, pools: tuple[Path, ...], rules: str, own: dict[str, Any], form: Form, out: Path | None) -> None:
     """Apply other rules to the replies of a run.
 
     RUN is a run directory. No LM is asked, and the run does not change. If a rule needs a reply that the run does not
@@ -43,13 +43,13 @@ def decide(run: Path, pools: tuple[Path, ...], rules: str, given: dict[str, Any]
     from eldgr_dspy.programs.run.redecisions import decide_again
     from eldgr_dspy.tables.run import pool_tables
 
-    read = run_of(run, **given)
-    _remark_on(read)
-    decided = decide_again(read, [*names_in(rules)] or [""], pools)
-    asks = _asks(read, decided)
-    remedy = (
-        f"to ask for it{_of_whom(read, decided, asks)}: {asks}" if asks else _FROZEN if is_frozen(read) else _NO_COMMAND
-    )
+    results = run_of(run, **own)
+    _remark_on(results)
+    decided = decide_again(results, [*names_in(rules)] or [""], pools)
+    asks = _asks(results, decided)
+    remedy = _FROZEN if is_frozen(results) else _NO_COMMAND
+    if asks:
+        remedy = f"to ask for it{_of_whom(results, decided, asks)}: {asks}"
     tables = (table for name, pool in decided.figures.items() for table in pool_tables(name, pool, remedy=remedy))
     write({"pools": decided.figures, "asks": asks}, tables, form, out, "The decisions")
 

@@ -85,8 +85,8 @@ class Grouped(click.Command):
                 formatter.write_dl(listed)
 
 
-def limit_options(asked: str) -> Callable[[Command], Command]:
-    """Return the options of a run's limits; `asked` says what the timeout limits."""
+def limit_options(call: str) -> Callable[[Command], Command]:
+    """Return the options of a run's limits; `call` says what the timeout limits."""
     return with_options(
         (
             click.option(
@@ -94,7 +94,7 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
                 type=click.FloatRange(min=0, min_open=True),
                 default=600.0,
                 metavar="SECONDS",
-                help=f"Limit for one {asked}, with retries.",
+                help=f"Limit for one {call}, with retries.",
             ),
             click.option(
                 "--max-failures", default="0", metavar="N|P%", help="Questions that may fail before the run stops."
@@ -184,7 +184,7 @@ def evaluate(
         rules, settings = _as_frozen(context, freeze, rules, settings)
     if not models.judges:  # with --judges, a recording of another judge may have its name wrong
         models = replace(models, judges=dict.fromkeys(filter(None, replay)))
-    given = {
+    arguments = {
         "pools": pools,
         "out": out,
         "rules": names_in(rules),
@@ -194,7 +194,7 @@ def evaluate(
         "freeze": freeze,
         **limits,
     }
-    prepare = partial(prepared, models, settings, replay, given)
+    prepare = partial(prepared, models, settings, replay, arguments)
     bar = progress_bar(session.begin, quiet=quiet or form == "json")
     if engine is not None and not dry_run:
         from eldgr_dspy.programs.run.ray_engine import evaluate_on_ray
@@ -227,13 +227,13 @@ def prepared(
 
     selector = models.selector(settings)
     asks = any((*models.named.values(), *models.judges.values())) or selector.certifier is not None
-    made = Plan(
+    full_plan = Plan(
         **{**plan, "workers": plan["workers"] or (_LM_WORKERS if asks else _HEURISTIC_WORKERS)},
         judges=named_judges(models, settings, replay),
         replay=replay,
     )
     with models.asking(selector):
-        yield selector, made
+        yield selector, full_plan
 
 
 def _forecast(selector: Any, plan: Any, form: Form) -> None:
@@ -274,12 +274,12 @@ def _as_frozen(
 
     frozen = read_freeze(freeze)
     source = context.get_parameter_source  # None for what --set gives
-    given = {name for name in ("rules", *settings) if source(name) is not ParameterSource.DEFAULT}
-    kept = {name: value for name, value in settings.items() if name in given}
-    if "rules" not in given:
+    explicit = {name for name in ("rules", *settings) if source(name) is not ParameterSource.DEFAULT}
+    choices = {name: value for name, value in settings.items() if name in explicit}
+    if "rules" not in explicit:
         frozen.require_given(frozen.rules)
         rules = ",".join(frozen.rules)
-    return rules, frozen.arguments(kept)
+    return rules, frozen.arguments(choices)
 
 
 def without_fresh(context: click.Context) -> str:

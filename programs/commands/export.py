@@ -26,7 +26,7 @@ def export(run: Path, out: Path) -> None:
     """
     from eldgr_dspy.figures.export import export as write
 
-    read = run_of(run)
+    results = run_of(run)
     with writing("The decisions"):
-        n = write(read.decisions(read.summary()), out)
+        n = write(results.decisions(results.summary()), out)
     say(f"Written to {out}: {n:,} decisions.")

@@ -63,9 +63,9 @@ def _without_model(models: Models, rules: Sequence[str], kind: AnswerType) -> li
     """Return the roles that the rules may ask in questions of a type and that have no model."""
     from eldgr_dspy.programs.rule_roles import roles_of
 
-    asked = {role for rule in rules for role in roles_of(rule, kind)}
+    needed = {role for rule in rules for role in roles_of(rule, kind)}
     return [
         role
         for role, model in models.named.items()
-        if role in asked and model is None and not (role == "judge" and models.judges)
+        if role in needed and model is None and not (role == "judge" and models.judges)
     ]

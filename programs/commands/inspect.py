@@ -115,7 +115,7 @@ def print_scores(
     for texts in questions:
         tables = {name: _scored(scorer, texts, name) for name, scorer in scorers.items()}
         try:
-            for printed in _lines(source, texts, tables) if as_json else _drawn(source, texts, tables):
+            for printed in _lines(source, texts, tables) if as_json else _draw(source, texts, tables):
                 write_out(printed)
         except BrokenPipeError:
             return
@@ -135,7 +135,7 @@ def _scored(scorer: "Scorer", texts: Sequence["Text"], name: str) -> "Sequence[S
 
 def _lines(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence[StepTable]]") -> Iterator[str]:
     for at, text in enumerate(texts):
-        said = {
+        record = {
             "source": str(source),
             "id": text.id,
             "candidate": text.candidate,
@@ -143,10 +143,10 @@ def _lines(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence
             "answer": text.reasoning.answer,
             "scores": {name.partition(" ")[0]: scored[at].to_json() for name, scored in tables.items()},
         }
-        yield f"{json.dumps(said)}\n"
+        yield f"{json.dumps(record)}\n"
 
 
-def _drawn(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence[StepTable]]") -> Iterator[str]:
+def _draw(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence[StepTable]]") -> Iterator[str]:
     from eldgr_dspy.programs.commands.step_drawings import drawn_table, one_line
 
     for at, text in enumerate(texts):

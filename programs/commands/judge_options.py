@@ -30,13 +30,13 @@ class Replay(click.Path):
         return "[NAME=]FILE"
 
 
-def _replays(context: click.Context, param: click.Parameter, given: Sequence[tuple[str, Path]]) -> dict[str, Path]:
+def _replays(context: click.Context, param: click.Parameter, pairs: Sequence[tuple[str, Path]]) -> dict[str, Path]:
     """Return the recordings by judge, "" for the unnamed one; a judge has one recording."""
-    for index, (name, path) in enumerate(given):
-        if name in dict(given[:index]):
+    for index, (name, path) in enumerate(pairs):
+        if name in dict(pairs[:index]):
             whose = f"judge {name!r}" if name else "the run"
             raise click.BadParameter(f"{whose} must have one recording; got another, {path}.", context, param)
-    return dict(given)
+    return dict(pairs)
 
 
 replay_option = click.option(
@@ -48,10 +48,10 @@ replay_option = click.option(
 )
 
 
-def _judges_in(given: str, context: click.Context, param: click.Parameter) -> dict[str, str | None]:
+def _judges_in(text: str, context: click.Context, param: click.Parameter) -> dict[str, str | None]:
     """Return what the option gives for each judge, by name; None for a name alone."""
     judges: dict[str, str | None] = {}
-    for entry in filter(None, map(str.strip, given.split(","))):
+    for entry in filter(None, map(str.strip, text.split(","))):
         name, equals, value = entry.partition("=")
         if not is_name(name):
             raise click.BadParameter(
@@ -71,7 +71,7 @@ judges_option = click.option(
     "--judges",
     metavar="NAME=MODEL,...",
     multiple=True,
-    callback=lambda context, param, given: _judges_in(",".join(given), context, param),
+    callback=lambda context, param, text: _judges_in(",".join(text), context, param),
     help="Judges to compare, each a model, a style, STYLE:MODEL, heuristic, MODULE:NAME or a selector such as "
     "cisc; a recorded one by its NAME alone.",
 )

@@ -23,40 +23,42 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
     from eldgr_dspy.programs.run.fingerprints import predictors
 
     judges = models.styles
-    asking = (given for given in models.judges.values() if given in get_args(JudgeStyle) or is_own(given or ""))
+    asking = (choice for choice in models.judges.values() if choice in get_args(JudgeStyle) or is_own(choice or ""))
     if models.judge is not None and judges and not any(asking):
         raise ArgumentError(
             f"--judge={models.judge} is for judges that are given as NAME=STYLE, and --judges has none of these. Leave "
             "--judge out."
         )
-    asked = {name: model for name, (_, model) in judges.items()}
+    models_by_name = {name: model for name, (_, model) in judges.items()}
     lms = (
-        lms_of(asked, models.api_base, models.num_ctx, models.structured, models.named.values())
-        if any(asked.values())
+        lms_of(models_by_name, models.api_base, models.num_ctx, models.structured, models.named.values())
+        if any(models_by_name.values())
         else {}
     )
-    made: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, (style, model) in judges.items():
-        given = models.judges[name]
-        if given is None:
+        choice = models.judges[name]
+        if choice is None:
             if not {"", name} & set(recorded):
                 raise ArgumentError(
                     f"--judges {name} needs a model or a recording. Give {name}=MODEL or --replay {name}=FILE."
                 )
-            made[name] = Judge()
-        elif given.startswith(PANEL):
-            made[name] = _panel(name, given.removeprefix(PANEL).split("+"), models)
-        elif (named := judge_named(given)) is not None:
+            result[name] = Judge()
+        elif choice.startswith(PANEL):
+            result[name] = _panel(name, choice.removeprefix(PANEL).split("+"), models)
+        elif (named := judge_named(choice)) is not None:
             if name in lms and predictors(named):
                 named.set_lm(lms[name])
-            made[name] = named
-        elif given in get_args(JudgeStyle) and model is None:
-            raise ArgumentError(f"--judges {name}={given} needs a model. Give {name}={given}:MODEL, or --judge MODEL.")
+            result[name] = named
+        elif choice in get_args(JudgeStyle) and model is None:
+            raise ArgumentError(
+                f"--judges {name}={choice} needs a model. Give {name}={choice}:MODEL, or --judge MODEL."
+            )
         else:
             lm: dict[Role, Any] = {"judge": lms[name]} if name in lms else {}
-            shown = (style, models.orders if style in ("listwise", "pairwise", "universal") else 1)
-            made[name] = selector_of(lm, {**settings, "replies": models.replies}, shown).judge
-    return made
+            look = (style, models.orders if style in ("listwise", "pairwise", "universal") else 1)
+            result[name] = selector_of(lm, {**settings, "replies": models.replies}, look).judge
+    return result
 
 
 def _panel(name: str, members: Sequence[str], models: Models) -> Any:

@@ -26,10 +26,10 @@ def logs_shown() -> Iterator[None]:
 
     Abstentions and failures of roles are not printed from the log: tables and messages of the command state them.
     """
-    made, ours, stated = logging.getLogRecordFactory(), logging.getLogger("eldgr_dspy"), logging.NullHandler()
+    make, ours, silent = logging.getLogRecordFactory(), logging.getLogger("eldgr_dspy"), logging.NullHandler()
 
     def record(*args: Any, **options: Any) -> logging.LogRecord:
-        logged = made(*args, **options)
+        logged = make(*args, **options)
         with suppress(TypeError, ValueError):  # a message that does not fit its arguments is for logging to report
             logged.msg, logged.args = shown(logged.getMessage()), None
         if logged.exc_info and logged.exc_info[0]:
@@ -37,22 +37,22 @@ def logs_shown() -> Iterator[None]:
         return logged
 
     logging.setLogRecordFactory(record)
-    ours.addHandler(stated)
+    ours.addHandler(silent)
     try:
         yield
     finally:
-        ours.removeHandler(stated)
-        logging.setLogRecordFactory(made)
+        ours.removeHandler(silent)
+        logging.setLogRecordFactory(make)
 
 
 def say_bugs() -> None:
     """Have the traceback of a bug, in whichever thread, shown as text from outside is: it may quote a server."""
 
-    def told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         say("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"))
 
     def elsewhere(args: Any) -> None:
-        told(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
+        show(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
 
-    sys.excepthook = told
+    sys.excepthook = show
     threading.excepthook = sys.unraisablehook = elsewhere

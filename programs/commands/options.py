@@ -61,15 +61,15 @@ class Models:
     @property
     def named(self) -> dict[Role, str | None]:
         """The model of each role; None for a heuristic role."""
-        given: dict[Role, str | None] = {"judge": self.judge, "deriver": self.deriver, "repairer": self.repairer}
-        return {role: self.lm if model is None else model for role, model in given.items()}
+        models: dict[Role, str | None] = {"judge": self.judge, "deriver": self.deriver, "repairer": self.repairer}
+        return {role: self.lm if model is None else model for role, model in models.items()}
 
     @property
     def styles(self) -> dict[str, tuple[JudgeStyle, str | None]]:
         """The style of each judge with a name, and its model; None for the heuristic one and for a recording."""
         from eldgr_dspy.programs.judges.named import styled
 
-        return {name: styled(given, self.judge_style, self.judge or self.lm) for name, given in self.judges.items()}
+        return {name: styled(text, self.judge_style, self.judge or self.lm) for name, text in self.judges.items()}
 
     def selector(self, settings: Mapping[str, Any]) -> Any:
         """Return a selector under these settings, with these roles."""
@@ -98,7 +98,7 @@ def rules_option(*, required: bool = False, default: str = ",".join(DEFAULT_RULE
         required=required,
         default=None if required else (default,),
         metavar="NAMES",
-        callback=lambda _, __, given: ",".join(given),
+        callback=lambda _, __, names: ",".join(names),
         help="Rules, separated by commas; MODULE:FUNCTION names your own.",
     )
 
@@ -183,14 +183,14 @@ class _Setting(click.types.StringParamType):
 def set_option(*names: str) -> Callable[[Command], Command]:
     """Return the option `--set NAME=VALUE`, which may be repeated: each setting becomes an argument of the command."""
     kinds = {name: kind for name, kind in {**_OF_RULE, **_OF_MODELS}.items() if name in names}
-    known = ", ".join(kinds)
+    listed = ", ".join(kinds)
 
-    def read(context: click.Context, param: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
+    def parse(context: click.Context, param: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for setting in texts:
             name, equals, text = setting.partition("=")
             if name not in kinds or not equals:
-                raise click.BadParameter(f"It must be NAME=VALUE, NAME one of {known}; got {setting!r:.80}.")
+                raise click.BadParameter(f"It must be NAME=VALUE, NAME one of {listed}; got {setting!r:.80}.")
             if name in values:
                 raise click.BadParameter(f"{name} is set twice. Set it once.")
             try:
@@ -199,12 +199,12 @@ def set_option(*names: str) -> Callable[[Command], Command]:
                 raise click.BadParameter(f"{name}: {error.message}") from None
         return values
 
-    option = click.option("--set", type=_Setting(), multiple=True, callback=read, help=f"Settings: {known}.")
+    option = click.option("--set", type=_Setting(), multiple=True, callback=parse, help=f"Settings: {listed}.")
 
     def decorator(command: Command) -> Command:
         @wraps(command)
-        def gathered(*arguments: Any, **given: Any) -> Any:
-            return command(*arguments, **given.pop("set"), **given)
+        def gathered(*arguments: Any, **options: Any) -> Any:
+            return command(*arguments, **options.pop("set"), **options)
 
         return option(gathered)
 
@@ -212,16 +212,16 @@ def set_option(*names: str) -> Callable[[Command], Command]:
 
 
 def own_options(command: Command) -> Command:
-    """Give a command that reads runs the names of code of the user's own; it gets those that are given as `given`."""
+    """Give a command that reads runs the names of code of the user's own; it gets those that are there as `own`."""
 
     @wraps(command)
     def gathered(*arguments: Any, **options: Any) -> Any:
-        given = {name: one for name in OWN if (one := options.pop(name, None)) is not None}
-        return command(*arguments, given=given, **options)
+        own = {name: one for name in OWN if (one := options.pop(name, None)) is not None}
+        return command(*arguments, own=own, **options)
 
-    says, shown = "of your own that the run was made with; it is imported.", "MODULE:NAME"
-    certificate = click.option("--certificate", type=Certificate(), metavar=shown, help=f"Certificate {says}")
-    answer = click.option("--answer", metavar=shown, help=f"Answer type {says}")
+    says, metavar = "of your own that the run was made with; it is imported.", "MODULE:NAME"
+    certificate = click.option("--certificate", type=Certificate(), metavar=metavar, help=f"Certificate {says}")
+    answer = click.option("--answer", metavar=metavar, help=f"Answer type {says}")
     return with_options((certificate, answer, set_option("refusals")))(gathered)
 
 
@@ -251,17 +251,17 @@ def role_options(command: Command) -> Command:
     """Give a command options for models and the rule; it gets `models`, `rules` (with commas), and `settings`."""
 
     @wraps(command)
-    def gathered(*arguments: Any, **given: Any) -> Any:
-        models = Models(**{one.name: given.pop(one.name) for one in fields(Models) if one.name in given})
-        settings = {one.name: given.pop(one.name) for one in fields(Settings) if one.name in given}
-        return command(*arguments, models=models, settings=settings, **given)
+    def gathered(*arguments: Any, **options: Any) -> Any:
+        models = Models(**{one.name: options.pop(one.name) for one in fields(Models) if one.name in options})
+        settings = {one.name: options.pop(one.name) for one in fields(Settings) if one.name in options}
+        return command(*arguments, models=models, settings=settings, **options)
 
     return with_options(_OF_ROLES)(gathered)
 
 
 def with_options(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
     """Return a decorator that gives a command several options."""
-    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+    return lambda command: reduce(lambda result, option: option(result), reversed(options), command)
 
 
 def names_in(rules: str) -> tuple[str, ...]:
@@ -320,15 +320,15 @@ def require_address(api_base: str | None, names: Sequence[str]) -> None:
     if api_base is None:
         return
     remember_settings({"api_base": api_base})
-    shown = f"--api-base={api_base.rpartition('@')[2]!r:.200}"
+    address = f"--api-base={api_base.rpartition('@')[2]!r:.200}"
     if not names:
         raise ArgumentError(
-            f"{shown} needs a model to ask, but none is given. Add --lm MODEL or a model for a role, or leave the "
+            f"{address} needs a model to ask, but none is given. Add --lm MODEL or a model for a role, or leave the "
             "address out."
         )
     if not _ADDRESS.match(api_base) and not all(map(is_of_ollama, names)):
         raise ArgumentError(
-            f"{shown} must be an address with http:// or https://, for example http://localhost:8000/v1."
+            f"{address} must be an address with http:// or https://, for example http://localhost:8000/v1."
         )
 
 

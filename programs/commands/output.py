@@ -48,8 +48,8 @@ def form_options(command: str, forms: tuple[str, ...] = get_args(Form)) -> Calla
 
     def decorator(run: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(run)
-        def merged(*arguments: Any, as_json: bool, form: str, **given: Any) -> Any:
-            return run(*arguments, form=_one_of(form) if as_json else form, **given)
+        def merged(*arguments: Any, as_json: bool, form: str, **options: Any) -> Any:
+            return run(*arguments, form=_one_of(form) if as_json else form, **options)
 
         return form(as_json(merged))
 
@@ -100,11 +100,11 @@ def writing(what: object) -> Iterator[None]:
         raise click.ClickException(f"{what} could not be written: {refusal(error)}") from error
 
 
-def run_of(directory: Path, **given: Any) -> "RunRead":
+def run_of(directory: Path, **own: Any) -> "RunRead":
     """Return a finished run, and say if others made it."""
     from eldgr_dspy.figures.finished_run import read_run
 
-    run = read_run(directory, **given)
+    run = read_run(directory, **own)
     if run.made_by_others:
         say(f"Note: {run.made_by_others}")
     return run

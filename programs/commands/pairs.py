@@ -83,7 +83,7 @@ def _table(name: str, n: int, counts: "PairCounts", *, gold: bool) -> "Table":
     from eldgr_dspy.programs.pools.pairs import fates
     from eldgr_dspy.tables.table import Table
 
-    rows = tuple((text, f"{found:,}") for fate, text in fates(gold).items() if (found := counts.questions[fate]))
+    rows = tuple((text, f"{count:,}") for fate, text in fates(gold).items() if (count := counts.questions[fate]))
     notes = [f"Pairs: {counts.pairs:,}. Rows written: {counts.rows:,}."]
     if counts.dropped:
         notes.append(f"Pairs dropped, because they would reject a right answer for a wrong one: {counts.dropped:,}.")

@@ -45,8 +45,8 @@ def plan(
     if run is not None:
         if discordant is not None:
             raise click.UsageError("--discordant cannot be combined with RUN: the run has its own count. Leave it out.")
-        seen = what_it_saw(run_of(run).summary(), power=power, alpha=alpha, gain=gain)
-        value, tables = seen, seen_tables(seen)
+        findings = what_it_saw(run_of(run).summary(), power=power, alpha=alpha, gain=gain)
+        value, tables = findings, seen_tables(findings)
     elif gain is None or discordant is None:
         raise click.UsageError("Give --gain and --discordant, or RUN, the directory of a finished run.")
     else:

@@ -24,10 +24,10 @@ _Evidence = Literal["paragraphs", "facts"]
 _FIELDS = ("id", "question", "gold", "evidence", "prediction", "answer", "source", "confidence", "tags")
 
 
-def _columns(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, list[str]]:
+def _columns(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, list[str]]:
     """Return the names of columns by field, from texts such as `prediction=output`."""
     columns: dict[str, list[str]] = {}
-    for text in given:
+    for text in texts:
         field, _, name = text.partition("=")
         if field not in _FIELDS or not name.strip():
             raise click.BadParameter(f"{text!r} must be FIELD=NAME, with a FIELD of {', '.join(_FIELDS)}.")
@@ -113,9 +113,9 @@ def build(
         say(f"Left out of {questions}, because no file has a prediction: {built.left_out:,}.")
     guessed = built.forms["last_number"] + built.forms["whole"]
     if guessed:
-        said = "the last number" if built.forms["last_number"] else "the whole text"
+        guess = "the last number" if built.forms["last_number"] else "the whole text"
         counts = f"{guessed:,} of {built.forms.total():,}"
-        say(f"Answers guessed as {said}, because nothing marks the answer: {counts}.")
+        say(f"Answers guessed as {guess}, because nothing marks the answer: {counts}.")
     if built.cut:
         say(f"Samples without an answer, because they stopped at their limit before they marked one: {built.cut:,}.")
     say(f"Written to {out}, matched by {built.by}.")
@@ -170,7 +170,7 @@ def split(source: Path, confirm: float, seed: int, out_dev: Path, out_confirm: P
 @click.option("--part", "parts", multiple=True, type=_FILE, metavar="FILE", help="A part that has moved; repeatable.")
 @own_options
 @click.option("--out", required=True, type=_FILE, metavar="DIRECTORY", help="Run directory to write; a new one.")
-def join(whole: Path, runs: tuple[Path, ...], parts: tuple[Path, ...], given: dict[str, Any], out: Path) -> None:
+def join(whole: Path, runs: tuple[Path, ...], parts: tuple[Path, ...], own: dict[str, Any], out: Path) -> None:
     """Join runs on parts of a pool into one run.
 
     Each RUN is the directory of a run on a part of POOL. Their journals become one; no LM is asked. Then give eldgr
@@ -179,7 +179,7 @@ def join(whole: Path, runs: tuple[Path, ...], parts: tuple[Path, ...], given: di
     from eldgr_dspy.programs.run.joining import join as join_runs
 
     with writing("The run"):
-        join_runs(whole, runs, out, parts, **given)
+        join_runs(whole, runs, out, parts, **own)
     say(f"The journal is in {out}. To finish, with the options of the parts: eldgr evaluate {whole} --out {out}")
 
 
@@ -193,14 +193,14 @@ def _show(pools: "Sequence[Pool]", *, form: Form = "text", out: Path | None = No
 
     contents = [(pool, contents_of(pool)) for pool in pools]
     shared = [
-        {"pools": [first.name, second.name], "questions": seen.shared(also)}
-        for (first, seen), (second, also) in combinations(contents, 2)
+        {"pools": [first.name, second.name], "questions": content.shared(also)}
+        for (first, content), (second, also) in combinations(contents, 2)
     ]
     value = {
-        "pools": {pool.name: {"sha256": pool.sha256, **seen.figures()} for pool, seen in contents},
+        "pools": {pool.name: {"sha256": pool.sha256, **content.figures()} for pool, content in contents},
         "shared": shared,
     }
-    tables = [contents_table(pool.name, seen.figures()) for pool, seen in contents]
+    tables = [contents_table(pool.name, content.figures()) for pool, content in contents]
     tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *map(_of_shared, shared), *notes))
     write(value, tables, form, out)
 

@@ -36,7 +36,7 @@ def report(
     out: Path | None,
     pages: bool,
     mlflow: bool,
-    given: dict[str, Any],
+    own: dict[str, Any],
 ) -> None:
     """Print all tables of a run, or write its HTML pages.
 
@@ -50,11 +50,11 @@ def report(
         raise click.UsageError(f"POOLS are only for --format html; got --format {form}. Leave them out.", context)
     if pages and form != "html":
         raise click.UsageError(f"--pages is only for --format html; got --format {form}. Leave it out.", context)
-    read = run_of(run, **given)
-    summary = read.summary()
+    results = run_of(run, **own)
+    summary = results.summary()
     if form == "html":
         with writing("The report"):
-            _pages(read, summary, out or run / "report.html", pools, pages=pages)
+            _pages(results, summary, out or run / "report.html", pools, pages=pages)
     else:
         from eldgr_dspy.tables.run import tables_of
 
@@ -62,7 +62,7 @@ def report(
     if mlflow:
         from eldgr_dspy.programs.run.mlflow_tracking import log_to_mlflow
 
-        say(f"Logged to MLflow as run {log_to_mlflow(read, summary)}.")
+        say(f"Logged to MLflow as run {log_to_mlflow(results, summary)}.")
 
 
 def _pages(run: "RunRead", summary: "Summary", path: Path, pools: tuple[Path, ...], *, pages: bool) -> None:

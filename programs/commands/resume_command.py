@@ -29,9 +29,9 @@ def command_that_asks(run: "RunRead", decided: "Redecided", roles: Collection[Co
     if is_frozen(run) or any(map(judge_in, decided.rules)):
         return None
     heads = run.stated("role")
-    stated: dict[Consulted, Mapping[str, Any]] = {role: heads[role]["details"] for role in CONSULTED if role in heads}
+    details: dict[Consulted, Mapping[str, Any]] = {role: heads[role]["details"] for role in CONSULTED if role in heads}
     try:
-        settings, options = run.settings, _Options(stated)
+        settings, options = run.settings, _Options(details)
         _require_same_roles(run, settings, options)
     except (EldgrError, LookupError, TypeError, ValueError, AttributeError):
         return None
@@ -49,22 +49,22 @@ def is_frozen(run: "RunRead") -> bool:
 class _Options:
     """The options of `eldgr evaluate` that make the roles that a journal states."""
 
-    def __init__(self, stated: Mapping[Consulted, Mapping[str, Any]]) -> None:
-        asked = {role: details["lm"] for role, details in stated.items()}
-        lms: dict[Role, Any] = {role: lm for role, lm in asked.items() if is_role(role)}
+    def __init__(self, roles: Mapping[Consulted, Mapping[str, Any]]) -> None:
+        lms_by_role = {role: details["lm"] for role, details in roles.items()}
+        lms: dict[Role, Any] = {role: lm for role, lm in lms_by_role.items() if is_role(role)}
         self.models: dict[Role, str | None] = {role: lm and lm["model"] for role, lm in lms.items()}
         # An LM that the roles have too was given by --lm to all; any other is one that the certificate's code sets.
-        models, own = {*self.models.values()}, (asked.get("certificate") or {}).get("model")
+        models, own = {*self.models.values()}, (lms_by_role.get("certificate") or {}).get("model")
         self.lm: str | None = own if own in models and None not in models else None
         self.api_base, self.num_ctx = self._server([lm["settings"] for lm in lms.values() if lm])
         self.structured: SchemaUse = next(
             (lm["structured"] for lm in lms.values() if lm and "structured" in lm), "auto"
         )
-        judge = stated.get("judge", {})
+        judge = roles.get("judge", {})
         self.style: JudgeStyle = _STYLES.get(str(judge.get("module")).rpartition(".")[2], "listwise")
         parts = judge.get("attributes", {}).values()
         self.orders: int = next((part["orders"] for part in parts if "orders" in part), 1)
-        lenient = any(str(details["adapter"]).endswith(".LenientJSONAdapter") for details in stated.values())
+        lenient = any(str(details["adapter"]).endswith(".LenientJSONAdapter") for details in roles.values())
         self.replies: Replies = "lenient" if lenient else "strict"
 
     @staticmethod
@@ -76,10 +76,10 @@ class _Options:
         from eldgr_dspy.programs.engines.ollama import ADDRESS, CONTEXT
 
         owns = [options.get("metadata") or {} for options in settings]
-        given = [options.get("api_base") for options in settings]
+        addresses = [options.get("api_base") for options in settings]
         hosts = [host for own in owns if (host := own.get("host", ADDRESS)) != ADDRESS]
         sizes = [size for own in owns if (size := own.get("num_ctx", CONTEXT)) != CONTEXT]
-        return next(filter(None, [*given, *hosts]), None), next(iter(sizes), None)
+        return next(filter(None, [*addresses, *hosts]), None), next(iter(sizes), None)
 
     def words(self, roles: Collection[Consulted]) -> Iterator[str]:
         """Yield the options. A role that was never asked is given the model of the others where they have one."""
@@ -105,12 +105,12 @@ def _require_same_roles(run: "RunRead", settings: Settings, options: _Options) -
 
     models: dict[Role, str | None] = {role: options.models.get(role) for role in ROLES}
     lms = lms_of(models, options.api_base, options.num_ctx, options.structured)
-    given = {**settings.arguments(), "replies": options.replies}
-    selector = selector_of(lms, given, (options.style, options.orders))
-    stated = run.stated("role")
+    arguments = {**settings.arguments(), "replies": options.replies}
+    selector = selector_of(lms, arguments, (options.style, options.orders))
+    roles = run.stated("role")
     asking = certificate_lm(selector, options.lm, options.api_base, options.num_ctx, options.structured)
     with asking, metered_settings(), selector.reading():
-        now = [("role", role, call.details) for role, call in calls_of_roles(selector, {}).items() if role in stated]
+        now = [("role", role, call.details) for role, call in calls_of_roles(selector, {}).items() if role in roles]
     require_same(run.path, run.heads, now)
 
 

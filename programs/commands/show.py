@@ -19,7 +19,7 @@ from eldgr_dspy.programs.commands.output import Form, form_options, out_option, 
 @form_options("show")
 @out_option()
 def show(
-    run: Path, id: str, pools: tuple[Path, ...], rules: str, given: dict[str, Any], form: Form, out: Path | None
+    run: Path, id: str, pools: tuple[Path, ...], rules: str, own: dict[str, Any], form: Form, out: Path | None
 ) -> None:
     """Print a question of a run, and why its answer ships.
 
@@ -32,13 +32,13 @@ def show(
     from eldgr_dspy.programs.run.pages import question_of
     from eldgr_dspy.report.question_tables import question_tables
 
-    read = run_of(run, **given)
-    shown = question_of(read, id, pools, names_in(rules))
+    results = run_of(run, **own)
+    question = question_of(results, id, pools, names_in(rules))
     value = {
-        "pool": shown.pool,
-        **shown.row.model_dump(mode="json"),
-        "decisions": shown.decisions,
-        "consultations": [asdict(one) for one in shown.used()],
-        **({} if shown.ungiven is None else {"ungiven": shown.ungiven}),
+        "pool": question.pool,
+        **question.row.model_dump(mode="json"),
+        "decisions": question.decisions,
+        "consultations": [asdict(one) for one in question.used()],
+        **({} if question.ungiven is None else {"ungiven": question.ungiven}),
     }
-    write(value, question_tables(shown), form, out, "The question")
+    write(value, question_tables(question), form, out, "The question")

@@ -10,7 +10,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.table import StepScores, StepTable
 from eldgr_dspy.channels.undefined import Score, Undefined
 from eldgr_dspy.formatting import UNDEFINED
-from eldgr_dspy.programs.commands.console import drawn
+from eldgr_dspy.programs.commands.console import render
 from eldgr_dspy.showing import on_one_line
 from eldgr_dspy.words import CHANNELS
 
@@ -28,7 +28,7 @@ def drawn_table(title: str, table: StepTable, passages: Sequence[Passage]) -> st
         table: Its scores.
         passages: The documents that the table numbers.
     """
-    return drawn(f"{title}: reward {_figure(table.reward)}", _rich(table), [*_notes(table, passages)])
+    return render(f"{title}: reward {_figure(table.reward)}", _rich(table), [*_notes(table, passages)])
 
 
 def one_line(text: str, longest: int = 400) -> str:
@@ -38,17 +38,17 @@ def one_line(text: str, longest: int = 400) -> str:
 
 
 def _rich(table: StepTable) -> RichTable:
-    shown = RichTable(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, expand=True)
-    shown.add_column("#", justify="right", no_wrap=True)
-    shown.add_column("step", no_wrap=True, overflow="ellipsis", ratio=1)
+    grid = RichTable(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, expand=True)
+    grid.add_column("#", justify="right", no_wrap=True)
+    grid.add_column("step", no_wrap=True, overflow="ellipsis", ratio=1)
     for name in (*CHANNELS, "gate", "reward", "", "doc"):
-        shown.add_column(name, justify="right", no_wrap=True)
+        grid.add_column(name, justify="right", no_wrap=True)
     for number, ((start, end), step) in enumerate(zip(table.spans, table.scores, strict=True), start=1):
         scores = (*(step.channels[name] for name in CHANNELS), step.gate, step.reward)
         document = UNDEFINED if step.document is None else str(step.document)
         text = Text(one_line(table.text[start:end]))
-        shown.add_row(str(number), text, *map(_cell, scores), Text(_mark(step), style="bold red"), document)
-    return shown
+        grid.add_row(str(number), text, *map(_cell, scores), Text(_mark(step), style="bold red"), document)
+    return grid
 
 
 def _cell(score: Score) -> Text:
@@ -92,8 +92,8 @@ def _reasons(table: StepTable) -> Mapping[tuple[str, tuple[int, ...]], list[str]
     """Why something is undefined, and in which steps -> what."""
     steps: dict[tuple[str, str], list[int]] = {}
     for number, step in enumerate(table.scores, start=1):
-        shown = [*step.channels.items(), ("gate", step.gate), ("reward", step.reward), ("conflated", step.conflated)]
-        for name, score in shown:
+        scores = [*step.channels.items(), ("gate", step.gate), ("reward", step.reward), ("conflated", step.conflated)]
+        for name, score in scores:
             if isinstance(score, Undefined) and (name != "conflated" or _mark(step) == UNDEFINED):
                 steps.setdefault((name, score.reason), []).append(number)
     reasons: dict[tuple[str, tuple[int, ...]], list[str]] = {}
@@ -105,8 +105,8 @@ def _reasons(table: StepTable) -> Mapping[tuple[str, tuple[int, ...]], list[str]
 def _conflated(table: StepTable, mark: str, meaning: str) -> Iterator[str]:
     conflated = {number: step for number, step in enumerate(table.scores, start=1) if _mark(step) == mark}
     if conflated:
-        told = [f"step {number} by doc {step.contradicting}" for number, step in conflated.items()]
-        yield f"{mark} conflated: {meaning} ({', '.join(told)})"
+        places = [f"step {number} by doc {step.contradicting}" for number, step in conflated.items()]
+        yield f"{mark} conflated: {meaning} ({', '.join(places)})"
 
 
 def _numbered(steps: Sequence[int]) -> str:

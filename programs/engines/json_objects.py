@@ -94,11 +94,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _finite(read: Callable[[str], int | float]) -> Callable[[str], int | float]:
+def _finite(parse: Callable[[str], int | float]) -> Callable[[str], int | float]:
     def number(literal: str) -> int | float:
         if not math.isfinite(float(literal)):
             raise UnreadableError(f"The reply holds {literal:.40}, a number too large for a float.")
-        return read(literal)
+        return parse(literal)
 
     return number
 

@@ -33,16 +33,16 @@ class LenientJSONAdapter(StrictJSONAdapter):
         try:
             return read_object(reply)
         except UnreadableError as strict:
-            found = _object_in_prose(without_thought(reply.strip()))
-            if found is None:
+            inner = _object_in_prose(without_thought(reply.strip()))
+            if inner is None:
                 raise strict
-            return found
+            return inner
 
-    def _field(self, signature: Any, name: str, annotation: Any, given: Any) -> Any:
+    def _field(self, signature: Any, name: str, annotation: Any, value: Any) -> Any:
         try:
-            return typed_value(signature, name, annotation, _unquoted(given))
+            return typed_value(signature, name, annotation, _unquoted(value))
         except (UnreadableError, RecursionError):
-            return super()._field(signature, name, annotation, given)
+            return super()._field(signature, name, annotation, value)
 
     def _fields(self, signature: Any, reply: dict[str, Any]) -> dict[str, Any]:
         usual = {name: value for name, value in NOT_NEEDED.items() if name in signature.output_fields}

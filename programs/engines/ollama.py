@@ -138,14 +138,15 @@ async def _ask(request: Request, seconds: float) -> Response:
             reply = await client.chat(model, messages, format=form, options=Options(**options), **further)
     except FAILURES as error:
         raise fault_of(error, model, host, seconds) from error
-    read, written = (n if n and n > 0 else None for n in (reply.prompt_eval_count, reply.eval_count))
+    n_prompt, n_reply = (n if n and n > 0 else None for n in (reply.prompt_eval_count, reply.eval_count))
     words = sum(any(map(str.isalnum, word)) for one in messages for word in one["content"].split())
-    if is_cut(words, own["num_ctx"], read, written):
-        problem = f"did not read the whole prompt ({words} words; {read} tokens read and {written} written)"
+    if is_cut(words, own["num_ctx"], n_prompt, n_reply):
+        problem = f"did not read the whole prompt ({words} words; {n_prompt} tokens read and {n_reply} written)"
         raise lm15.ContextLengthError(f"{model} at {host} {problem}; {_REMEDY}.")
     leaked, answer = split_thinking(reply.message.content or "")
     thinking = [ThinkingPart(text) for text in ((reply.message.thinking or "").strip(), leaked) if text]
-    message, usage = Message.assistant([*thinking, TextPart(answer)]), Usage(input_tokens=read, output_tokens=written)
+    message = Message.assistant([*thinking, TextPart(answer)])
+    usage = Usage(input_tokens=n_prompt, output_tokens=n_reply)
     end: Any = "length" if reply.done_reason == "length" else "stop"
     return Response(id=None, model=reply.model or model, message=message, finish_reason=end, usage=usage)
 
@@ -172,15 +173,15 @@ async def _bound(response: httpx.Response) -> None:
     response.stream = httpx.ByteStream(without_false_counts(bytes(body)))
 
 
-def is_cut(words: int, num_ctx: int, read: int | None, written: int | None) -> bool:
+def is_cut(words: int, num_ctx: int, n_prompt: int | None, n_reply: int | None) -> bool:
     """Return whether Ollama dropped part of a prompt, which it does not say, by signs that are certain.
 
     A word (a part with a letter or a digit) has at least one token. A server that read more than `num_ctx` tokens has
     a window of its own; padding makes one larger by up to 255 tokens, and for some models it has at least 8,192.
     """
-    is_full = read is not None and num_ctx - 1 <= read <= num_ctx
-    is_shifted = (read or num_ctx) <= num_ctx and (read or 0) + (written or 0) > max(num_ctx + 255, 8192)
-    return words > (read or num_ctx) or is_full or is_shifted
+    is_full = n_prompt is not None and num_ctx - 1 <= n_prompt <= num_ctx
+    is_shifted = (n_prompt or num_ctx) <= num_ctx and (n_prompt or 0) + (n_reply or 0) > max(num_ctx + 255, 8192)
+    return words > (n_prompt or num_ctx) or is_full or is_shifted
 
 
 def fault_of(error: Exception, model: str, host: str, seconds: float) -> lm15.LM15Error:

@@ -38,9 +38,9 @@ def _meaning(name: str, field: Any) -> str:
     return "" if meaning == f"${{{name}}}" else f" ({meaning})"
 
 
-def _form(schema: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> str:
+def _form(schema: Mapping[str, Any], outer: Mapping[str, Any] | None = None) -> str:
     """Return a JSON schema as a person would write it: `[[integer 0-10, 8 of them], ...]`."""
-    definitions: Mapping[str, Any] = schema.get("$defs", {}) if known is None else known
+    definitions: Mapping[str, Any] = schema.get("$defs", {}) if outer is None else outer
     if "$ref" in schema:
         return _form(definitions[schema["$ref"].rpartition("/")[2]], definitions)
     if "anyOf" in schema:

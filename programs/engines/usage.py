@@ -60,8 +60,8 @@ def _drop_counts(usage: Any) -> None:
 
 
 def _log(name: str, value: object) -> None:
-    said = f"A server reported {name} of {value!r:.40}, which cannot be true and counts as unknown"
-    LOG.log(logging.WARNING, ("usage", name), said)
+    message = f"A server reported {name} of {value!r:.40}, which cannot be true and counts as unknown"
+    LOG.log(logging.WARNING, ("usage", name), message)
 
 
 def _spell_out_nan(response: Any) -> None:
@@ -71,14 +71,14 @@ def _spell_out_nan(response: Any) -> None:
 
 def _mending(check: Callable[[Any], None], mend: Callable[[Any], None]) -> Callable[[Any], None]:
     @wraps(check)
-    def checked(made: Any) -> None:
+    def checked(usage: Any) -> None:
         try:
-            check(made)
+            check(usage)
         except (TypeError, ValueError):
             if not dspy.settings.get(_SETTING):
                 raise
-            mend(made)
-            check(made)
+            mend(usage)
+            check(usage)
 
     return checked
 

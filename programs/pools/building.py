@@ -107,13 +107,13 @@ def shuffled_order(n: int, seed: int, id: str) -> list[int]:
 
 
 def _refuse_same_files(recipe: Recipe, out: Path) -> None:
-    read = [*recipe.sources, *filter(None, [recipe.questions])]
+    inputs = [*recipe.sources, *filter(None, [recipe.questions])]
     if not recipe.sources:
         raise ArgumentError("Give at least one file of predictions.")
     twice = next((path for path, n in Counter(path.resolve() for path in recipe.sources).items() if n > 1), None)
     if twice:
         raise ArgumentError(f"{twice} is given twice, so its candidates would vote twice; give it once.")
-    if out.resolve() in {path.resolve() for path in read}:
+    if out.resolve() in {path.resolve() for path in inputs}:
         raise ArgumentError(f"{out} is one of the files to read; give the pool another name.")
 
 
@@ -122,7 +122,7 @@ class _Joined:
 
     def __init__(self, recipe: Recipe, store: EntryStore) -> None:
         self._recipe, self._store = recipe, store
-        self._asked = 1 if recipe.questions is None else QUESTIONS
+        self._main = 1 if recipe.questions is None else QUESTIONS
         self._labels = _labels(recipe.sources)
         self.by: By = "question"
         self.left_out = 0
@@ -135,7 +135,7 @@ class _Joined:
         self._read_files()
         self.by = self._chosen()
         self._check()
-        for entry in self._store.entries(self._asked):
+        for entry in self._store.entries(self._main):
             hits = [self._store.find(source, self.by, entry) for source in self._numbers()]
             if any(hits):
                 yield self._row(entry, [hit for hit in hits if hit])
@@ -145,21 +145,21 @@ class _Joined:
     def _read_files(self) -> None:
         recipe, columns = self._recipe, Columns(self._recipe.columns, self._recipe.by)
         if recipe.questions is not None:
-            self._put(QUESTIONS, recipe.questions, read_questions(recipe.questions, recipe.evidence, columns), columns)
+            self._add(QUESTIONS, recipe.questions, read_questions(recipe.questions, recipe.evidence, columns), columns)
         for source, path in zip(self._numbers(), recipe.sources, strict=True):
-            read = partial(read_predictions, unfinished=recipe.unfinished, told=self.lacking, columns=columns)
-            self._put(source, path, read(path, recipe.layout), columns)
+            entries_of = partial(read_predictions, unfinished=recipe.unfinished, notes=self.lacking, columns=columns)
+            self._add(source, path, entries_of(path, recipe.layout), columns)
         columns.refuse_unseen()
 
-    def _put(self, source: int, path: Path, entries: Iterable[Entry], columns: Columns) -> None:
+    def _add(self, source: int, path: Path, entries: Iterable[Entry], columns: Columns) -> None:
         """Keep the entries of a file; tell which fields may hold gold answers if the questions come without any."""
         has_gold = False
         for entry in entries:
-            self._store.put(source, entry)
+            self._store.add(source, entry)
             has_gold = has_gold or bool(entry.gold)
         named = {name for names in self._recipe.columns.values() for name in names}
         unread = [f"{name!r:.80}" for name in sorted(columns.fields - named) if plain_name(name) not in KNOWN][:10]
-        if source == self._asked and unread and not has_gold:
+        if source == self._main and unread and not has_gold:
             self.lacking.append(f"{path}: no gold answer was read; if {' or '.join(unread)} holds it, name it gold.")
         elif columns.unread:
             named_so = ", ".join(f"{name!r:.80}" for name in columns.unread)
@@ -180,14 +180,14 @@ class _Joined:
 
     def _check(self) -> None:
         """Refuse files that do not fit each other, before a row is made."""
-        asked, by = self._asked, self.by
-        for source in sorted({asked, *self._numbers()}):
+        main, by = self._main, self.by
+        for source in sorted({main, *self._numbers()}):
             self._store.refuse_twins(source, by)
-        self._store.refuse_twins(asked, "id")
+        self._store.refuse_twins(main, "id")
         spine = self._recipe.questions or self._recipe.sources[0]
         for source, path in zip(self._numbers(), self._recipe.sources, strict=True):
-            self._refuse(self._store.strangers(source, asked, by), path, f"that {spine} does not have")
-            self._refuse(self._store.unanswered(source, asked, by), path, "without a prediction here, unlike others")
+            self._refuse(self._store.strangers(source, main, by), path, f"that {spine} does not have")
+            self._refuse(self._store.unanswered(source, main, by), path, "without a prediction here, unlike others")
 
     def _refuse(self, unaligned: Unaligned, path: Path, what: str) -> None:
         if unaligned.n:
@@ -198,29 +198,29 @@ class _Joined:
                 f"or join them by {'question' if self.by == 'id' else 'id'}."
             )
 
-    def _row(self, asked: Entry, entries: Sequence[Entry]) -> Row:
+    def _row(self, question: Entry, entries: Sequence[Entry]) -> Row:
         """Return the row of a question, from an entry of each source."""
-        if asked.question is None:
-            raise PoolError(f"{asked.where}: question is missing; add it, or give a file of questions.")
+        if question.question is None:
+            raise PoolError(f"{question.where}: question is missing; add it, or give a file of questions.")
         for entry in entries:
-            _refuse_other_question(asked.question, entry, asked.where)
+            _refuse_other_question(question.question, entry, question.where)
         samples = [
             (sample, sample.source or (label if len(entry.samples) == 1 else f"{label} #{number}"))
             for label, entry in zip(self._labels, entries, strict=True)
             for number, sample in enumerate(entry.samples, start=1)
         ]
-        name = id_of_question(asked.question) if asked.id is None else asked.id
+        name = id_of_question(question.question) if question.id is None else question.id
         if self._recipe.shuffle is not None:
             samples = [samples[index] for index in shuffled_order(len(samples), self._recipe.shuffle, name)]
         record = {
             "id": name,
-            "question": asked.question,
+            "question": question.question,
             "task": self._recipe.task,
             "candidates": [self._candidate(*pair) for pair in samples],
-            "evidence": [{"title": passage.title, "text": passage.text} for passage in asked.evidence],
-            **asked_of(self._recipe.task, asked.options, asked.gold, asked.where),
+            "evidence": [{"title": passage.title, "text": passage.text} for passage in question.evidence],
+            **asked_of(self._recipe.task, question.options, question.gold, question.where),
         }
-        return validate(record, asked.where)
+        return validate(record, question.where)
 
     def _candidate(self, sample: Sample, label: str) -> dict[str, Any]:
         answer = sample.answer
@@ -236,8 +236,8 @@ class _Joined:
 
 def _refuse_other_question(question: str, entry: Entry, where: str) -> None:
     """Refuse an entry with another question; a prompt that contains the question is accepted."""
-    asked, given = folded_question(question), folded_question(entry.question or "")
-    if asked not in given and given not in asked:
+    wanted, other = folded_question(question), folded_question(entry.question or "")
+    if wanted not in other and other not in wanted:
         raise PoolError(
             f"{entry.where}: id {entry.id!r:.80} has the question {entry.question!r:.80}, but another in {where}: "
             f"{question!r:.80}. The ids name different questions; join by --by question, or fix them."

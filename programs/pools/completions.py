@@ -41,30 +41,30 @@ def pool_from_completions(
     for number, pair in enumerate(completed, start=1):
         where = f"question {number}"
         example, prediction = _pair(pair, where)
-        question: Any = example.get("question")
+        text: Any = example.get("question")
         try:
             options = example.get("options", ()) if answer_type(task).needs_options else ()
-            asked = to_question(question, prediction, example.get("evidence"), task, answer_field, options)
-            stated = columns_of(prediction, answer_field) if columns else [Columns()] * len(asked.answers)
+            question = to_question(text, prediction, example.get("evidence"), task, answer_field, options)
+            extras = columns_of(prediction, answer_field) if columns else [Columns()] * len(question.answers)
         except ArgumentError as error:
             raise ArgumentError(f"{where}: {error}") from error
-        given = example.get("id")
-        name = id_of_question(asked.text) if given is None else str(given)
+        own_id = example.get("id")
+        name = id_of_question(question.text) if own_id is None else str(own_id)
         labels = {key: value for key, value in example.items() if key not in (example._input_keys or ())}
         if {name for name in labels if plain_name(name) in NAMES} == {"answer"}:
             labels.setdefault("gold", labels["answer"])
-        gold = gold_at(labels, f"{where}, id {name!r}", Choices(asked.options))
+        gold = gold_at(labels, f"{where}, id {name!r}", Choices(question.options))
         yield validate(
             {
                 "id": name,
-                "question": asked.text,
+                "question": question.text,
                 "task": task,
                 "candidates": [
                     {"text": text, "answer": answer, **one.model_dump()}
-                    for text, answer, one in zip(asked.texts, asked.answers, stated, strict=True)
+                    for text, answer, one in zip(question.texts, question.answers, extras, strict=True)
                 ],
-                "evidence": [{"title": passage.title, "text": passage.text} for passage in asked.passages],
-                **asked_of(task, asked.options, gold, where),
+                "evidence": [{"title": passage.title, "text": passage.text} for passage in question.passages],
+                **asked_of(task, question.options, gold, where),
             },
             where,
         )
@@ -72,8 +72,8 @@ def pool_from_completions(
 
 def _pair(pair: Any, where: str) -> tuple[dspy.Example, dspy.Prediction]:
     if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], dspy.Example)):
-        shown = " ".join(repr(pair).split())  # on one line, which a prediction's repr is not
-        raise ArgumentError(f"{where}: must be a pair of an example and a prediction; got {shown:.80}.")
+        text = " ".join(repr(pair).split())  # on one line, which a prediction's repr is not
+        raise ArgumentError(f"{where}: must be a pair of an example and a prediction; got {text:.80}.")
     example, prediction = pair
     if not isinstance(prediction, dspy.Prediction):
         raise ArgumentError(f"{where}: the pair must end with a prediction; got {prediction!r:.80}.")

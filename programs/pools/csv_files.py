@@ -42,18 +42,20 @@ class Columns:
 
     names: Mapping[Field, Sequence[str]] = field(default_factory=dict)
     by: By | None = None
-    seen: set[str] = field(default_factory=set)
+    header: set[str] = field(default_factory=set)
     fields: set[str] = field(default_factory=set)
     unread: list[str] = field(default_factory=list)
 
     def refuse_unseen(self) -> None:
         """Raise `ArgumentError` for a name that no table has."""
         has = (
-            f"they have {', '.join(f'{name!r:.80}' for name in sorted(self.seen))}" if self.seen else "none is a table"
+            f"they have {', '.join(f'{name!r:.80}' for name in sorted(self.header))}"
+            if self.header
+            else "none is a table"
         )
         for of, names in self.names.items():
             for name in names:
-                if name not in self.seen:
+                if name not in self.header:
                     raise ArgumentError(
                         f"--column {of}={name:.80}: no file has this column; {has}. Correct the name, or leave it out."
                     )
@@ -87,7 +89,7 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
         PoolError: naming the file, the row as a spreadsheet counts it, and the remedy.
     """
     first, header, rows = table_rows(path)
-    columns.seen.update(header)
+    columns.header.update(header)
     columns.fields.update(header)
     places = _places(first, header, columns, samples=samples)
     used = {at for of_one in places.values() for at in of_one}
@@ -162,15 +164,15 @@ class _Questions:
 
     def take(self, entry: Entry) -> None:
         """Take the next row: of a new question, or a further sample."""
-        asked = folded_question(entry.question or "")
-        other = self._asked.setdefault(asked, entry)
-        if self._by is None and asked and other.id != entry.id:
+        folded = folded_question(entry.question or "")
+        other = self._asked.setdefault(folded, entry)
+        if self._by is None and folded and other.id != entry.id:
             raise PoolError(
                 f"{entry.where}: has the question of {other.where} but another id, {entry.id!r:.80} for "
                 f"{other.id!r:.80}. Give --by question if ids number the rows, --by id if they number the questions."
             )
         by_id = self._by != "question" and entry.id is not None
-        key: tuple[By, str] = ("id", entry.id or "") if by_id else ("question", asked)
+        key: tuple[By, str] = ("id", entry.id or "") if by_id else ("question", folded)
         self.entries[key] = _joined(self.entries[key], entry) if key in self.entries else entry
 
 
@@ -228,8 +230,8 @@ def _places(where: str, header: Sequence[str], columns: Columns, *, samples: boo
         own["question"] = [name for plain in QUESTIONS for name in header if plain_name(name) == plain][:1]
     places: dict[Field, list[int]] = {}
     for of in get_args(Field):
-        read = samples or of in ("id", "question", "gold", "evidence")
-        names = [name for name in columns.names.get(of, own.get(of, ())) if read and name in header]
+        wants = samples or of in ("id", "question", "gold", "evidence")
+        names = [name for name in columns.names.get(of, own.get(of, ())) if wants and name in header]
         for name in names:
             if header.count(name) > 1:
                 raise PoolError(f"{where}: the column {name!r:.80} occurs twice; rename one.")
@@ -262,14 +264,14 @@ def _refuse_counts(where: str, places: Mapping[Field, Sequence[int]]) -> None:
 def _entry(cells: Mapping[Field, Sequence[str]], sources: Sequence[str], where: str) -> Entry:
     """Return what a row holds: its cells by field, with the sources of samples for which no column states them."""
     filled = {of: [cell for cell in texts if cell.strip()] for of, texts in cells.items()}
-    stated, confidences = cells["answer"] or repeat(None), cells["confidence"] or repeat("")
+    answers, confidences = cells["answer"] or repeat(None), cells["confidence"] or repeat("")
     tags = [cell.strip() for cell in filled["tags"]]
     columns = (columns_at({"confidence": _number(cell), "tags": tags}, where) for cell in confidences)
     return Entry(
         where,
         next(map(str.strip, filled["id"]), None),
         next(iter(filled["question"]), None),
-        tuple(map(_sample, cells["prediction"], stated, cells["source"] or sources, columns)),
+        tuple(map(_sample, cells["prediction"], answers, cells["source"] or sources, columns)),
         (),
         tuple(Passage("", cell) for cell in filled["evidence"]),
     )
@@ -285,17 +287,17 @@ def _number(cell: str) -> float | str | None:
 
 def _sample(text: str, answer: str | None, source: str, columns: Stated | None) -> Sample:
     """Return a sample; one without text and answer has no answer, as a prediction of null."""
-    stated = answer is not None or not text.strip()
-    return Sample(text, answer if answer and answer.strip() else None, stated, source.strip() or None, columns)
+    states = answer is not None or not text.strip()
+    return Sample(text, answer if answer and answer.strip() else None, states, source.strip() or None, columns)
 
 
 def _joined(first: Entry, other: Entry) -> Entry:
     """Return a question with the samples of a further row, which says the same of the question or nothing."""
-    asked, also = (folded_question(entry.question or "") for entry in (first, other))
-    said = {"question": (asked, also), "gold": (first.gold, other.gold), "evidence": (first.evidence, other.evidence)}
+    text, also = (folded_question(entry.question or "") for entry in (first, other))
+    fields = {"question": (text, also), "gold": (first.gold, other.gold), "evidence": (first.evidence, other.evidence)}
     if len(first.samples) == MAX_CANDIDATES:
         raise PoolError(f"{other.where}: the question has more than {MAX_CANDIDATES:,} rows; name its column right.")
-    for what, (before, now) in said.items():
+    for what, (before, now) in fields.items():
         if before and now and before != now:
             raise PoolError(
                 f"{other.where}: its {what} differs from that in {first.where}, a row on the same question; write the "

@@ -78,21 +78,21 @@ def program_named(name: str) -> dspy.Module:
     Raises:
         ArgumentError: There is no such program, or it cannot be made.
     """
-    found = object_named(name, "program", "my_program:qa")
-    if callable(found) and not isinstance(found, dspy.Module):
+    program = object_named(name, "program", "my_program:qa")
+    if callable(program) and not isinstance(program, dspy.Module):
         try:
-            found = found()
+            program = program()
         except Exception as error:
             raise ArgumentError(
                 f"program={name!r} must be made without arguments; it raised {said(error)}. Name a module that is "
                 "made, or a function that makes it."
             ) from error
-    if not isinstance(found, dspy.Module):
+    if not isinstance(program, dspy.Module):
         raise ArgumentError(
-            f"program={name!r} must be a dspy.Module, or a function or class that makes one; got {found!r:.80} "
-            f"({type(found).__name__})."
+            f"program={name!r} must be a dspy.Module, or a function or class that makes one; got {program!r:.80} "
+            f"({type(program).__name__})."
         )
-    return found
+    return program
 
 
 def read_devset(name: str, program: dspy.Module, task: Task, answer: str) -> list[Asked]:
@@ -109,23 +109,23 @@ def read_devset(name: str, program: dspy.Module, task: Task, answer: str) -> lis
     """
     path = Path(name)
     is_list = ":" in name and not path.exists()
-    asked = list(_of_list(name, answer) if is_list else _of_file(path, program, answer))
-    if not asked:
+    questions = list(_of_list(name, answer) if is_list else _of_file(path, program, answer))
+    if not questions:
         raise ArgumentError(f"devset={name!r} must have at least one question; it is empty.")
-    seen = dict[str, str]()
-    for one in asked:
+    places = dict[str, str]()
+    for one in questions:
         one.row(task, [{}], ())  # refuse what cannot become a row before anything is paid for
-        where = seen.setdefault(one.id, one.entry.where)
+        where = places.setdefault(one.id, one.entry.where)
         if where != one.entry.where:
             raise PoolError(f"{one.entry.where}: the id {one.id!r:.80} is also that of {where}; make ids unique.")
-    return asked
+    return questions
 
 
 def _of_file(path: Path, program: dspy.Module, answer: str) -> Iterator[Asked]:
     names = _inputs(program)
     for where, row in _rows(path):
-        told = {name for name in names if plain_name(name) in NAMES}  # what the program is told is not gold
-        entry = _entry({name: row[name] for name in row if name not in told}, answer, where)
+        input_names = {name for name in names if plain_name(name) in NAMES}  # what the program is told is not gold
+        entry = _entry({name: row[name] for name in row if name not in input_names}, answer, where)
         if lacking := [name for name in names if name not in row]:
             raise PoolError(
                 f"{where}: {lacking[0]} is missing; {type(program).__name__} is called with {', '.join(names)}. Add it."
@@ -146,10 +146,10 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _of_list(name: str, answer: str) -> Iterator[Asked]:
-    found = object_named(name, "devset", "my_program:devset")
-    if isinstance(found, str | Mapping) or not isinstance(found, Sequence):
-        raise ArgumentError(f"devset={name!r} must be a list of dspy.Example; got {found!r:.80}.")
-    for index, example in enumerate(found):
+    examples = object_named(name, "devset", "my_program:devset")
+    if isinstance(examples, str | Mapping) or not isinstance(examples, Sequence):
+        raise ArgumentError(f"devset={name!r} must be a list of dspy.Example; got {examples!r:.80}.")
+    for index, example in enumerate(examples):
         where = f"{name}[{index}]"
         if not isinstance(example, dspy.Example) or example._input_keys is None:
             raise ArgumentError(

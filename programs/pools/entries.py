@@ -94,7 +94,7 @@ def object_at(record: Any, where: str) -> Mapping[str, Any]:
         PoolError: it is something else.
     """
     if not isinstance(record, Mapping):
-        raise PoolError(f"{where}: must be an object with named fields; got {shown(record)}.")
+        raise PoolError(f"{where}: must be an object with named fields; got {repr_of(record)}.")
     return record
 
 
@@ -110,7 +110,7 @@ def text_at(value: Any, field: str, where: str) -> str:
         PoolError: it is not.
     """
     if not isinstance(value, str):
-        raise PoolError(f"{where}: {field} must be text; got {shown(value)}.")
+        raise PoolError(f"{where}: {field} must be text; got {repr_of(value)}.")
     if len(value) > MAX_CHARACTERS:
         raise PoolError(f"{where}: {field} has {len(value):,} characters; give at most {MAX_CHARACTERS:,}.")
     try:
@@ -137,9 +137,9 @@ def question_at(record: Mapping[str, Any], where: str) -> str | None:
         return text_at(record["question"], "question", where)
     fields = {plain_name(name): name for name in record}
     for name in (fields[plain] for plain in QUESTIONS if plain in fields):
-        asked = last_said(record[name], name, where)
-        if isinstance(asked, str) and asked.strip():
-            return text_at(asked, name, where)
+        text = last_said(record[name], name, where)
+        if isinstance(text, str) and text.strip():
+            return text_at(text, name, where)
     return None
 
 
@@ -172,18 +172,18 @@ def evidence_at(record: Mapping[str, Any], where: str) -> tuple[Passage, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise PoolError(f"{where}: evidence must be a list of objects with title and text; got {shown(value)}.")
+        raise PoolError(f"{where}: evidence must be a list of objects with title and text; got {repr_of(value)}.")
     return tuple(_passage(passage, f"evidence[{index}]", where) for index, passage in enumerate(value))
 
 
-def columns_at(given: Mapping[str, Any], where: str, place: str = "{}") -> Columns | None:
+def columns_at(fields: Mapping[str, Any], where: str, place: str = "{}") -> Columns | None:
     """Return the columns of a candidate among these fields, None without any; see `read_columns`.
 
     Raises:
         PoolError: naming the place in the file and the column.
     """
     try:
-        columns = read_columns(given, place)
+        columns = read_columns(fields, place)
     except ArgumentError as error:
         raise PoolError(f"{where}: {error}") from None
     return None if columns == Columns() else columns
@@ -243,6 +243,6 @@ def id_of_question(question: str) -> str:
     return f"q-{hashlib.sha256(folded_question(question).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def shown(value: object) -> str:
+def repr_of(value: object) -> str:
     """Return a value and its type as a message has them."""
     return f"{value!r:.80} ({type(value).__name__})"

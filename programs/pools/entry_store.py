@@ -45,7 +45,7 @@ class EntryStore(AbstractContextManager["EntryStore"]):
     def __exit__(self, *_: object) -> None:
         self._entries.close()
 
-    def put(self, source: int, entry: Entry) -> None:
+    def add(self, source: int, entry: Entry) -> None:
         """Append an entry; one that may repeat and does is not added."""
         if entry.may_repeat and self._has(source, entry):
             return
@@ -85,9 +85,9 @@ class EntryStore(AbstractContextManager["EntryStore"]):
         ).fetchone()
         if row:
             first, second = (self._at(place) for place in row[1:])
-            said = f"id {first.id!r:.80}" if by == "id" else f"question {first.question!r:.80}"
+            key = f"id {first.id!r:.80}" if by == "id" else f"question {first.question!r:.80}"
             raise PoolError(
-                f"{second.where}: {said} is also in {first.where}; keep one of them. "
+                f"{second.where}: {key} is also in {first.where}; keep one of them. "
                 "Several samples of a question must be a list in one row, or separate files."
             )
 
@@ -116,8 +116,8 @@ class EntryStore(AbstractContextManager["EntryStore"]):
         return Unaligned(n, [_unpacked(content) for (content,) in first])
 
     def _has(self, source: int, entry: Entry) -> bool:
-        known = self.find(source, "id", entry)
-        return known is not None and (known.question, known.samples) == (entry.question, entry.samples)
+        other = self.find(source, "id", entry)
+        return other is not None and (other.question, other.samples) == (entry.question, entry.samples)
 
     def _at(self, place: int) -> Entry:
         return _unpacked(self._ask("SELECT content FROM entries WHERE place = ?", (place,)).fetchone()[0])

@@ -76,12 +76,12 @@ def _read(path: Path, archive: ZipFile) -> tuple[Mapping[str, Any], list[tuple[s
             f"{RAISE}"
         )
     header = _object(path, archive, top)
-    samples, kept = [], 0
+    samples, total = [], 0
     for file in listed:
         sample = _object(path, archive, file)
         sample = {name: sample[name] for name in _KEPT if name in sample}
-        kept += n_values(json.dumps(sample).encode())
-        require_few(kept, f"{path}, up to {file.filename}", MAX_DOCUMENT_VALUES)
+        total += n_values(json.dumps(sample).encode())
+        require_few(total, f"{path}, up to {file.filename}", MAX_DOCUMENT_VALUES)
         samples.append((f"{path}, {file.filename}", sample))
     samples.sort(key=lambda placed: _order(placed[1]))
     return header if top.filename == _HEADER else {**header, "status": "started"}, samples

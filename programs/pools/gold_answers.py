@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Final
 
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.programs.pools.entries import NO_CHOICES, Choices, is_missing, plain_name, shown, text_at
+from eldgr_dspy.programs.pools.entries import NO_CHOICES, Choices, is_missing, plain_name, repr_of, text_at
 from eldgr_dspy.splitting import folded_question
 
 ALIASES: Final = ("answer_aliases", "gold_aliases", "possible_answers")
@@ -74,7 +74,7 @@ def gold_at(
     names = {name: plain for name in row if (plain := plain_name(name)) in NAMES and not is_missing(row[name])}
     if predicted and not set(ALIASES) & {*names.values()}:
         names = {name: plain for name, plain in names.items() if plain != "answer"}
-    found, aliases, refusals = dict[str, tuple[str, ...]](), list[str](), list[PoolError]()
+    by_name, aliases, refusals = dict[str, tuple[str, ...]](), list[str](), list[PoolError]()
     for name, plain in names.items():
         try:
             answers = _chosen(row[name], name, where, choices)
@@ -84,11 +84,11 @@ def gold_at(
         if plain in ALIASES:
             aliases += answers
         elif answers:
-            found[name] = answers
-    if refusals and not found and not aliases:
+            by_name[name] = answers
+    if refusals and not by_name and not aliases:
         raise refusals[0]
-    _refuse_different(found, where)
-    return tuple(dict.fromkeys([*(answer for answers in found.values() for answer in answers), *aliases]))
+    _refuse_different(by_name, where)
+    return tuple(dict.fromkeys([*(answer for answers in by_name.values() for answer in answers), *aliases]))
 
 
 def final_answers(value: Any, field: str, where: str) -> tuple[str, ...]:
@@ -124,17 +124,17 @@ def _chosen(value: Any, field: str, where: str, choices: Choices) -> tuple[str, 
     return tuple(labels.get(answer, answer) for answer in final_answers(value, field, where))
 
 
-def _refuse_different(found: Mapping[str, Sequence[str]], where: str) -> None:
+def _refuse_different(by_name: Mapping[str, Sequence[str]], where: str) -> None:
     """Refuse fields that have no answer in common: which of them holds the gold answers is not clear."""
-    first, known = next(iter(found), ""), set[str]()
-    for name, answers in found.items():
+    first, first_answers = next(iter(by_name), ""), set[str]()
+    for name, answers in by_name.items():
         folded = set(map(folded_question, answers))
-        if known and known.isdisjoint(folded):
+        if first_answers and first_answers.isdisjoint(folded):
             raise PoolError(
                 f"{where}: {first} and {name} may both hold the gold answers, and have none in common: "
-                f"{found[first][0]!r:.60} and {answers[0]!r:.60}. Name the right one gold."
+                f"{by_name[first][0]!r:.60} and {answers[0]!r:.60}. Name the right one gold."
             )
-        known |= folded
+        first_answers |= folded
 
 
 def _texts(value: Any, field: str, where: str) -> Iterator[str]:
@@ -142,20 +142,20 @@ def _texts(value: Any, field: str, where: str) -> Iterator[str]:
     is_whole = type(value) is int or (isinstance(value, float) and value.is_integer())
     text = str(int(value)) if is_whole else value
     if isinstance(value, Mapping):
-        found = [one for name in _PARTS if value.get(name) for one in _texts(value[name], f"{field}.{name}", where)]
-        if not any(map(str.strip, found)) and any(map(_is_filled, value.values())):
+        texts = [one for name in _PARTS if value.get(name) for one in _texts(value[name], f"{field}.{name}", where)]
+        if not any(map(str.strip, texts)) and any(map(_is_filled, value.values())):
             raise PoolError(
-                f"{where}: {field} must be text, or a list of texts; got {shown(value)}. Write the accepted answers as "
-                "a list under gold."
+                f"{where}: {field} must be text, or a list of texts; got {repr_of(value)}. Write the accepted answers "
+                "as a list under gold."
             )
-        yield from dict.fromkeys(found)
+        yield from dict.fromkeys(texts)
     elif isinstance(text, str):
         yield text_at(text, field, where)
     elif isinstance(value, Sequence):
         for index, one in enumerate(value):
             yield from _texts(one, f"{field}[{index}]", where)
     else:
-        raise PoolError(f"{where}: {field} must be text, or a list of texts; got {shown(value)}.")
+        raise PoolError(f"{where}: {field} must be text, or a list of texts; got {repr_of(value)}.")
 
 
 def _is_filled(value: Any) -> bool:

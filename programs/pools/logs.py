@@ -47,8 +47,8 @@ def harness_entry(row: Mapping[str, Any], where: str) -> Entry:
         PoolError: The row has another layout, or its task compares likelihoods and generates no text.
     """
     samples = tuple(_responses(row.get("resps"), where))
-    given = row.get("doc")
-    doc: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    document = row.get("doc")
+    doc: Mapping[str, Any] = document if isinstance(document, Mapping) else {}
     choices, target = choices_at(doc), row.get("target")
     if choices.texts and isinstance(target, str) and target.isdecimal() and target not in choices.texts:
         target = int(target)  # the harness writes the place of an option as text
@@ -75,7 +75,7 @@ def _responses(resps: Any, where: str) -> Iterator[Sample]:
         yield Sample(text_at(text, f"resps[0][{index}]", where))
 
 
-def read_inspect_log(path: Path, *, unfinished: bool = False, told: list[str] | None = None) -> Iterator[Entry]:
+def read_inspect_log(path: Path, *, unfinished: bool = False, notes: list[str] | None = None) -> Iterator[Entry]:
     """Yield the questions of a log of inspect, with a sample for each epoch and choice, epochs in order.
 
     The log is an archive `.eval`, or JSON, which is read into memory whole. From each sample it reads `id`, `epoch`,
@@ -87,7 +87,7 @@ def read_inspect_log(path: Path, *, unfinished: bool = False, told: list[str] | 
     Args:
         path: The log.
         unfinished: Whether a log that failed, was cancelled or is still running is accepted.
-        told: Called with what the log lacks, as a sentence.
+        notes: Gets what the log lacks, a sentence each.
 
     Raises:
         PoolError: The file is not such a log, is damaged, holds no samples, is unfinished, or is longer than allowed.
@@ -100,10 +100,10 @@ def read_inspect_log(path: Path, *, unfinished: bool = False, told: list[str] | 
             "inspect eval-retry, or accept it as it is with --unfinished."
         )
     if not samples:
-        said = named_layout(log) or f"must be a log of inspect with samples, and has none. {_NAMED}"
-        raise PoolError(f"{path}: {said}")
-    if lacking and told is not None:
-        told.append(f"{path}: {lacking}.")
+        fault = named_layout(log) or f"must be a log of inspect with samples, and has none. {_NAMED}"
+        raise PoolError(f"{path}: {fault}")
+    if lacking and notes is not None:
+        notes.append(f"{path}: {lacking}.")
     for numbered in _by_question(samples).values():
         yield _inspected([numbered[epoch] for epoch in sorted(numbered)])
 
@@ -125,12 +125,12 @@ def _lacking(log: Mapping[str, Any], samples: Sequence[Any]) -> str:
     """Describe an incomplete log: its status and how many of its samples are done; empty if it is complete."""
     status, planned = log.get("status", "success"), _planned(log)
     failed = sum(1 for sample in samples if isinstance(sample, Mapping) and sample.get("error"))
-    done = len(samples) - failed
-    of, many = "" if planned is None else f" of {planned:,}", "" if (planned or done) == 1 else "s"
-    if status == "success" and not failed and done >= (planned or 0):
+    complete = len(samples) - failed
+    of, many = "" if planned is None else f" of {planned:,}", "" if (planned or complete) == 1 else "s"
+    if status == "success" and not failed and complete >= (planned or 0):
         return ""
     ended = f"; {failed:,} ended in an error" if failed else ""
-    return f"a log of status {status!r:.40}, with {done:,}{of} sample{many} done{ended}"
+    return f"a log of status {status!r:.40}, with {complete:,}{of} sample{many} done{ended}"
 
 
 def _planned(log: Mapping[str, Any]) -> int | None:

@@ -98,15 +98,15 @@ class PairCounts:
     right_rejected: int = 0
     scores: set[str] = field(default_factory=set[str])
 
-    def add(self, fate: Fate, found: Preferences, right: Sequence[bool] | None) -> None:
+    def add(self, fate: Fate, result: Preferences, right: Sequence[bool] | None) -> None:
         """Take the pairs of a question."""
         self.questions[fate] += 1
-        self.pairs += len(found.pairs)
-        self.dropped += found.dropped
+        self.pairs += len(result.pairs)
+        self.dropped += result.dropped
         if right is not None:
-            self.checked += len(found.pairs)
-            self.right_chosen += sum(right[chosen] for chosen, _ in found.pairs)
-            self.right_rejected += sum(right[rejected] for _, rejected in found.pairs)
+            self.checked += len(result.pairs)
+            self.right_chosen += sum(right[chosen] for chosen, _ in result.pairs)
+            self.right_rejected += sum(right[rejected] for _, rejected in result.pairs)
 
     def figures(self) -> dict[str, Any]:
         """Return the counts as JSON has them."""
@@ -155,21 +155,23 @@ def _records(pool: Pool, settings: Settings, pairing: Pairing, counts: PairCount
         with naming_question(pool.name, row.id):
             case = Case(row.to_question(), settings)
             right = [case.type.right(answer, row.gold) for answer in case.question.answers] if row.gold else None
-            fate, found = _pairs(row, case, right, pairing)
+            fate, result = _pairs(row, case, right, pairing)
         counts.scores.update(name for candidate in row.candidates for name in candidate.scores)
-        counts.add(fate, found, right)
-        for record in _rows(row, case, found, pairing, f"{pool.path}, id {row.id!r}"):
+        counts.add(fate, result, right)
+        for record in _rows(row, case, result, pairing, f"{pool.path}, id {row.id!r}"):
             counts.rows += 1
             yield record
     if pairing.score is not None and pairing.score not in counts.scores:
-        stated = ", ".join(sorted(counts.scores)) or "no scores"
+        scores = ", ".join(sorted(counts.scores)) or "no scores"
         raise PoolError(
-            f"{pool.path}: score must be one that candidates state; got {pairing.score!r}, and they state {stated}. "
+            f"{pool.path}: score must be one that candidates state; got {pairing.score!r}, and they state {scores}. "
             "Give one of these, or leave it out."
         )
     if not counts.pairs:
-        said = fates(pairing.gold).items()
-        why = ", ".join(f"{counts.questions[fate]:,} {words}" for fate, words in said if counts.questions[fate])
+        words_by_fate = fates(pairing.gold).items()
+        why = ", ".join(
+            f"{counts.questions[fate]:,} {words}" for fate, words in words_by_fate if counts.questions[fate]
+        )
         raise PoolError(
             f"{pool.path}: no question gives a pair, so no file is written; of {questions(pool.n)}: {why}. Give more "
             "samples a question, evidence that certifies some of them, or gold answers with --gold."
@@ -185,35 +187,35 @@ def _pairs(row: Row, case: Case, right: Sequence[bool] | None, pairing: Pairing)
     else:
         pairs = zip(classes, answers, strict=True)
         parts = [None if key is None else case.certified(answer) for key, answer in pairs]
-    found = preferences(classes, texts, parts, right, pairing.most)
-    if pairing.gold and right is None and found.outcome == "no_chosen":
-        return "no_gold", found
+    result = preferences(classes, texts, parts, right, pairing.most)
+    if pairing.gold and right is None and result.outcome == "no_chosen":
+        return "no_gold", result
     if pairing.layout == "kto" and right is not None:
-        found = taken_apart(found, right)
-    if pairing.score is None or not found.pairs:
-        return found.outcome, found
+        result = taken_apart(result, right)
+    if pairing.score is None or not result.pairs:
+        return result.outcome, result
     scored = [part if pairing.score in one.scores else None for part, one in zip(parts, row.candidates, strict=True)]
-    found = preferences(classes, texts, scored, right, pairing.most)
-    return "no_score" if found.outcome in ("no_chosen", "no_rejected") else found.outcome, found
+    result = preferences(classes, texts, scored, right, pairing.most)
+    return "no_score" if result.outcome in ("no_chosen", "no_rejected") else result.outcome, result
 
 
-def _rows(row: Row, case: Case, found: Preferences, pairing: Pairing, where: str) -> Iterator[dict[str, Any]]:
+def _rows(row: Row, case: Case, result: Preferences, pairing: Pairing, where: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a question's pairs."""
     question = case.question
     evidence = question.passages if pairing.evidence else ()
-    asked = prompt_of(case.type.shown_question(question), row.task, evidence, pairing.ask)
+    messages = prompt_of(case.type.shown_question(question), row.task, evidence, pairing.ask)
     # A text and its completion are read as one, so a line ends between them.
-    prompt = asked if pairing.messages else f"{asked[0]['content']}\n"
-    said: list[Any] = [
+    prompt = messages if pairing.messages else f"{messages[0]['content']}\n"
+    completions: list[Any] = [
         [{"role": "assistant", "content": text}] if pairing.messages else text for text in question.texts
     ]
     if pairing.layout == "kto":
-        for label, indices in zip((True, False), zip(*found.pairs, strict=True), strict=False):
+        for label, indices in zip((True, False), zip(*result.pairs, strict=True), strict=False):
             for index in dict.fromkeys(indices):
-                yield {"prompt": prompt, "completion": said[index], "label": label}
+                yield {"prompt": prompt, "completion": completions[index], "label": label}
         return
-    for chosen, rejected in found.pairs:
-        record = {"prompt": prompt, "chosen": said[chosen], "rejected": said[rejected]}
+    for chosen, rejected in result.pairs:
+        record = {"prompt": prompt, "chosen": completions[chosen], "rejected": completions[rejected]}
         if pairing.score is None:
             yield record
         else:

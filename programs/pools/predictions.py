@@ -37,7 +37,7 @@ def read_predictions(
     layout: Layout | None = None,
     *,
     unfinished: bool = False,
-    told: list[str] | None = None,
+    notes: list[str] | None = None,
     columns: Columns | None = None,
 ) -> Iterator[Entry]:
     """Yield the predictions of a file, question by question.
@@ -47,7 +47,7 @@ def read_predictions(
         layout: Which layout it has; None: by its name unless it names JSON lines or Parquet, else by the first record,
             which has `resps` in a log of lm-evaluation-harness and `prediction` in a plain file.
         unfinished: Whether a log of inspect is accepted that failed, was cancelled or is still running.
-        told: Called with what such a log lacks, as a sentence.
+        notes: Gets what such a log lacks, a sentence each.
         columns: What the columns of a table hold.
 
     Raises:
@@ -57,7 +57,7 @@ def read_predictions(
     if is_table(path) and layout in (None, "predictions"):
         yield from read_table(path, columns or Columns())
     elif layout == "inspect" or (layout is None and not path.name.endswith(SUFFIXES)):
-        yield from read_inspect_log(path, unfinished=unfinished, told=told)
+        yield from read_inspect_log(path, unfinished=unfinished, notes=notes)
     else:
         yield from _entries(path, read_records(path), layout, (columns or Columns()).fields)
 
@@ -130,9 +130,9 @@ def _samples(row: Mapping[str, Any], where: str) -> Iterable[Sample]:
         raise PoolError(f"{where}: prediction must not be an empty list; give null if the model gave none.")
     for name, values in columns.items():
         if not isinstance(values, list) or len(values) != len(prediction):
-            got = f"{len(values):,}" if isinstance(values, list) else quoted(values)
+            value = f"{len(values):,}" if isinstance(values, list) else quoted(values)
             raise PoolError(
-                f"{where}: {name} must be a list of {len(prediction):,}, one for each prediction; got {got}. Write "
+                f"{where}: {name} must be a list of {len(prediction):,}, one for each prediction; got {value}. Write "
                 "null where it is unknown."
             )
     by_index = ({name: values[index] for name, values in columns.items()} for index in range(len(prediction)))
@@ -142,22 +142,22 @@ def _samples(row: Mapping[str, Any], where: str) -> Iterable[Sample]:
     ]
 
 
-def _sample(given: Any, field: str, where: str, of_row: Mapping[str, Any], part: str = "") -> Sample:
+def _sample(sample: Any, field: str, where: str, of_row: Mapping[str, Any], part: str = "") -> Sample:
     """Return a sample: null, a text, or an object with `text` and, if known, `answer` and columns.
 
     Args:
-        given: The sample. field: Its name. where: File and line.
+        sample: The sample. field: Its name. where: File and line.
         of_row: The columns that the row has for it. part: What follows their names in a message.
     """
     columns = columns_at(of_row, where, f"{{}}{part}")
-    if is_missing(given):
+    if is_missing(sample):
         return Sample("", None, stated=True, columns=columns)
-    if not isinstance(given, Mapping):
-        return Sample(text_at(given, field, where), columns=columns, cut=is_cut(of_row))
-    own = columns_at(given, where, f"{field}.{{}}")
+    if not isinstance(sample, Mapping):
+        return Sample(text_at(sample, field, where), columns=columns, cut=is_cut(of_row))
+    own = columns_at(sample, where, f"{field}.{{}}")
     if own and columns:
         raise PoolError(f"{where}: {field} must have its columns inside or outside of it; got both. Leave some out.")
-    text = text_at(given.get("text", ""), f"{field}.text", where)
-    answer = given.get("answer")
-    stated = None if is_missing(answer) else text_at(answer, f"{field}.answer", where)
-    return Sample(text, stated, "answer" in given, columns=own or columns, cut=is_cut(given) or is_cut(of_row))
+    text = text_at(sample.get("text", ""), f"{field}.text", where)
+    answer = sample.get("answer")
+    final = None if is_missing(answer) else text_at(answer, f"{field}.answer", where)
+    return Sample(text, final, "answer" in sample, columns=own or columns, cut=is_cut(sample) or is_cut(of_row))

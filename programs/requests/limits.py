@@ -95,8 +95,8 @@ class FailureBudget:
         """Return a sentence: how many unusable replies a role gave, and the most frequent reason."""
         kinds = [(kind, n) for kind, n in self._kinds.most_common() if kind[0] == role]
         (most, count), total = kinds[0], sum(n for _, n in kinds)
-        said = _full_stop(brief(self._examples[most]))
-        return f"The {role} gave {total:,}, most often {most[1]} ({count:,}), such as: {said}"
+        example = _full_stop(brief(self._examples[most]))
+        return f"The {role} gave {total:,}, most often {most[1]} ({count:,}), such as: {example}"
 
     def earn(self) -> None:
         """Record that a call came through."""
@@ -157,10 +157,10 @@ class Spending:
         with self._lock:
             if self._closed:
                 raise RunStoppedError("The run has ended.")
-            sent = self._calls + self._under_way
-            if self._max_calls is not None and sent >= self._max_calls:
+            total = self._calls + self._under_way
+            if self._max_calls is not None and total >= self._max_calls:
                 raise RunStoppedError(
-                    f"{sent} request{' was' if sent == 1 else 's were'} sent, and --max-calls allows "
+                    f"{total} request{' was' if total == 1 else 's were'} sent, and --max-calls allows "
                     f"{self._max_calls}; give a higher limit to resume."
                 )
             if self._max_cost is not None and not self._affordable(self._max_cost):
@@ -239,5 +239,5 @@ def _ended(error: Exception) -> str:
     return _full_stop(describe_failure(error))
 
 
-def _full_stop(said: str) -> str:
-    return said if said.endswith((".", "…")) else f"{said}."
+def _full_stop(text: str) -> str:
+    return text if text.endswith((".", "…")) else f"{text}."

@@ -235,9 +235,9 @@ class Meter:
 
 
 def _total(counts: list[Number | None], add: Callable[[list[Number]], Number] = sum) -> Number | None:
-    known = [count for count in counts if count is not None]
-    total = add(known)
-    return total if known and len(known) == len(counts) and is_plausible(total) else None
+    numbers = [count for count in counts if count is not None]
+    total = add(numbers)
+    return total if numbers and len(numbers) == len(counts) and is_plausible(total) else None
 
 
 @contextmanager
@@ -265,14 +265,14 @@ def entry_of(record: Mapping[str, Any]) -> Entry:
     """
     usage = {**reported_usage(record.get("response")), **(record.get("usage") or {})}
     reported = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")} | {"cost": record.get("cost")}
-    read, written = _count(reported["prompt_tokens"]) or None, _count(reported["completion_tokens"])
+    prompt_tokens, reply_tokens = _count(reported["prompt_tokens"]) or None, _count(reported["completion_tokens"])
     cost, served = reported["cost"], record.get("response_model")
     return Entry(
         served=encodable(redacted_message(served[:_LONGEST_NAME])) if isinstance(served, str) and served else None,
         prompt_characters=_characters(record),
-        prompt_tokens=read,
-        completion_tokens=None if read is None else written,
-        cost=float(cost) if read is not None and cost is not None and is_plausible(cost) else None,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=None if prompt_tokens is None else reply_tokens,
+        cost=float(cost) if prompt_tokens is not None and cost is not None and is_plausible(cost) else None,
         implausible=", ".join(
             f"{name} {_implausible(value)}"
             for name, value in reported.items()

@@ -189,7 +189,7 @@ def test_a_failed_log_is_refused_with_how_far_it_came(tmp_path: Path) -> None:
 def test_a_failed_log_is_taken_where_that_is_asked_for_and_what_it_lacks_is_told(tmp_path: Path) -> None:
     failed = sample(id=6, epoch=2, input="5?", output=None, error=ERROR)
     path, told = stopped(tmp_path / "log.json", "error", *DONE, failed, error=ERROR, **OF_22), list[str]()
-    entries = list(read_predictions(path, unfinished=True, told=told))
+    entries = list(read_predictions(path, unfinished=True, notes=told))
     assert [len(entry.samples) for entry in entries] == [2] * 6 + [1] * 16
     assert told == [f"{path}: a log of status 'error', with 27 of 66 samples done; 1 ended in an error."]
 
@@ -232,7 +232,7 @@ def test_a_log_that_succeeded_is_taken_and_told_of_where_it_lacks_samples(
     tmp_path: Path, samples: list[Any], planned: int | None, told: str | None
 ) -> None:
     path, found = stopped(tmp_path / "log.json", "success", *samples, results={"total_samples": planned}), list[str]()
-    assert len(list(read_predictions(path, told=found))) == len(samples)
+    assert len(list(read_predictions(path, notes=found))) == len(samples)
     assert found == ([] if told is None else [f"{path}: a log of status 'success', {told}."])
 
 

@@ -124,7 +124,7 @@ def test_a_log_that_was_never_finished_is_started_and_taken_where_that_is_asked_
         f"{path}: a log of status 'started', with 6 of 12 samples done. Its first questions would represent all of"
     )
     told = list[str]()
-    assert len(list(read_predictions(path, unfinished=True, told=told))) == 3
+    assert len(list(read_predictions(path, unfinished=True, notes=told))) == 3
     assert told == [f"{path}: a log of status 'started', with 6 of 12 samples done."]
 
 

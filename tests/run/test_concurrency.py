@@ -48,7 +48,7 @@ class Calling:
 
     def __init__(self, function: Callable[[int], Any], item: int) -> None:
         self._function, self._item = function, item
-        self.held = 0.0
+        self.wait = 0.0
 
     def make(self) -> Any:
         return self._function(self._item)
@@ -247,7 +247,7 @@ def test_a_call_that_was_held_is_late_only_later_and_keeps_no_other_from_being_g
 
     def steps(item: int) -> Steps[Any]:
         calls.append(Calling(held_or_hanging, item))
-        calls[-1].held = LONG * (item == 0)
+        calls[-1].wait = LONG * (item == 0)
         said = yield calls[-1]
         if item == 1:
             gate.set()  # the one behind it was given up, and the one that was held continues

@@ -240,14 +240,14 @@ def test_a_consultation_is_held_for_as_long_as_all_of_it_waits_and_no_longer() -
     now = time.monotonic()
     meter = Meter()
     meter.hold(now - 5.0)
-    assert 5.0 <= meter.held < 50.0
-    before = meter.held
+    assert 5.0 <= meter.wait < 50.0
+    before = meter.wait
     meter.hold(now - 5.0)  # another request of it that has waited as long
-    assert before <= meter.held < before + 45.0
+    assert before <= meter.wait < before + 45.0
     meter.begin()
-    before = meter.held
+    before = meter.wait
     meter.hold(now - 500.0)  # while one of it is under way, it waits for itself
-    assert meter.held == before
+    assert meter.wait == before
 
 
 def test_failures_in_threads_are_all_counted() -> None:

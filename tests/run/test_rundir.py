@@ -37,7 +37,7 @@ def test_the_first_statement_stands_and_another_is_refused_with_its_difference(t
     for _ in range(2):
         with RunDirectory(tmp_path) as directory:
             directory.claim(("pool", "p", {"rows": 1}))
-            assert directory.stated("pool", "p")
+            assert directory.states("pool", "p")
     with RunDirectory(tmp_path) as directory, pytest.raises(RunChangedError, match=r"rows: 1 -> 2\n"):
         directory.claim(("pool", "p", {"rows": 2}))
     assert (tmp_path / "journal.jsonl").read_text().count("\n") == 1

@@ -19,7 +19,7 @@ from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.requests.metered_lms import metered_lm
 from eldgr_dspy.programs.requests.retrying import Limit, limited
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.rule_roles import asked_after
+from eldgr_dspy.programs.rule_roles import later_roles
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
 from tests.lm_server import Answer, serving
@@ -170,9 +170,9 @@ def test_if_a_failure_is_raised_a_call_may_take_all_that_is_left() -> None:
 )
 def test_who_may_still_be_asked(rule: str, name: Any, heard: tuple[str, ...], later: list[str]) -> None:
     kind = Selector().type
-    assert asked_after(name, rule, kind, heard, certifies=False) == later
+    assert later_roles(name, rule, kind, heard, certifies=False) == later
     certified = [*later, "repair_certificate"] if "repairer" in (name, *later) else later
-    assert asked_after(name, rule, kind, heard, certifies=True) == certified
+    assert later_roles(name, rule, kind, heard, certifies=True) == certified
 
 
 class Hangs:

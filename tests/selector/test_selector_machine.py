@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ReplyError
-from eldgr_dspy.programs.checking import held
+from eldgr_dspy.programs.checking import held_scene
 from eldgr_dspy.programs.heuristics import ExtractiveRepairer, LexicalJudge, SilentDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.scenes import Scene
@@ -206,7 +206,7 @@ class SelectorMachine(RuleBasedStateMachine):
     )
     def called(self, call: Any, question: Question) -> None:
         with self.context():
-            came = held(self.select, Scene(question, {})).came
+            came = held_scene(self.select, Scene(question, {})).came
             if isinstance(came, dict):
                 assert call(self.select, inputs_of(question)).toDict() == came
 
@@ -214,7 +214,7 @@ class SelectorMachine(RuleBasedStateMachine):
     def the_laws_hold(self) -> None:
         with self.context():
             for question in QUESTIONS:
-                held(self.select, Scene(question, {}))
+                held_scene(self.select, Scene(question, {}))
 
 
 TestSelectorMachine = pytest.mark.law("no_optimizer_breaks_a_law", "property")(
