@@ -80,9 +80,9 @@ class Expression:
         Raises:
             UnexecutableError: A result on the way is undefined or too big.
         """
-        done: list[Operation] = []
-        self._run(done)
-        return tuple(done)
+        operations: list[Operation] = []
+        self._run(operations)
+        return tuple(operations)
 
     def parts(self) -> tuple[tuple[Operand, ...], ...]:
         """Return the numbers under each binary operation, in the order of `operations`."""
@@ -102,7 +102,7 @@ class Expression:
         new = (_swapped(item, swaps) if isinstance(item, Operand) else item for item in self.program)
         return Expression(self.text, tuple(new))
 
-    def _run(self, done: list[Operation] | None) -> Exact:
+    def _run(self, operations: list[Operation] | None) -> Exact:
         stack: list[Exact] = []
         for item in self.program:
             if isinstance(item, Operand):
@@ -116,8 +116,8 @@ class Expression:
                 # A sum, product, quotient or remainder has at most twice its operands' bits and one, so it is computed
                 # and then measured; a power is measured before.
                 result = self._bounded(self._apply(item, left, right))
-                if done is not None:
-                    done.append(Operation(item, left, right, result))
+                if operations is not None:
+                    operations.append(Operation(item, left, right, result))
                 stack.append(result)
         return stack.pop()
 
@@ -336,7 +336,7 @@ def reduced(value: Exact) -> Exact:
 
 
 def _refusal(text: str, what: str) -> UnexecutableError:
-    shown = text if len(text) <= 60 else f"{text[:57]}..."
+    head = text if len(text) <= 60 else f"{text[:57]}..."
     return UnexecutableError(
-        f"The expression {shown!r} cannot be executed: {what}. Write only numbers, + - * / // % ** and parentheses."
+        f"The expression {head!r} cannot be executed: {what}. Write only numbers, + - * / // % ** and parentheses."
     )

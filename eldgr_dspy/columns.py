@@ -185,19 +185,19 @@ COLUMNS = tuple(Columns.model_fields)
 """The names of the columns."""
 
 
-def read_columns(given: Any, place: str = "{}") -> Columns:
+def read_columns(record: Any, place: str = "{}") -> Columns:
     """Return the columns among the fields of an object or an example; other fields are not read.
 
     Log-probabilities may also be as OpenAI's chat API returns them, and DSPy with it: `content`, a list of tokens with
     `logprob`.
 
     Args:
-        given: The object. place: How a column is named in a message, with `{}` for its name.
+        record: The object. place: How a column is named in a message, with `{}` for its name.
 
     Raises:
         ArgumentError: naming the column, what was found and what to do.
     """
-    fields = {name: given.get(name) for name in COLUMNS}
+    fields = {name: record.get(name) for name in COLUMNS}
     of_chat = fields["logprobs"]
     if isinstance(of_chat, BaseModel):
         of_chat = of_chat.model_dump()
@@ -230,12 +230,12 @@ _COUNT = "must be a whole number of at least 1; got {}. Leave it out"
 
 def fault_of(error: ErrorDetails) -> str:
     """Return what is wrong within a column, and what to do: what follows its name in a message."""
-    kind, found = error["type"], error["input"]
+    kind, value = error["type"], error["input"]
     if kind == "value_error":
         return error["msg"].removeprefix("Value error, ")
     if kind == "too_long":
-        return f"must have at most {MOST_NUMBERS:,} numbers; got {len(found):,}. Leave it out"
-    return _EXPECTED.get(kind, _COUNT).format(quoted(found))
+        return f"must have at most {MOST_NUMBERS:,} numbers; got {len(value):,}. Leave it out"
+    return _EXPECTED.get(kind, _COUNT).format(quoted(value))
 
 
 _SHORT = reprlib.Repr()  # a value may be nested so deeply, or be so large, that `repr` fails
@@ -250,7 +250,7 @@ def quoted(value: object) -> str:
         return "a number with too many digits to show"
 
 
-def any_stated(stated: Iterable[Stated]) -> tuple[Stated, ...]:
+def any_stated(each: Iterable[Stated]) -> tuple[Stated, ...]:
     """Return what is stated of each candidate; empty if nothing is stated of any."""
-    known = tuple(stated)
-    return () if all(one is NOTHING for one in known) else known
+    columns = tuple(each)
+    return () if all(one is NOTHING for one in columns) else columns

@@ -141,10 +141,10 @@ def show_candidate(text: str, answer: str | None) -> str:
     return f"{text}{_FINAL}{' '.join((answer or '').split())}"
 
 
-def split_candidate(shown: str) -> tuple[str, str]:
+def split_candidate(display: str) -> tuple[str, str]:
     """Undo `show_candidate`: (text, answer); without a final line the whole is the answer."""
-    text, mark, answer = shown.rpartition(_FINAL)
-    return (text, answer) if mark else (shown, shown)
+    text, mark, answer = display.rpartition(_FINAL)
+    return (text, answer) if mark else (display, display)
 
 
 def show_passage(title: str, text: str) -> str:
@@ -154,8 +154,8 @@ def show_passage(title: str, text: str) -> str:
 
 def stated_kind(reason: str, content: Mapping[str, Any]) -> str | None:
     """Return the kind that an abstaining role states, in its field `kind` or at the beginning of its reason."""
-    stated = (content.get("kind"), reason.partition(":")[0].replace("unparsable", "unreadable"))
-    return next((kind for kind in stated if kind in ABSTENTION_KINDS), None)
+    words = (content.get("kind"), reason.partition(":")[0].replace("unparsable", "unreadable"))
+    return next((kind for kind in words if kind in ABSTENTION_KINDS), None)
 
 
 def kind_in_line(role: Consulted, reason: str, content: Mapping[str, Any]) -> str:

@@ -87,9 +87,9 @@ def describe_failure(error: Exception) -> str:
     return f"{type(error).__name__}: {brief(' '.join(str(error).split()))}"
 
 
-def brief(said: object, longest: int = 300) -> str:
+def brief(value: object, longest: int = 300) -> str:
     """Return foreign text as a message quotes it: as `shown` returns it, and cut with an ellipsis if long."""
-    text = shown(redacted(str(said))[: longest + _AHEAD])  # a credential that is cut in two would not be found
+    text = shown(redacted(str(value))[: longest + _AHEAD])  # a credential that is cut in two would not be found
     if len(text) <= longest:
         return text
     head, _, _ = text[: longest + 1].rpartition(" ")

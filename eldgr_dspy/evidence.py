@@ -37,16 +37,16 @@ class CertifyingEvidence:
         """
         if self.is_consulted:
             return self._supplied_for(answer, key)
-        asked = answer, isinstance(answer, Structured)  # a list is not the text that spells it, though they are equal
-        if asked not in self._sought:
-            found: object = self._apart_from(key).certify(answer, self._question.text)
-            if not (is_certificate(found) and isinstance(found.witness, Witness | None)):
+        pair = answer, isinstance(answer, Structured)  # a list is not the text that spells it, though they are equal
+        if pair not in self._sought:
+            certificate: object = self._apart_from(key).certify(answer, self._question.text)
+            if not (is_certificate(certificate) and isinstance(certificate.witness, Witness | None)):
                 raise CertificateError(
                     f"certify({answer!r:.60}) of what {self._type.name}.evidence(passages, policy) returns must be a "
-                    f"Certificate of True, False or None, with a reason; got {found!r:.60}."
+                    f"Certificate of True, False or None, with a reason; got {certificate!r:.60}."
                 )
-            self._sought[asked] = found
-        return self._sought[asked]
+            self._sought[pair] = certificate
+        return self._sought[pair]
 
     def supply(self, key: str, certificate: Certificate) -> None:
         """Take the certificate of a class from a consulted certificate."""
@@ -70,8 +70,8 @@ class CertifyingEvidence:
                 texts.setdefault(text.strip(), set()).add(class_.key)
         for index, passage in enumerate(self._question.passages if texts else ()):
             for form in (passage.text.strip(), show_passage(passage.title, passage.text).strip()):
-                stated = self._grouping.class_of(form) if form in texts else None
-                for key in texts.get(form, set()) - {stated and stated.key}:
+                class_of_form = self._grouping.class_of(form) if form in texts else None
+                for key in texts.get(form, set()) - {class_of_form and class_of_form.key}:
                     own[key] = own.get(key, frozenset()) | {index}
         return own
 
@@ -94,10 +94,10 @@ class CertifyingEvidence:
 
     def _of(self, passages: Sequence[Passage]) -> Certifying:
         by: Policy | OwnCertificate = self._by
-        found = OwnEvidence(passages, by) if isinstance(by, OwnCertificate) else self._type.evidence(passages, by)
-        if not callable(getattr(found, "certify", None)):
+        evidence = OwnEvidence(passages, by) if isinstance(by, OwnCertificate) else self._type.evidence(passages, by)
+        if not callable(getattr(evidence, "certify", None)):
             raise CertificateError(
                 f"{self._type.name}.evidence(passages, policy) must return an object with certify(answer, question); "
-                f"got {found!r:.60}."
+                f"got {evidence!r:.60}."
             )
-        return found
+        return evidence

@@ -96,7 +96,7 @@ class SampleReading(NamedTuple):
         cut: Whether it ran on into a new turn or a new question, which was not read.
     """
 
-    found: Extraction | None
+    extraction: Extraction | None
     unclosed: bool = False
     cut: bool = False
 
@@ -126,7 +126,7 @@ def extract_answer(text: str, answer: Task | AnswerType) -> Extraction | None:
     Raises:
         ArgumentError: `answer` is not an answer type.
     """
-    return read_sample(text, answer).found
+    return read_sample(text, answer).extraction
 
 
 def read_sample(text: str, answer: Task | AnswerType) -> SampleReading:
@@ -136,7 +136,7 @@ def read_sample(text: str, answer: Task | AnswerType) -> SampleReading:
     last = None
     for start, end in () if unclosed else reversed(parts):
         reading = _turn(text[start:end], kind)
-        if reading.found and reading.found.form in _MARKS:
+        if reading.extraction and reading.extraction.form in _MARKS:
             return reading
         last = last or reading
     return last or SampleReading(None, unclosed)
@@ -148,12 +148,12 @@ def _turn(text: str, kind: AnswerType) -> SampleReading:
     opened, text = "token", f"\n{text}"
     for end in _END.finditer(text):
         segment = text[start : end.start()]
-        found = None if opened == "user" else _marked(segment, kind)
+        extraction = None if opened == "user" else _marked(segment, kind)
         introduces = end.lastgroup == "other" or (end.lastgroup in ("asked", "turn") and _INTRODUCTION.match(segment))
-        if found is None and opened == "token" and not introduces:  # a question of its own does not end a text
-            found = _guessed(segment, kind)
-        if found:
-            return SampleReading(found, cut=bool(text[end.end() :].strip()))
+        if extraction is None and opened == "token" and not introduces:  # a question of its own does not end a text
+            extraction = _guessed(segment, kind)
+        if extraction:
+            return SampleReading(extraction, cut=bool(text[end.end() :].strip()))
         start, opened = end.end(), end.lastgroup or ""
         begin = start if opened in ("user", "token") else begin
     return SampleReading(_marked(text[start:], kind) or _guessed(text[begin:], kind))
@@ -173,11 +173,11 @@ def _marked(text: str, kind: AnswerType) -> Extraction | None:
     for mark in reversed(marks):
         name = mark.lastgroup or ""
         if answer := kind.stated(_payload(text, name, mark.end(), limit, closed, kind), _MARKS[name]):
-            found = Extraction(answer, _MARKS[name])
+            extraction = Extraction(answer, _MARKS[name])
             amount = any(map(str.isdigit, answer)) and len(answer.split()) <= 4
             if name != "hashes" or amount or not (heading or "\n" in text[mark.end() :].strip()):
-                return found
-            heading = heading or found
+                return extraction
+            heading = heading or extraction
         limit = mark.start()
     return heading
 
@@ -225,7 +225,7 @@ def _closed_braces(text: str) -> dict[int, int]:
 
 def before_answer(answer: str, text: str) -> str:
     """Return the part of a text before its answer; the whole text if that is empty, or if it does not end with it."""
-    kept, line = text, f"\n{answer.strip()}"
-    while answer and kept.rstrip().endswith(line):  # once from the text itself, and once if it was added after it
-        kept = kept.rstrip().removesuffix(line)
-    return kept if kept.strip() else text
+    rest, line = text, f"\n{answer.strip()}"
+    while answer and rest.rstrip().endswith(line):  # once from the text itself, and once if it was added after it
+        rest = rest.rstrip().removesuffix(line)
+    return rest if rest.strip() else text

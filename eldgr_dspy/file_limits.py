@@ -50,13 +50,13 @@ def scaled(limit: int) -> int:
     Raises:
         ArgumentError: The factor is not a number above 0.
     """
-    stated = os.environ.get(VARIABLE) or "1"
+    setting = os.environ.get(VARIABLE) or "1"
     try:
-        factor = float(stated)
+        factor = float(setting)
     except ValueError:
         factor = math.nan
     if not 0 < factor < math.inf:
-        raise ArgumentError(f"{VARIABLE} must be a number above 0; got {stated!r:.80}. Set it to 2, or unset it.")
+        raise ArgumentError(f"{VARIABLE} must be a number above 0; got {setting!r:.80}. Set it to 2, or unset it.")
     return max(1, int(limit * factor))
 
 

@@ -98,9 +98,9 @@ def append_whole(file: int, data: bytes, *, flush: bool = False) -> None:
     """Append data to an open file, flushed or not; if the disk does not take all of it, undo the write and raise."""
     before = os.fstat(file).st_size
     try:
-        written = os.write(file, data)
-        while written < len(data):
-            written += os.write(file, data[written:])
+        count = os.write(file, data)
+        while count < len(data):
+            count += os.write(file, data[count:])
         if flush:
             os.fsync(file)
     except OSError:

@@ -26,10 +26,10 @@ def refuse_csv(path: Path, wanted: Wanted = "rows") -> None:
         )
     tabs = r', delimiter="\t"' if path.name.lower().endswith(".tsv") else ""
     rows = f'csv.DictReader(io.StringIO(Path({str(path)!r}).read_bytes().decode("utf-8-sig"), newline=""){tabs})'
-    made = _json_lines("row", rows)
+    code = _json_lines("row", rows)
     raise PoolError(
         f"{path}: CSV is not read, since a cell holds no list. Write one JSON object a line, in Python: "
-        f"import csv, io, json; {made}. Then give rows.jsonl."
+        f"import csv, io, json; {code}. Then give rows.jsonl."
     )
 
 
@@ -54,10 +54,10 @@ def named_layout(record: object) -> str:
 
 def one_document(place: str, path: Path) -> PoolError:
     """Return the error for a file that is one JSON document, with the code that makes JSON lines of a list of rows."""
-    made = _json_lines("row", f'json.loads(Path({str(path)!r}).read_text("utf-8"))')
+    code = _json_lines("row", f'json.loads(Path({str(path)!r}).read_text("utf-8"))')
     return PoolError(
         f"{place}: one JSON document of all rows is not read, since one row is in memory at a time. Write one JSON "
-        f"object a line, in Python: import json; {made}. Then give rows.jsonl. eldgr pool build takes a log of "
+        f"object a line, in Python: import json; {code}. Then give rows.jsonl. eldgr pool build takes a log of "
         "inspect as it is, and says how to convert a file of promptfoo or SQuAD."
     )
 

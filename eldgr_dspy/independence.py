@@ -37,8 +37,8 @@ def fault_of_check(check: str, steps: Sequence[Sides], sources: Iterable[Exact],
         answer: The answer that the check must hold.
     """
     try:
-        known = _apart_from(answer, steps, sources) | {answer}
-        sides = _as_known(parse_sides(check), steps, known, answer)
+        numbers = _apart_from(answer, steps, sources) | {answer}
+        sides = _as_known(parse_sides(check), steps, numbers, answer)
         values = [side.value() for side in sides]
     except UnexecutableError as error:
         return f"The check does not execute: {continued(error)}"
@@ -46,15 +46,15 @@ def fault_of_check(check: str, steps: Sequence[Sides], sources: Iterable[Exact],
         return f"The check {quoted(check)} is not one equation of two sides."
     if values[0] != values[1]:
         return f"The check {quoted(check)} is false: its sides are {shown(values[0])} and {shown(values[1])}."
-    what = _fault_of_operands(sides, known, answer) or _fault_of_equation(sides, steps, answer)
+    what = _fault_of_operands(sides, numbers, answer) or _fault_of_equation(sides, steps, answer)
     return what and f"The check {quoted(check)} {what}."
 
 
-def _fault_of_operands(sides: Sides, known: Container[Exact], answer: Fraction) -> str | None:
+def _fault_of_operands(sides: Sides, numbers: Container[Exact], answer: Fraction) -> str | None:
     operands = [operand for side in sides for operand in side.operands]
     if not _holds(operands, answer):
         return f"does not contain the answer {shown(answer)}"
-    stray = next((operand for operand in operands if not traces(operand, known)), None)
+    stray = next((operand for operand in operands if not traces(operand, numbers)), None)
     if stray is None:
         return None
     return f"uses {shown(stray.readings[-1])}, which neither the question nor a step apart from the answer supplies"
@@ -62,21 +62,21 @@ def _fault_of_operands(sides: Sides, known: Container[Exact], answer: Fraction) 
 
 def _apart_from(answer: Fraction, steps: Iterable[Sides], sources: Iterable[Exact]) -> set[Exact]:
     """Return the numbers that are known without the answer: a result computed from the answer cannot check it."""
-    known = set(sources)
+    numbers = set(sources)
     for first, *_ in steps:
         value = first.value()
-        if abs(value) != abs(answer) and all(traces(operand, known) for operand in first.operands):
-            known.add(value)
-    return known
+        if abs(value) != abs(answer) and all(traces(operand, numbers) for operand in first.operands):
+            numbers.add(value)
+    return numbers
 
 
-def _as_known(sides: Sides, steps: Iterable[Sides], known: set[Exact], answer: Fraction) -> Sides:
+def _as_known(sides: Sides, steps: Iterable[Sides], numbers: set[Exact], answer: Fraction) -> Sides:
     """Return the sides with `10/3` as one number if the steps gave it, or if the sides are equal only then."""
-    given = {first.value() for first, *_ in steps} - {answer}
-    itself = {answer, -answer}
-    readings = [tuple(folded(side, values) for side in sides) for values in (given, (), given | itself, known | itself)]
-    holding = [read for read in readings if any(_holds(side.operands, answer) for side in read)]
-    tracing = (read for read in holding if all(traces(operand, known) for side in read for operand in side.operands))
+    totals = {first.value() for first, *_ in steps} - {answer}
+    own = {answer, -answer}
+    readings = [tuple(folded(side, values) for side in sides) for values in (totals, (), totals | own, numbers | own)]
+    holding = [one for one in readings if any(_holds(side.operands, answer) for side in one)]
+    tracing = (one for one in holding if all(traces(operand, numbers) for side in one for operand in side.operands))
     return next(tracing, holding[0] if holding else sides)
 
 
@@ -85,7 +85,7 @@ def _holds(operands: Iterable[Operand], answer: Fraction) -> bool:
 
 
 def _fault_of_equation(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> str | None:
-    done = _operations(sides)
+    operations = _operations(sides)
     varied: list[Operation] = []
     for other in (10 * answer + 7, answer + 1, answer - 1):
         tried = tuple(side.replaced({answer: other}) for side in sides)
@@ -96,14 +96,14 @@ def _fault_of_equation(sides: Sides, steps: Sequence[Sides], answer: Fraction) -
             continue  # without a value for that answer it does not hold either
         if holds:
             return f"would hold for {shown(other)} as well as for the answer"
-    if len(varied) != len(done):
+    if len(varied) != len(operations):
         return "could not be tested with any other answer"
     # An operation is touched if another answer changes what it works on.
-    touched = [(now, then) for now, then in zip(done, varied, strict=True) if now[:3] != then[:3]]
+    touched = [(now, then) for now, then in zip(operations, varied, strict=True) if now[:3] != then[:3]]
     blunt = next((now.kind for now, _ in touched if now.kind in ("//", "%")), None)
     if blunt is not None:
         return f"takes {blunt} of the answer, which is the same for many answers"
-    apart = [now for now, then in zip(done, varied, strict=True) if now[:3] == then[:3]]
+    apart = [now for now, then in zip(operations, varied, strict=True) if now[:3] == then[:3]]
     if _is_independent(touched, apart, steps, answer) and not _restates(sides, steps, answer):
         return None
     return "restates the steps; it must work back from the answer, or reach it by another operator"
@@ -113,11 +113,11 @@ def _is_independent(
     touched: Iterable[tuple[Operation, Operation]], apart: Iterable[Operation], steps: Iterable[Sides], answer: Fraction
 ) -> bool:
     """Whether the check computes the answer by other operators, or uses the answer in an operation that no step has."""
-    taken = [operation for step in steps for operation in _operations(step)]
+    operations = [operation for step in steps for operation in _operations(step)]
     anew = _kinds_that_give(answer, apart)
     if anew:
-        return not anew & _kinds_that_give(answer, taken)
-    keys = {_key(operation) for operation in taken}
+        return not anew & _kinds_that_give(answer, operations)
+    keys = {_key(operation) for operation in operations}
     return any(
         _key(now) not in keys and not _is_idle(then) and (not _is_idle(now) or _undoes(now, keys))
         for now, then in touched
@@ -150,12 +150,12 @@ def _is_idle(operation: Operation) -> bool:
     return 0 in (left, right) or right == 1 or (left == 1 and kind != "/")
 
 
-def _undoes(operation: Operation, taken: set[_Key]) -> bool:
+def _undoes(operation: Operation, keys: set[_Key]) -> bool:
     """Whether `5 + 0` undoes a step 5 - 5 = 0, or `5 * 1` a step 5/5 = 1, and so is not trivial."""
     kind, left, right, _ = operation
     neutral = 0 if kind in "+-" else 1
     undone = "-" if kind in "+-" else "/"
-    return any((undone, number, number) in taken for number in (left, right) if number != neutral)
+    return any((undone, number, number) in keys for number in (left, right) if number != neutral)
 
 
 # --- what a number was computed from ----------------------------------------------------------------------------------
@@ -205,8 +205,8 @@ def _restates(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
         beside = holds(other.operands, answer)
         for part in side.parts():
             if beside or not holds(part, answer):
-                drawn = _drawn(part, origins, answer)
-                if any(way <= drawn for way in origins.ways):
+                origin_numbers = _numbers_behind(part, origins, answer)
+                if any(way <= origin_numbers for way in origins.ways):
                     return True
     return False
 
@@ -250,14 +250,14 @@ def recomputed(steps: Iterable[Sides], number: Exact, other: Exact) -> Exact | N
     return outcome
 
 
-def _drawn(part: Iterable[Operand], origins: Origins, answer: Fraction) -> _Numbers:
+def _numbers_behind(part: Iterable[Operand], origins: Origins, answer: Fraction) -> _Numbers:
     """Return the numbers of a part and what they were computed from; the answer counts only as itself."""
-    drawn = _Numbers()
+    numbers = _Numbers()
     for operand in part:
-        drawn.update(_size(reading) for reading in operand.readings)
+        numbers.update(_size(reading) for reading in operand.readings)
         if abs(operand.value) != abs(answer):
-            drawn += origins.behind(operand.value)
-    return drawn
+            numbers += origins.behind(operand.value)
+    return numbers
 
 
 # --- how sentences name numbers and texts --

@@ -53,8 +53,8 @@ def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -
     """
     library = Library(evidence)
     score = cache(partial(_by_evidence, question, library) if library.sentences else partial(_by_arithmetic, question))
-    shown = [(text, answer, strip_answer(answer)) for text, answer in map(split_candidate, candidates)]
-    results = [score(alone if text == answer else text, alone) for text, answer, alone in shown]
+    parts = [(text, answer, strip_answer(answer)) for text, answer in map(split_candidate, candidates)]
+    results = [score(alone if text == answer else text, alone) for text, answer, alone in parts]
     return results if library.sentences or any(one.logic is not None for one in results) else None
 
 
@@ -132,9 +132,9 @@ class Library:
 
 def _by_evidence(question: str, library: Library, text: str, answer: str) -> Support:
     """Score by four equal signals: coverage, occurrence and context of the answer, and coverage of the reasoning."""
-    asked = content(words_of(question))
-    said = content(words_of(text)) - asked
-    grounded = library.share((word for word in said if word in library.passages_with), said) if said else None
+    topic = content(words_of(question))
+    own = content(words_of(text)) - topic
+    grounded = library.share((word for word in own if word in library.passages_with), own) if own else None
     if is_polar(answer):
         fits = is_yes_no(question)
         return Support(_mean([grounded] if fits else [0.0, 0.0, 0.0, grounded]), fact=grounded)
@@ -144,7 +144,7 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
     wanted, phrase = content(words), f" {' '.join(words)} "
     sentences = [number for number, sentence in enumerate(library.sentences) if phrase in sentence]
     covered = max(library.share(wanted & passage, wanted) for passage in library.in_passage)
-    company = _company(library, asked, wanted, sentences, repeats=not offers_a_choice(question))
+    company = _company(library, topic, wanted, sentences, repeats=not offers_a_choice(question))
     return Support(
         scalar=_mean([covered, float(bool(sentences)), company, grounded]),
         fact=_mean([covered, grounded]),
@@ -152,13 +152,13 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
     )
 
 
-def _company(library: Library, asked: set[str], words: set[str], sentences: list[int], repeats: bool) -> float:
+def _company(library: Library, topic: set[str], words: set[str], sentences: list[int], repeats: bool) -> float:
     """Return how much of the question is near the answer: at best half for its sentence and half for its passage.
 
     An answer that only repeats words of the question scores 0 here, unless the question offers it as a choice.
     """
-    rest = asked - words
-    if not rest or not sentences or (repeats and words <= asked):
+    rest = topic - words
+    if not rest or not sentences or (repeats and words <= topic):
         return 0.0
     wide = {source: rest & library.in_passage[source] for source in {library.source[number] for number in sentences}}
     shares = {source: library.share(words, rest) for source, words in wide.items()}
@@ -172,13 +172,13 @@ _RESULT = re.compile(r"=[ \t]?[$£€]?(-?[0-9][0-9,]*(?:\.[0-9]+)?)")
 
 def _by_arithmetic(question: str, text: str, answer: str) -> Support:
     """Score by three equal signals: true equations, numbers of the question used, the last result as the answer."""
-    true, stated = true_equations(text)
-    if not stated:
+    true, total = true_equations(text)
+    if not total:
         return Support(0.0)
-    asked, results = _figures(question), _RESULT.findall(text)
-    used = len(asked & _figures(text)) / len(asked) if asked else None
+    numbers, results = _figures(question), _RESULT.findall(text)
+    used = len(numbers & _figures(text)) / len(numbers) if numbers else None
     ends = float(bool(results) and numeric_equal(answer, [results[-1]]))
-    return Support(_mean([true / stated, used, ends]), logic=true / stated)
+    return Support(_mean([true / total, used, ends]), logic=true / total)
 
 
 def _figures(text: str) -> set[float]:

@@ -37,9 +37,9 @@ def _labelled(label: str) -> re.Match[str] | None:
     return _LABEL.fullmatch(label) if label.endswith("]") else None
 
 
-def role_of(asked: Asked) -> Consulted:
+def role_of(label: Asked) -> Consulted:
     """Return the role of whom a run asks."""
-    return cast(Consulted, unlabelled(asked))
+    return cast(Consulted, unlabelled(label))
 
 
 def asked_by(rule: str, role: Consulted) -> Asked:
@@ -71,9 +71,9 @@ def for_judges(rules: Sequence[str], judges: Collection[str]) -> tuple[str, ...]
     """
     for rule in rules:
         if (judge := judge_in(rule)) is not None and judge not in judges:
-            known = ", ".join(map(repr, judges)) or "no judge has a name"
+            names = ", ".join(map(repr, judges)) or "no judge has a name"
             raise ArgumentError(
-                f"rules: {rule!r} names a judge that this run does not have ({known}). Name it in judges."
+                f"rules: {rule!r} names a judge that this run does not have ({names}). Name it in judges."
             )
     listed = [
         [rule]
@@ -90,8 +90,8 @@ def first_of(rule: str, names: Iterable[str]) -> str:
     return rule if rule in listed or not listed else listed[0]
 
 
-def asked_in_order(asked: Collection[Asked]) -> tuple[Asked, ...]:
+def in_order(labels: Collection[Asked]) -> tuple[Asked, ...]:
     """Return the roles and who else was asked; named judges are listed in place of the judge, or after it."""
-    named = sorted(label for label in asked if judge_in(label) is not None)
-    rest = [label for label in roles_and(asked) if label != "judge" or label in asked or not named]
+    named = sorted(label for label in labels if judge_in(label) is not None)
+    rest = [label for label in roles_and(labels) if label != "judge" or label in labels or not named]
     return (*(["judge"] if "judge" in rest else []), *named, *(label for label in rest if label != "judge"))

@@ -53,15 +53,15 @@ def is_dotted(name: str) -> bool:
     return _DOTTED.fullmatch(name) is not None
 
 
-def unhashed(stated: object) -> Iterator[str]:
+def unhashed(value: object) -> Iterator[str]:
     """Yield the names that a file states, at any depth, with a `source` that is not the hash of one."""
-    if isinstance(stated, Mapping):
-        if "name" in stated and not isinstance(stated.get("source", ""), str):
-            yield str(stated.get("name"))
-        for inner in stated.values():
+    if isinstance(value, Mapping):
+        if "name" in value and not isinstance(value.get("source", ""), str):
+            yield str(value.get("name"))
+        for inner in value.values():
             yield from unhashed(inner)
-    elif isinstance(stated, Sequence) and not isinstance(stated, str):
-        for inner in stated:
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for inner in value:
             yield from unhashed(inner)
 
 
@@ -85,19 +85,19 @@ def object_named(name: str, argument: str, example: str) -> Any:
     module, _, function = name.partition(":")
     try:
         with _working_directory_last():
-            found = getattr(importlib.import_module(module), function, None)
+            value = getattr(importlib.import_module(module), function, None)
     except Exception as error:
         raise ArgumentError(
-            f"{argument}={name!r}: the module {module!r} cannot be imported ({said(error)}); check its name, and that "
+            f"{argument}={name!r}: the module {module!r} cannot be imported ({cause(error)}); check its name, and that "
             "it is in the working directory or is installed."
         ) from error
-    if found is None:
+    if value is None:
         raise ArgumentError(f"{argument}={name!r}: the module {module!r} has no {function!r}; check the name.")
-    if inspect.isbuiltin(found) or getattr(found, "__module__", None) == "builtins":
+    if inspect.isbuiltin(value) or getattr(value, "__module__", None) == "builtins":
         raise ArgumentError(
             f"{argument}={name!r} must be of your own; {function!r} is a builtin. Name one, as {example}."
         )
-    return found
+    return value
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def source_of(function: Callable[..., Any]) -> str | None:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def said(error: Exception, function: object = None) -> str:
+def cause(error: Exception, function: object = None) -> str:
     """Return an error of a user's code as a message quotes it, with the line of the function's file if it is known."""
     file = getattr(getattr(function, "__code__", None), "co_filename", None)
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]

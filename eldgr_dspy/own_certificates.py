@@ -15,7 +15,7 @@ from typing import Any, TypeGuard, get_args
 
 from eldgr_dspy.certificates import Certificate, Level, Passage, Witness, holds
 from eldgr_dspy.errors import ArgumentError, CertificateError, EldgrError, settled
-from eldgr_dspy.named_objects import NamedFunction, name_of, object_named, said, source_of
+from eldgr_dspy.named_objects import NamedFunction, cause, name_of, object_named, source_of
 
 EMPTY = Certificate(False, "empty answer")
 _EXAMPLE = "my_certificates:quoted"
@@ -48,7 +48,7 @@ class OwnCertificate(NamedFunction):
     def failure(self, answer: str, error: Exception) -> CertificateError:
         """Return the error that names the certificate and the answer on which it raised."""
         return CertificateError(
-            f"The certificate {self.name!r} failed on the answer {answer!r:.60}: {said(error, self.function)}."
+            f"The certificate {self.name!r} failed on the answer {answer!r:.60}: {cause(error, self.function)}."
         )
 
     def read(self, value: object, answer: str, evidence: Sequence[Passage]) -> Certificate:
@@ -74,8 +74,8 @@ class OwnCertificate(NamedFunction):
 
 def is_certificate(value: object) -> TypeGuard[Certificate]:
     """Return whether what somebody else returned is a certificate; its witness is checked by `stands_in`."""
-    found: Any = value
-    return isinstance(value, Certificate) and isinstance(found.certified, bool | None) and isinstance(found.reason, str)
+    one: Any = value
+    return isinstance(value, Certificate) and isinstance(one.certified, bool | None) and isinstance(one.reason, str)
 
 
 def stands_in(witness: object, evidence: Sequence[Passage]) -> bool:
@@ -98,16 +98,16 @@ class OwnEvidence:
         return self._own.certify(answer, self.passages, question) if answer and answer.strip() else EMPTY
 
 
-def own_certificate(given: object) -> OwnCertificate:
+def own_certificate(value: object) -> OwnCertificate:
     """Return a user's certificate from a function, or from its name `module:function`.
 
     Raises:
         ArgumentError: It cannot be found or called.
     """
-    if isinstance(given, OwnCertificate):
-        return given
+    if isinstance(value, OwnCertificate):
+        return value
     function, name = (
-        (object_named(given, "certificate", _EXAMPLE), given) if isinstance(given, str) else (given, name_of(given))
+        (object_named(value, "certificate", _EXAMPLE), value) if isinstance(value, str) else (value, name_of(value))
     )
     if isinstance(function, type) or not callable(function):
         raise ArgumentError(
@@ -122,13 +122,13 @@ def _is_consulted(function: Any) -> bool:
     return hasattr(function, "acall") or any(map(inspect.iscoroutinefunction, called))
 
 
-def recorded_certificate(given: object) -> OwnCertificate:
+def recorded_certificate(value: object) -> OwnCertificate:
     """Return the certificate of recorded replies, as `own_certificate` does; of a consulted one, a class is enough."""
-    kind: Any = object_named(given, "certificate", _EXAMPLE) if isinstance(given, str) else given
+    kind: Any = object_named(value, "certificate", _EXAMPLE) if isinstance(value, str) else value
     if isinstance(kind, type) and _is_consulted(kind):  # nothing that was asked is asked again
-        name = given if isinstance(given, str) else name_of(kind)
+        name = value if isinstance(value, str) else name_of(kind)
         return OwnCertificate(name, source_of(kind), kind, consulted=True)
-    return own_certificate(given)
+    return own_certificate(value)
 
 
 def _arguments(function: Callable[..., Any]) -> int:

@@ -59,26 +59,26 @@ def read_rows(arrow: Any, path: Path, at_once: int) -> Iterator[dict[str, Any]]:
     """
     opened(path).close()  # its error names the file
     process = _idle() or _started()
-    number, said = 0, b""
+    number, ending = 0, b""
     try:
         for part in _answer(arrow, process, [str(path.absolute()), str(path), at_once, os.environ.get(VARIABLE)]):
             if isinstance(part, bytes):
-                said = part
+                ending = part
                 break
             for row in part.to_pylist():
                 number += 1
                 yield row
     finally:
-        if said:
+        if ending:
             _IDLE.append(process)
         else:
             _end(process)
-    if not said:
+    if not ending:
         raise PoolError(
             f"{path}, after row {number}: ended the process that reads it, which may take {memory_limit():,} bytes of "
             f"memory: it is damaged, or its rows are too long. Write it again. {RAISE}"
         )
-    if failure := json.loads(said):
+    if failure := json.loads(ending):
         raise PoolError(failure[1]) if failure[0] == REFUSED else ValueError(failure[1])
 
 

@@ -44,14 +44,14 @@ def serve() -> None:
         path, name, rows, factor = json.loads(line)
         os.environ[VARIABLE] = factor or ""
         _limit_memory()
-        said = None
+        failure = None
         try:
             _send(pyarrow, Path(path), name, rows, out)
         except PoolError as error:
-            said = REFUSED, error.args[0]
+            failure = REFUSED, error.args[0]
         except (OSError, ValueError, pyarrow.ArrowException) as error:
-            said = UNREADABLE, brief(" ".join(str(error).split()), 200)
-        out.write(json.dumps(said).encode() + b"\n")
+            failure = UNREADABLE, brief(" ".join(str(error).split()), 200)
+        out.write(json.dumps(failure).encode() + b"\n")
         out.flush()
 
 

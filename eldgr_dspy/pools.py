@@ -116,16 +116,16 @@ def open_pools(paths: Sequence[str | Path], kind: AnswerType | None = None) -> l
     """
     if isinstance(paths, str):
         raise ArgumentError(f"{paths!r} is one path; give a list of them.")
-    seen: dict[str, Path] = {}
+    places: dict[str, Path] = {}
     for path in map(Path, paths):
-        other = seen.setdefault(pool_name(path), path)
+        other = places.setdefault(pool_name(path), path)
         if other is not path:
             raise ArgumentError(f"{other} and {path} are both named {pool_name(path)!r}; rename one of the files.")
     pools = [open_pool(path) for path in paths]
     for pool in pools:
         if kind is not None and pool.task != kind.name_in_files:
-            stated = next((name for name, filed in NAMES_IN_FILES.items() if filed == pool.task), pool.task)
-            raise ArgumentError(f"{pool.path} must have answers of the type {kind.name!r}; got {stated!r}.")
+            kind_name = next((name for name, filed in NAMES_IN_FILES.items() if filed == pool.task), pool.task)
+            raise ArgumentError(f"{pool.path} must have answers of the type {kind.name!r}; got {kind_name!r}.")
     return pools
 
 
@@ -269,8 +269,8 @@ def line_of(path: Path, row: Row) -> bytes:
     """Return a row as a line of JSON for the pool at `path`. Raises `PoolError` if it is too long to be read."""
     line = _line(_record(row))
     if len(line) > (longest := scaled(MAX_LINE)):
-        shown = f"a row of {len(line) - 1:,} bytes; at most {longest:,} can be read"
-        raise PoolError(f"{path}, id {row.id!r}: {shown}.")
+        fault = f"a row of {len(line) - 1:,} bytes; at most {longest:,} can be read"
+        raise PoolError(f"{path}, id {row.id!r}: {fault}.")
     return line
 
 

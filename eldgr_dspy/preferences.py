@@ -70,21 +70,21 @@ def preferences(
     return Preferences("paired" if pairs else "against_gold", tuple(pairs), dropped)
 
 
-def taken_apart(found: Preferences, right: Sequence[bool]) -> Preferences:
+def taken_apart(result: Preferences, right: Sequence[bool]) -> Preferences:
     """Return the pairs that may be taken apart into single candidates, and drop the others; the first always stays.
 
     In what remains, no right answer is rejected if any wrong one is chosen, in another pair either.
 
     Args:
-        found: The pairs of one question.
+        result: The pairs of one question.
         right: Whether the answer of each candidate is right.
     """
-    kept = list[tuple[int, int]]()
-    for pair in found.pairs:
-        together = [*kept, pair]
+    pairs = list[tuple[int, int]]()
+    for pair in result.pairs:
+        together = [*pairs, pair]
         if all(right[chosen] for chosen, _ in together) or not any(right[rejected] for _, rejected in together):
-            kept = together
-    return Preferences(found.outcome, tuple(kept), found.dropped + len(found.pairs) - len(kept))
+            pairs = together
+    return Preferences(result.outcome, tuple(pairs), result.dropped + len(result.pairs) - len(pairs))
 
 
 def _distinct(indices: Sequence[int], texts: Sequence[str], but: Container[str] = ()) -> dict[str, int]:

@@ -84,9 +84,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "answer", None if self.answer is None else load_type(self.answer))
-        given: object = self.certificate
-        if callable(given) or (isinstance(given, str) and ":" in given):
-            object.__setattr__(self, "certificate", own_certificate(given))
+        certificate: object = self.certificate
+        if callable(certificate) or (isinstance(certificate, str) and ":" in certificate):
+            object.__setattr__(self, "certificate", own_certificate(certificate))
         object.__setattr__(self, "refusals", refusals_of(self.refusals))
         for name, value, allowed in (
             ("certificate", self.certificate, (*POLICIES, self.own) if self.own else POLICIES),
@@ -125,42 +125,42 @@ class Settings:
         `refusals=()` alone is not stated: it is what files from before this setting mean. Nor is an answer type of this
         package, because the question names it.
         """
-        given = {
+        own = {
             "certificate": self.own.to_json() if self.own else self.certificate,
             "refusals": self.refusals.to_json() if isinstance(self.refusals, OwnRefusals) else [*self.refusals],
         }
         unstated = () if self.refusals or self.refusal != "inapplicable" else ("refusals", "refusal")
-        stated = {name: value for name, value in {**self.arguments(), **given}.items() if name not in unstated}
-        if (kind := stated.pop("answer", None)) is not None and kind.is_own:
-            stated["answer"] = kind.to_json()
-        return stated
+        settings = {name: value for name, value in {**self.arguments(), **own}.items() if name not in unstated}
+        if (kind := settings.pop("answer", None)) is not None and kind.is_own:
+            settings["answer"] = kind.to_json()
+        return settings
 
     @classmethod
-    def from_json(cls, stated: Mapping[str, Any], given: Mapping[str, object] | None = None) -> "Settings":
+    def from_json(cls, settings: Mapping[str, Any], objects: Mapping[str, object] | None = None) -> "Settings":
         """Return the settings that a file states. Without `refusals` it decided without them, so there are none.
 
         Args:
-            stated: What `to_json` has returned. A name in it is compared, and never looked up.
-            given: What the caller gives of the user's own, by the names of `OWN`: each a value, or its name.
+            settings: What `to_json` has returned. A name in it is compared, and never looked up.
+            objects: What the caller gives of the user's own, by the names of `OWN`: each a value, or its name.
 
         Raises:
             ArgumentError: a setting is not known, or one of the user's own is not given or has been changed.
             TypeError: a name is not known.
         """
-        require_hashes(stated)
-        given = {name: value for name, value in (given or {}).items() if value is not None}
-        own = {name: _same(name, stated[name], given.pop(name, None)) for name in own_names(stated)}
-        if given:
-            raise ArgumentError(f"{', '.join(given)} must be left out, because the file states none of your own.")
-        plain = {"refusals": (), **{name: value for name, value in stated.items() if name not in own}}
+        require_hashes(settings)
+        objects = {name: value for name, value in (objects or {}).items() if value is not None}
+        own = {name: _same(name, settings[name], objects.pop(name, None)) for name in own_names(settings)}
+        if objects:
+            raise ArgumentError(f"{', '.join(objects)} must be left out, because the file states none of your own.")
+        plain = {"refusals": (), **{name: value for name, value in settings.items() if name not in own}}
         if isinstance(plain["refusals"], str) or ":" in str(plain.get("certificate")) or "answer" in plain:
             raise ArgumentError(f"A name must be stated with the hash of its source; got {plain!r:.200}.")
         return cls(**plain | own)
 
 
-def own_names(stated: Mapping[str, Any]) -> list[str]:
+def own_names(settings: Mapping[str, Any]) -> list[str]:
     """Return which of the settings in a file are of the user's own."""
-    return [name for name in OWN if isinstance(stated.get(name), Mapping)]
+    return [name for name in OWN if isinstance(settings.get(name), Mapping)]
 
 
 def option_of(name: str) -> str:
@@ -168,31 +168,31 @@ def option_of(name: str) -> str:
     return "--set refusals=MODULE:NAME" if name == "refusals" else f"--{name} MODULE:NAME"
 
 
-def require_hashes(stated: Mapping[str, Any]) -> None:
+def require_hashes(settings: Mapping[str, Any]) -> None:
     """Refuse settings in a file that state one of the user's own without the hash of its source: nothing could differ.
 
     Raises:
         ArgumentError: naming it.
     """
-    for name in own_names(stated):
-        if not isinstance(stated[name].get("source"), str) or any(unhashed(stated[name])):
+    for name in own_names(settings):
+        if not isinstance(settings[name].get("source"), str) or any(unhashed(settings[name])):
             raise ArgumentError(
-                f"{name}={stated[name].get('name')!r:.80} is stated without a hash of its source, so a change of it "
+                f"{name}={settings[name].get('name')!r:.80} is stated without a hash of its source, so a change of it "
                 "would not be noticed. Write it in a module, and start anew."
             )
 
 
-def _same(name: str, stated: Mapping[str, Any], given: object) -> Any:
+def _same(name: str, setting: Mapping[str, Any], value: object) -> Any:
     """Return a setting of the user's own as it is given, if that is what a file states."""
-    if given is None:
+    if value is None:
         raise ArgumentError(
-            f"{name}={stated.get('loaded_as', stated.get('name'))!r:.80} is of your own, and a file imports nothing. "
+            f"{name}={setting.get('loaded_as', setting.get('name'))!r:.80} is of your own, and a file imports nothing. "
             f"Give it: {option_of(name)}, or {name}= in Python."
         )
-    found = OWN[name](given)
-    if changed := differences(dict(stated), found.to_json()):
-        raise ArgumentError(f"{name}={given!r:.80} is not what the file states: {'; '.join(changed)}. Undo the change.")
-    return found
+    own = OWN[name](value)
+    if changed := differences(dict(setting), own.to_json()):
+        raise ArgumentError(f"{name}={value!r:.80} is not what the file states: {'; '.join(changed)}. Undo the change.")
+    return own
 
 
 def require_one_of(name: str, value: object, allowed: Sequence[object]) -> None:
@@ -246,10 +246,10 @@ class Question:
 
     def role_inputs(self, role: Role) -> dict[str, object]:
         """Return the inputs of `role`, by the names of its signature's fields. The gold answer is not among them."""
-        shown: object = self.type.shown_question(self)
-        if not isinstance(shown, str):
-            raise ArgumentError(f"{self.type.name}.shown_question(question) must return text; got {shown!r:.60}.")
-        inputs: dict[str, object] = {"question": shown}
+        text: object = self.type.shown_question(self)
+        if not isinstance(text, str):
+            raise ArgumentError(f"{self.type.name}.shown_question(question) must return text; got {text!r:.60}.")
+        inputs: dict[str, object] = {"question": text}
         if role != "deriver":
             inputs["evidence"] = [show_passage(passage.title, passage.text) for passage in self.passages]
         if role == "judge":

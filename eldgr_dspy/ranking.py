@@ -23,10 +23,10 @@ def rank(
 
     Source: the group rank after Eq. 4 of the paper; the position as the last tie-break is ours.
     """
-    given = scores if scores is not None else [None] * len(supported)
+    values = scores if scores is not None else [None] * len(supported)
 
     def key(index: int) -> tuple[bool, bool, bool, float]:
-        score = given[index]
+        score = values[index]
         behind = not (supported[index] and in_consensus[index])
         return (not supported[index], behind, score is None, -(score or 0.0))
 

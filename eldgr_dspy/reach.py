@@ -86,7 +86,7 @@ class _Group:
     halves: list[tuple["_Group", "_Group"]]
     levels: list[_Numbers] = field(default_factory=list)
     below: list[set[Exact]] = field(default_factory=list)
-    _seen: _Numbers = field(default_factory=lambda: (set(), set()))
+    _numbers: _Numbers = field(default_factory=lambda: (set(), set()))
     _later: dict[int, _Numbers] = field(default_factory=dict)
 
     @property
@@ -100,14 +100,14 @@ class _Group:
             term for member in self.members if not member.factor and member.money == money for term in member.readings
         ]
 
-    def settle(self, detours: int, made: _Numbers, due: _Numbers) -> None:
-        """Finish a number of detours: results of `made` that are not whole wait, and known ones are dropped."""
+    def settle(self, detours: int, results: _Numbers, due: _Numbers) -> None:
+        """Finish a number of detours. Results that are not whole wait, and those found before are dropped."""
         self._later[detours + _EXTRA] = waiting = (set[Exact](), set[Exact]())
         for money in (False, True):
-            for number in made[money] - self._seen[money]:
+            for number in results[money] - self._numbers[money]:
                 (due if number.denominator == 1 else waiting)[money].add(reduced(number))
-            due[money].difference_update(self._seen[money])
-            self._seen[money].update(due[money])
+            due[money].difference_update(self._numbers[money])
+            self._numbers[money].update(due[money])
         below = {number for kind in due for number in kind if number < 0}
         self.below.append(below)
         self.levels.append((due[0] - below, due[1] - below))
@@ -139,47 +139,47 @@ class _Search:
             _ExhaustedError: More pairs would have to be tried than are left.
         """
         for group in self._groups:
-            made: _Numbers = (set(), set())
+            results: _Numbers = (set(), set())
             due = group.due(detours)
             for left, right in group.halves:
-                self._join(left, right, detours - group.gap, made, due)
+                self._join(left, right, detours - group.gap, results, due)
             if detours >= _EXTRA:
-                self._take_again(group, group.levels[detours - _EXTRA], made)
+                self._take_again(group, group.levels[detours - _EXTRA], results)
                 if not group.is_factor:
-                    self._convert(group.levels[detours - _EXTRA], made)
-            group.settle(detours, made, due)
+                    self._convert(group.levels[detours - _EXTRA], results)
+            group.settle(detours, results, due)
         numbers: set[Exact] = set()
         for group in self._groups:
             if group.left_out <= detours:
                 numbers.update(*group.levels[detours - group.left_out], group.below[detours - group.left_out])
         return numbers
 
-    def _join(self, left: _Group, right: _Group, detours: int, made: _Numbers, due: _Numbers) -> None:
+    def _join(self, left: _Group, right: _Group, detours: int, results: _Numbers, due: _Numbers) -> None:
         """Combine the numbers of two groups; theirs and the operation's detours add up to `detours`."""
         sums = not left.is_factor and not right.is_factor
-        for taken, first in enumerate(left.levels[: max(detours + 1, 0)]):
+        for depth, first in enumerate(left.levels[: max(detours + 1, 0)]):
             if not _size(first):
                 continue
-            for cost, combine, into in ((0, _multiply, made), (1, _divide, made), (1 + _EXTRA, _split, due)):
-                remaining = detours - taken - cost
+            for cost, combine, into in ((0, _multiply, results), (1, _divide, results), (1 + _EXTRA, _split, due)):
+                remaining = detours - depth - cost
                 if remaining >= 0 and _size(right.levels[remaining]):
                     self._try(_size(first) * _size(right.levels[remaining]))
                     combine(first, right.levels[remaining], sums, into)
 
-    def _take_again(self, group: _Group, source: _Numbers, made: _Numbers) -> None:
+    def _take_again(self, group: _Group, source: _Numbers, results: _Numbers) -> None:
         """Add the group's quantities to its own numbers, and subtract them."""
         for money, numbers in enumerate(source):
             terms = group.terms(bool(money))
             self._try(len(numbers) * len(terms))
             for number in numbers:
-                made[money].update(number + term for term in terms)
-                made[money].update(max(number - term, term - number) for term in terms if number != term)
+                results[money].update(number + term for term in terms)
+                results[money].update(max(number - term, term - number) for term in terms if number != term)
 
-    def _convert(self, source: _Numbers, made: _Numbers) -> None:
+    def _convert(self, source: _Numbers, results: _Numbers) -> None:
         factors = [*self._conversions, *(Fraction(1, constant) for constant in self._conversions)]
         self._try(_size(source) * len(factors))
         for money, numbers in enumerate(source):
-            made[money].update(number * factor for number in numbers for factor in factors)
+            results[money].update(number * factor for number in numbers for factor in factors)
 
     def _try(self, pairs: int) -> None:
         self._pairs_left -= pairs
@@ -208,37 +208,37 @@ def _parts(mask: int) -> Iterator[int]:
         part = (part - 1) & mask
 
 
-def _multiply(first: _Numbers, second: _Numbers, sums: bool, made: _Numbers) -> None:
+def _multiply(first: _Numbers, second: _Numbers, sums: bool, results: _Numbers) -> None:
     """Add the products of two groups' numbers, and their sums."""
     for kind, left in enumerate(first):
         for other, right in enumerate(second):
             if not (kind and other):
-                made[kind or other].update(x * y for x in left for y in right)
+                results[kind or other].update(x * y for x in left for y in right)
             if sums and kind == other:
-                made[kind].update(x + y for x in left for y in right)
+                results[kind].update(x + y for x in left for y in right)
 
 
-def _divide(first: _Numbers, second: _Numbers, sums: bool, made: _Numbers) -> None:
+def _divide(first: _Numbers, second: _Numbers, sums: bool, results: _Numbers) -> None:
     """Add the whole quotients of two groups' numbers, either way, and their differences."""
     for kind, left in enumerate(first):
         for other, right in enumerate(second):
             if kind >= other:
-                made[kind - other].update(x // y for x in left for y in right if not x % y)
+                results[kind - other].update(x // y for x in left for y in right if not x % y)
             if other >= kind:
-                made[other - kind].update(y // x for x in left for y in right if not y % x)
+                results[other - kind].update(y // x for x in left for y in right if not y % x)
             if sums and kind == other:
-                made[kind].update(x - y for x in left for y in right if x != y)
-                made[kind].update(y - x for x in left for y in right if x != y)
+                results[kind].update(x - y for x in left for y in right if x != y)
+                results[kind].update(y - x for x in left for y in right if x != y)
 
 
-def _split(first: _Numbers, second: _Numbers, _sums: bool, made: _Numbers) -> None:
+def _split(first: _Numbers, second: _Numbers, _sums: bool, results: _Numbers) -> None:
     """Add the quotients that are not whole."""
     for kind, left in enumerate(first):
         for other, right in enumerate(second):
             if kind >= other:
-                made[kind - other].update(Fraction(x, y) for x in left for y in right if x % y)
+                results[kind - other].update(Fraction(x, y) for x in left for y in right if x % y)
             if other >= kind:
-                made[other - kind].update(Fraction(y, x) for x in left for y in right if y % x)
+                results[other - kind].update(Fraction(y, x) for x in left for y in right if y % x)
 
 
 def _size(numbers: _Numbers) -> int:

@@ -72,8 +72,8 @@ def without_markup(text: str) -> str:
 
 def _resolved(match: re.Match[str]) -> str:
     """The text that an entity or a tag shows, filled up to its length."""
-    shown = _SHOWN[match.lastgroup or "block"] if match[0].startswith("<") else unescape(match[0])
-    return shown.ljust(len(match[0]), PAD)  # no entity shows more characters than it has
+    text = _SHOWN[match.lastgroup or "block"] if match[0].startswith("<") else unescape(match[0])
+    return text.ljust(len(match[0]), PAD)  # no entity shows more characters than it has
 
 
 def respelled(folded: str) -> str:

@@ -97,9 +97,9 @@ class _Known:
                     *((text, False) for text in _spellings(secret)),
                     *((text, True) for text in _in_base64(secret)),
                 ]
-                known = {(_bare(text), text.replace("\\", ""), wrapped) for text, wrapped in pairs} | {*self.spellings}
-                kept = (spelling for spelling in known if len(spelling[0]) >= LEAST)
-                self.spellings = tuple(sorted(kept, key=lambda spelling: (-len(spelling[0]), spelling)))
+                forms = {(_bare(text), text.replace("\\", ""), wrapped) for text, wrapped in pairs} | {*self.spellings}
+                long = (spelling for spelling in forms if len(spelling[0]) >= LEAST)
+                self.spellings = tuple(sorted(long, key=lambda spelling: (-len(spelling[0]), spelling)))
 
 
 _KNOWN = _Known()
@@ -223,16 +223,16 @@ def _within(value: str) -> Iterator[str]:
     if "{" in value:  # JSON, whose parts are names
         return
     parts = [piece for part in re.split(r"[\s;,]+", value) for piece in (part, part.partition("=")[2])]
-    scheme, _, sent = value.partition(" ")
+    scheme, _, payload = value.partition(" ")
     if scheme.lower() == "basic":
-        parts += _decoded(sent)
+        parts += _decoded(payload)
     yield from (part for part in parts if not _WORD.fullmatch(part))
 
 
-def _decoded(sent: str) -> list[str]:
+def _decoded(payload: str) -> list[str]:
     """The user with the password that a Basic header holds, and the password."""
     try:
-        credentials = b64decode(sent, validate=True).decode("utf-8")
+        credentials = b64decode(payload, validate=True).decode("utf-8")
     except ValueError:
         return []
     return [credentials, credentials.partition(":")[2]]
@@ -240,8 +240,8 @@ def _decoded(sent: str) -> list[str]:
 
 def _may_be_secret(value: str) -> bool:
     least = LEAST_DIGITS if value.isdecimal() else LEAST
-    known = value.lower() in _PLACEHOLDERS or _LOWERCASE.fullmatch(value)
-    return len(value) >= least and len(set(value)) > 1 and not known
+    harmless = value.lower() in _PLACEHOLDERS or _LOWERCASE.fullmatch(value)
+    return len(value) >= least and len(set(value)) > 1 and not harmless
 
 
 def _is_file(value: str) -> bool:

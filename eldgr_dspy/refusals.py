@@ -13,7 +13,7 @@ from typing import Any
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.errors import ArgumentError, EldgrError, settled
-from eldgr_dspy.named_objects import NamedFunction, name_of, object_named, said, source_of
+from eldgr_dspy.named_objects import NamedFunction, cause, name_of, object_named, source_of
 from eldgr_dspy.text_keys import short_class
 
 REFUSALS: tuple[str, ...] = (
@@ -51,7 +51,7 @@ class OwnRefusals(NamedFunction):
         except Exception as error:
             raise ArgumentError(
                 f"The function {self.name!r}, given as refusals, failed on the answer {answer!r:.60}: "
-                f"{said(error, self.function)}."
+                f"{cause(error, self.function)}."
             ) from error
         if not isinstance(value, bool):
             raise ArgumentError(
@@ -63,25 +63,25 @@ class OwnRefusals(NamedFunction):
 Refusals = tuple[str, ...] | OwnRefusals
 
 
-def refusals_of(given: object) -> Refusals:
+def refusals_of(value: object) -> Refusals:
     """Return refusals from phrases, from a function, or from its name `module:function`.
 
     Raises:
         ArgumentError: A phrase is not one, or the function cannot be found or called.
     """
-    if isinstance(given, OwnRefusals) or callable(given) or (isinstance(given, str) and ":" in given):
-        return own_refusals(given)
-    if isinstance(given, str) or not isinstance(given, Sequence):
+    if isinstance(value, OwnRefusals) or callable(value) or (isinstance(value, str) and ":" in value):
+        return own_refusals(value)
+    if isinstance(value, str) or not isinstance(value, Sequence):
         raise ArgumentError(
-            f"refusals must be phrases in a tuple, or a function (answer) -> True or False; got {given!r:.80}. For one "
+            f"refusals must be phrases in a tuple, or a function (answer) -> True or False; got {value!r:.80}. For one "
             "phrase give a tuple of one; for none, ()."
         )
-    for index, phrase in enumerate(given):
+    for index, phrase in enumerate(value):
         if type(phrase) is not str or short_class(phrase) is None:
             raise ArgumentError(
                 f"refusals[{index}] must be a phrase that is not blank; got {phrase!r:.80}. For no refusals give ()."
             )
-    return tuple(given)
+    return tuple(value)
 
 
 class Refusing:
@@ -132,15 +132,15 @@ def _classes(phrases: tuple[str, ...], kind: AnswerType) -> frozenset[str]:
     return frozenset(class_.key for phrase in phrases if (class_ := kind.class_of(phrase)) is not None)
 
 
-def own_refusals(given: Any) -> OwnRefusals:
+def own_refusals(value: Any) -> OwnRefusals:
     """Return a user's refusals from a function, or from its name `module:function`.
 
     Raises:
         ArgumentError: It cannot be found or called.
     """
-    if isinstance(given, OwnRefusals):
-        return given
-    function = object_named(given, "refusals", "my_answers:refuses") if isinstance(given, str) else given
+    if isinstance(value, OwnRefusals):
+        return value
+    function = object_named(value, "refusals", "my_answers:refuses") if isinstance(value, str) else value
     if isinstance(function, type) or not callable(function):
         raise ArgumentError(f"refusals must be a function (answer) -> True or False; got {function!r:.80}.")
-    return OwnRefusals(given if isinstance(given, str) else name_of(function), source_of(function), function)
+    return OwnRefusals(value if isinstance(value, str) else name_of(function), source_of(function), function)

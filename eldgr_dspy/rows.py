@@ -108,21 +108,21 @@ class CandidateRow(Columns):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_thinking(cls, given: Any) -> Any:
+    def _without_thinking(cls, fields: Any) -> Any:
         """Take the thinking out of a stated answer; it stays in the text, which without one is the whole answer."""
-        answer = given.get("answer") if isinstance(given, Mapping) else None
+        answer = fields.get("answer") if isinstance(fields, Mapping) else None
         tags, parts, unclosed = find_thinking(answer) if isinstance(answer, str) else ((), [], False)
         if not tags or not isinstance(answer, str):
-            return given
-        said = answer[slice(*parts[-1])].strip() if parts and not unclosed else None
-        return {**given, "answer": said, "text": given.get("text") or answer}
+            return fields
+        final = answer[slice(*parts[-1])].strip() if parts and not unclosed else None
+        return {**fields, "answer": final, "text": fields.get("text") or answer}
 
     @model_serializer(mode="wrap")
     def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out columns that are empty, as files from before them do, and put the others last."""
-        given: dict[str, Any] = write(self)
-        columns = {name: given.pop(name) for name in COLUMNS}
-        return given | {name: value for name, value in columns.items() if value not in (None, {}, [])}
+        fields: dict[str, Any] = write(self)
+        columns = {name: fields.pop(name) for name in COLUMNS}
+        return fields | {name: value for name, value in columns.items() if value not in (None, {}, [])}
 
 
 class PassageRow(_Model):
@@ -241,18 +241,18 @@ def _explain(error: ValidationError) -> str:
     kind, place = first["type"], first["loc"]
     name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".") or "row"
     if kind == "missing":
-        said = f"{name} is missing; add it."
+        fault = f"{name} is missing; add it."
     elif place[:1] == ("candidates",) and place[2:3] and place[2] in COLUMNS:
-        said = f"{name} {fault_of(first)}."
+        fault = f"{name} {fault_of(first)}."
     elif kind in ("string_too_long", "too_long"):
         length, allowed = len(first["input"]), first.get("ctx", {})["max_length"]
         what = "characters" if kind == "string_too_long" else "items"
-        said = f"{name} has {length:,} {what}, and at most {allowed:,} are read: shorten it or drop the row."
+        fault = f"{name} has {length:,} {what}, and at most {allowed:,} are read: shorten it or drop the row."
     elif kind == "value_error":
-        said = f"{name} {first['msg'].removeprefix('Value error, ')}."
+        fault = f"{name} {first['msg'].removeprefix('Value error, ')}."
     else:
         remedy = _PARTS.get((place[0], kind) if place else ("", kind)) or _REMEDIES.get(kind, first["msg"])
         if kind == "string_type" and place[-1] == "answer":
             remedy += ", or null for no answer"
-        said = f"{name} is {quoted(first['input'])} ({type(first['input']).__name__}); {remedy}."
-    return f"{said} ({len(more)} more in this row.)" if more else said
+        fault = f"{name} is {quoted(first['input'])} ({type(first['input']).__name__}); {remedy}."
+    return f"{fault} ({len(more)} more in this row.)" if more else fault

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from eldgr_dspy.decision import MARGINS, RULES, Choice, Rule, Steps
 from eldgr_dspy.errors import ArgumentError, EldgrError
 from eldgr_dspy.named_judges import judge_in, unlabelled
-from eldgr_dspy.named_objects import object_named, said
+from eldgr_dspy.named_objects import cause, object_named
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch, Role
 
@@ -77,7 +77,7 @@ def _own(name: str, argument: str) -> Rule:
     rule = object_named(name, argument, "my_rules:cautious")
     if not inspect.isgeneratorfunction(rule):
         raise ArgumentError(f"{argument}={name!r} {_NOT_A_RULE}")
-    return _held(name, rule)
+    return _guard(name, rule)
 
 
 def rule_given(rule: object) -> tuple[str, Rule]:
@@ -89,26 +89,26 @@ def rule_given(rule: object) -> tuple[str, Rule]:
     if isinstance(rule, str):
         require_no_judge(rule)
         return rule, rule_named(rule)
-    for name, known in RULES.items():
-        if rule is known:
-            return name, known
+    for name, other in RULES.items():
+        if rule is other:
+            return name, other
     name = getattr(rule, "__qualname__", "")
-    if (with_margin := margin_in(name)) and rule is (known := MARGINS[with_margin[0]](with_margin[1])):
-        return name, known
+    if (with_margin := margin_in(name)) and rule is (other := MARGINS[with_margin[0]](with_margin[1])):
+        return name, other
     if not inspect.isgeneratorfunction(rule):
         raise ArgumentError(f"rule={rule!r:.80} {_NOT_A_RULE}")
     name = f"{rule.__module__}:{rule.__qualname__}"
-    return name, _held(name, rule)
+    return name, _guard(name, rule)
 
 
 def finds(name: str, rule: Rule) -> bool:
     """Return whether `rule_named` finds this rule by this name in any process that can import its module."""
     module, _, function = name.partition(":")
-    found = getattr(sys.modules.get(module), function, None)
-    return not is_own(name) or (module != "__main__" and found is not None and found is inspect.unwrap(rule))
+    target = getattr(sys.modules.get(module), function, None)
+    return not is_own(name) or (module != "__main__" and target is not None and target is inspect.unwrap(rule))
 
 
-def _held(name: str, own: Rule) -> Rule:
+def _guard(name: str, own: Rule) -> Rule:
     """Return a user's rule with checks on what it yields and returns."""
 
     @wraps(own)
@@ -122,7 +122,7 @@ def _held(name: str, own: Rule) -> Rule:
             except EldgrError:
                 raise
             except Exception as error:
-                raise ArgumentError(f"The rule {name!r} has failed: {said(error, own)}.") from error
+                raise ArgumentError(f"The rule {name!r} has failed: {cause(error, own)}.") from error
             reply = yield require_role(name, role)
         raise ArgumentError(
             f"The rule {name!r} has asked {_MOST_QUESTIONS} times on one question; a role repeats its reply, so "
@@ -132,16 +132,16 @@ def _held(name: str, own: Rule) -> Rule:
     return steps
 
 
-def require_role(name: str, asked: object) -> Role:
+def require_role(name: str, request: object) -> Role:
     """Return what a rule asks.
 
     Raises:
         ArgumentError: It is not a role; the message names the rule and the roles.
     """
     for role in ROLES:
-        if role == asked:
+        if role == request:
             return role
-    raise ArgumentError(f"The rule {name!r} asks {asked!r:.80}; it may ask one of {', '.join(ROLES)}.")
+    raise ArgumentError(f"The rule {name!r} asks {request!r:.80}; it may ask one of {', '.join(ROLES)}.")
 
 
 def require_choice(name: str, returned: object) -> Choice:
@@ -154,8 +154,8 @@ def require_choice(name: str, returned: object) -> Choice:
     if not isinstance(returned, Choice):
         raise ArgumentError(f"The rule {name!r} returned {returned!r:.80}; return a Choice(branch, answer).")
     if returned.branch not in get_args(Branch):
-        known = ", ".join(get_args(Branch))
-        raise ArgumentError(f"The rule {name!r} returned the branch {returned.branch!r:.80}; use one of {known}.")
+        branches = ", ".join(get_args(Branch))
+        raise ArgumentError(f"The rule {name!r} returned the branch {returned.branch!r:.80}; use one of {branches}.")
     if not isinstance(returned.answer, str | None):
         raise ArgumentError(f"The rule {name!r} returned {returned.answer!r:.80} as the answer; return text or None.")
     return returned

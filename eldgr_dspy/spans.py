@@ -80,16 +80,16 @@ _HOW_MANY = re.compile(r"\bhow (?:many|much|old|long|tall|far|high)\b")
 
 def kind_asked(question: str) -> Kind:
     """Return the kind of thing that the question asks for, by its question word and the first known noun after it."""
-    asked = question.casefold()
+    text = question.casefold()
     if is_yes_no(question) or offers_a_choice(question):
         return "choice"
-    if _HOW_MANY.search(asked):
+    if _HOW_MANY.search(text):
         return "number"
-    after = _ASKED.findall(asked)
+    after = _ASKED.findall(text)
     for noun in words_of(" ".join(after)):
         if noun in _KIND_OF_NOUN:
             return _KIND_OF_NOUN[noun]
-    return "name" if after else _by_question_word(set(words_of(asked)))
+    return "name" if after else _by_question_word(set(words_of(text)))
 
 
 def _by_question_word(words: set[str]) -> Kind:
@@ -163,12 +163,12 @@ class _Scorer:
     def __init__(self, question: str, library: Library, kind: Kind) -> None:
         self.kind: Kind = kind
         self.library = library
-        said = set(words_of(question))
-        self.said = (
-            said | {f"{word}s" for word in said} | {word.removesuffix("s") for word in said}
+        words = set(words_of(question))
+        self.words = (
+            words | {f"{word}s" for word in words} | {word.removesuffix("s") for word in words}
         )  # and in the plural
-        self.asked = content(said)
-        self.total = library.weight(self.asked)
+        self.wanted = content(words)
+        self.total = library.weight(self.wanted)
 
     def spans(self, number: int, passage: str) -> Iterator[Span]:
         """Yield the spans of one passage that are of the right kind and may be the answer."""
@@ -183,7 +183,7 @@ class _Scorer:
         """Score by the weight of the question's words in the sentence and in its title, plus those next to the span."""
         places = [(match.start(), match.group().casefold()) for match in WORD.finditer(sentence)]
         starts = [start for start, _ in places]
-        overlap = self.library.weight(self.asked & (about | {word for _, word in places}))
+        overlap = self.library.weight(self.wanted & (about | {word for _, word in places}))
         if overlap <= 0:
             return
         sums = list(accumulate((self._asked_weight(word) for _, word in places), initial=0.0))
@@ -197,12 +197,12 @@ class _Scorer:
             yield Span(sentence[start:end], number, (overlap + beside) / self.total + likely)
 
     def _asked_weight(self, word: str) -> float:
-        return self.library.rarity(word) if word in self.asked else 0.0
+        return self.library.rarity(word) if word in self.wanted else 0.0
 
     def _may_answer(self, words: list[str]) -> bool:
         """Refuse a span that repeats the question: every word of it, or more than half of a name's words."""
         telling = [word for word in words if word not in STOP_WORDS]
-        repeated = sum(word in self.said for word in telling)
+        repeated = sum(word in self.words for word in telling)
         is_name = self.kind in ("name", "person", "place")
         return repeated < len(telling) and not (is_name and 2 * repeated > len(telling))
 

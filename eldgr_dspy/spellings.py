@@ -45,9 +45,9 @@ def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
         return None
     wanted = [token for token, _, _ in _tokens(plain)]
     texts = (text for passage in passages for text in (passage.text, passage.title)) if wanted else ()
-    found = (spelling for text in texts for spelling in _spellings(text, wanted))
+    candidates = (spelling for text in texts for spelling in _spellings(text, wanted))
     own = short_class(answer)
-    return next((spelling for spelling in found if short_class(spelling) != own), None)
+    return next((spelling for spelling in candidates if short_class(spelling) != own), None)
 
 
 def _spellings(text: str, wanted: Sequence[str]) -> Iterator[str]:

@@ -71,13 +71,13 @@ class Settled:
         if case.type.way == "derivation":
             return case.repairable
         answer, own = case.first if self.rule == "first" else case.consensus, case.settings.own
-        found = case.certificate(answer)
-        if found.certified is False or (own and not self.fixed):
+        certificate = case.certificate(answer)
+        if certificate.certified is False or (own and not self.fixed):
             return False
-        if found.certified is None and not own and not isinstance(answer, Structured):
+        if certificate.certified is None and not own and not isinstance(answer, Structured):
             return True
         passages = case.question.passages
-        behind = passages if found.witness is None or own else (passages[found.witness.passage],)
+        behind = passages if certificate.witness is None or own else (passages[certificate.witness.passage],)
         return not any(_may_be_a_candidate(passage, answer, case.type) for passage in behind)
 
 
@@ -148,14 +148,14 @@ def _may_be_a_candidate(passage: Passage, answer: str | None, kind: AnswerType) 
     A candidate's text is its answer, or its reasoning with the answer on the lines below; a list or an object is JSON.
     """
 
-    def stated(text: str) -> Iterator[str | None]:
+    def answers_in(text: str) -> Iterator[str | None]:
         lines = text.split("\n")
         for start in range(len(lines)):
-            found = extract_answer("\n".join(lines[start:]), kind)
-            yield class_key(found.answer, kind) if found else None
+            extraction = extract_answer("\n".join(lines[start:]), kind)
+            yield class_key(extraction.answer, kind) if extraction else None
 
     key = class_key(answer, kind)
     forms = {passage.text.strip(), show_passage(passage.title, passage.text).strip()}
     if isinstance(answer, Structured):
         return any(form.endswith(("]", "}")) for form in forms)
-    return any(class_key(form, kind) != key and key in stated(form) for form in forms)
+    return any(class_key(form, kind) != key and key in answers_in(form) for form in forms)

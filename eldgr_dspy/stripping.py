@@ -56,13 +56,13 @@ def strip_answer(text: str) -> str:
 
 def _once(text: str) -> str:
     """The answer within a text; markup that this uncovers is left for another round."""
-    seen = " ".join(drop_invisible(without_markup(text)).split())
+    clean = " ".join(drop_invisible(without_markup(text)).split())
     for wrapper in (TEX_TEXT, _ESCAPED, _LINK):
-        seen = wrapper.sub(r"\1", seen)
-    start, end = 0, len(seen)
-    if not any(map(str.isalnum, seen)):
-        return seen
-    shape = seen if seen.isascii() else seen.translate(_SHAPE)
+        clean = wrapper.sub(r"\1", clean)
+    start, end = 0, len(clean)
+    if not any(map(str.isalnum, clean)):
+        return clean
+    shape = clean if clean.isascii() else clean.translate(_SHAPE)
     for _ in range(_LAYERS):
         if _LISTED.fullmatch(shape, start, end):
             break
@@ -70,7 +70,7 @@ def _once(text: str) -> str:
         if inner == (start, end):
             break
         start, end = inner
-    return seen[start:end]
+    return clean[start:end]
 
 
 # -- wrappers ----------------------------------------------------------------------------------------------------------

@@ -100,11 +100,11 @@ def class_of_text(answer: str) -> AnswerClass | None:
     return AnswerClass(key, noted(answer, *compress(("ambiguous decimal comma", "detached sign"), doubts)))
 
 
-def text_key(read: str) -> str:
+def text_key(folded: str) -> str:
     """Return the key of an answer as `read_answer` returns it; in retrieval, `quantity_key` makes its class of it."""
-    if _PLAIN_WORDS(read):
-        return without_article(read)
-    text = without_article(read)
+    if _PLAIN_WORDS(folded):
+        return without_article(folded)
+    text = without_article(folded)
     for start, end in reversed(sentence_ends(text)):
         text = f"{text[:start]}{_END}{' ' * text[start:end].endswith(' ')}{text[end:]}"
     numerals = "" if text.isascii() else "".join(sign for sign in text if unicodedata.category(sign) in ("No", "Nl"))
@@ -113,7 +113,7 @@ def text_key(read: str) -> str:
     key = " ".join(plain.split()).replace(_END, ".")
     following = iter(numerals)
     key = re.sub(_NUMERAL, lambda _: next(following), key)
-    return key if visible(key) else " ".join(read.split())
+    return key if visible(key) else " ".join(folded.split())
 
 
 def read_answer(answer: str, *, keep_case: bool = False) -> str:
@@ -124,9 +124,9 @@ def read_answer(answer: str, *, keep_case: bool = False) -> str:
 def noted(answer: str, *notes: str) -> str | None:
     """Return the note on an answer: what reading it folded or dropped, and what could not be told."""
     if not answer.isascii():
-        seen = drop_invisible(answer)
-        digits = fold_digits(seen)
-        changes = digits != seen, fold_marks(seen) != digits, seen.strip() != answer.strip()
+        bare = drop_invisible(answer)
+        digits = fold_digits(bare)
+        changes = digits != bare, fold_marks(bare) != digits, bare.strip() != answer.strip()
         notes = (*compress(("digits folded", "minus sign folded", "invisible characters dropped"), changes), *notes)
     return "; ".join(dict.fromkeys(notes)) or None
 

@@ -116,12 +116,12 @@ def traceable(question: str) -> frozenset[Exact]:
 def stated(question: str) -> frozenset[Exact]:
     """Return the numbers that a question states by a numeral or a number word, without what the table licenses."""
     tokens = tokens_of(question)
-    return frozenset(_stated(tokens)).union(SCALES[token] for token in tokens if token in SCALES)
+    return frozenset(_numbers_in(tokens)).union(SCALES[token] for token in tokens if token in SCALES)
 
 
-def traces(operand: Operand, known: Container[Exact]) -> bool:
+def traces(operand: Operand, numbers: Container[Exact]) -> bool:
     """Whether an operand is a known number; a sign is an operation, so -5 traces to a 5, and 20% to 20 or a fifth."""
-    return any(reading in known or -reading in known for reading in operand.readings)
+    return any(reading in numbers or -reading in numbers for reading in operand.readings)
 
 
 def folded(expression: Expression, values: Container[Exact]) -> Expression:
@@ -172,7 +172,7 @@ def _singular(token: str) -> str:
     return next((singular for singular in singulars if singular in TABLE or singular in SCALES), token)
 
 
-def _stated(tokens: list[str]) -> Iterator[Fraction]:
+def _numbers_in(tokens: list[str]) -> Iterator[Fraction]:
     """Yield each number of the question, and the numbers that it forms with the words right after it."""
     position = 0
     while position < len(tokens):

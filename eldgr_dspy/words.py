@@ -66,6 +66,6 @@ def is_role(name: object) -> TypeGuard[Role]:
     return name in ROLES
 
 
-def roles_and(asked: Container[object]) -> tuple[Consulted, ...]:
+def roles_and(names: Container[object]) -> tuple[Consulted, ...]:
     """Return the roles, and the certificates if they were asked."""
-    return tuple(name for name in CONSULTED if name in ROLES or name in asked)
+    return tuple(name for name in CONSULTED if name in ROLES or name in names)

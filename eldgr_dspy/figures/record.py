@@ -30,7 +30,7 @@ from eldgr_dspy.figures.results.record import (
     Silence,
 )
 from eldgr_dspy.figures.results.summary import PoolFigures, Summary
-from eldgr_dspy.named_judges import Asked, asked_in_order
+from eldgr_dspy.named_judges import Asked, in_order
 from eldgr_dspy.words import Branch
 
 _Amount = TypeVar("_Amount", int, float)
@@ -112,7 +112,7 @@ class JournalTotals:
 
     def roles(self) -> dict[Asked, RoleSums]:
         """Return for each role how its consultations ended, calls, tokens and dollars (None where any is unknown)."""
-        return {role: self._role(role) for role in asked_in_order({line.label for line in self._lines})}
+        return {role: self._role(role) for role in in_order({line.label for line in self._lines})}
 
     def _role(self, role: Asked) -> RoleSums:
         outcomes = self._count(lambda line: (line.label, line.outcome))
@@ -143,7 +143,7 @@ class JournalTotals:
         """Return for each role how many of its successful replies could not be read, recorded ones included."""
         through = self._count(lambda line: (line.label, line.decided and line.settled))
         unread = self._count(lambda line: (line.label, line.decided and line.kind == "unreadable"))
-        roles = asked_in_order({line.label for line in self._lines if line.decided})
+        roles = in_order({line.label for line in self._lines if line.decided})
         return {role: share_of(unread[role, True], through[role, True]) for role in roles}
 
     def models(self) -> list[Model]:
@@ -265,7 +265,7 @@ def judges_record(
         stated.setdefault(head["kind"], {})[head["name"]] = head["details"]
     settings = stated["settings"].get("rule", {})
     roles: dict[Asked, dict[str, Any]] = {
-        role: stated["role"][role] for role in asked_in_order(stated["role"]) if role in stated["role"]
+        role: stated["role"][role] for role in in_order(stated["role"]) if role in stated["role"]
     }
     return {
         "default": "consensus: majority vote over answer classes, ties to the earliest candidate",
@@ -290,7 +290,7 @@ def _on_addresses(heads: Sequence[Mapping[str, Any]]) -> list[str]:
     stated = Counter(head["name"] for head in heads if head["kind"] == "role")
     return [
         f"The {role} was asked at {stated[role]} addresses; one of them is stated here, and the journal states all."
-        for role in asked_in_order(stated)
+        for role in in_order(stated)
         if stated[role] > 1
     ]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.formatting import questions
-from eldgr_dspy.named_judges import Asked, asked_in_order, role_of
+from eldgr_dspy.named_judges import Asked, in_order, role_of
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.words import NOTHING_TO_SAY, Consulted, is_role
 
@@ -106,7 +106,7 @@ def remarks_on(lacks: Lacks, replies: Mapping[Replied, int], *, by_evidence: boo
 
 def _labels(counts: Iterable[ReplyMarks]) -> tuple[Asked, ...]:
     asked = {mark.label for mark in counts}
-    return tuple(label for label in asked_in_order(asked) if label in asked)
+    return tuple(label for label in in_order(asked) if label in asked)
 
 
 def _on_questions(lacks: Lacks, *, by_evidence: bool) -> Iterator[str]:

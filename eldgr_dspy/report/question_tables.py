@@ -12,7 +12,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.formatting import UNDEFINED
-from eldgr_dspy.named_judges import Asked, asked_by, asked_in_order, role_of
+from eldgr_dspy.named_judges import Asked, asked_by, in_order, role_of
 from eldgr_dspy.report.explanations import path
 from eldgr_dspy.report.passages import passages
 from eldgr_dspy.report.templates import clip
@@ -50,7 +50,7 @@ class Shown(NamedTuple):
         """Return the consultations that decisions took into account, in order."""
         used = {asked_by(decided["rule"], role) for decided in self.decisions for role in decided["consulted"]}
         asked = {role: of for role, of in self.consultations.items() if role in used or not is_role(role_of(role))}
-        return [asked[role] for role in asked_in_order(asked) if role in asked]
+        return [asked[role] for role in in_order(asked) if role in asked]
 
 
 def question_tables(shown: Shown) -> Iterator[Table]:

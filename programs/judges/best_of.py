@@ -18,7 +18,7 @@ from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import before_answer
-from eldgr_dspy.named_objects import name_of, said, source_of
+from eldgr_dspy.named_objects import cause, name_of, source_of
 from eldgr_dspy.programs.consulting import FAILURES
 from eldgr_dspy.programs.judges.counting import CountingJudge, abstained, preferring_by
 from eldgr_dspy.programs.judges.weighted_votes import Fold, folded_steps
@@ -82,7 +82,7 @@ class BestOf(_Rewarding):
             except Exception as error:
                 if isinstance(error, FAILURES):
                     raise
-                return f"the reward failed on candidate {index}: {said(error, self.reward)}"
+                return f"the reward failed on candidate {index}: {cause(error, self.reward)}"
             if (number := _finite(value)) is None:
                 return f"the reward of candidate {index} is {value!r:.40}, not a finite number"
             rewards[index] = number

@@ -9,7 +9,7 @@ import dspy
 from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.named_objects import name_of, object_named, said, source_of
+from eldgr_dspy.named_objects import cause, name_of, object_named, source_of
 from eldgr_dspy.programs.judges.counting import CountingJudge, abstained
 
 _EXAMPLE = "my_selectors:longest"
@@ -68,7 +68,7 @@ def own_judge(given: object) -> dspy.Module:
             return found()
         except Exception as error:
             raise ArgumentError(
-                f"judges: {name} must be a judge's class that needs no argument; it raised {said(error)}. Name an "
+                f"judges: {name} must be a judge's class that needs no argument; it raised {cause(error)}. Name an "
                 "object that is one."
             ) from error
     if isinstance(found, dspy.Module):

@@ -14,7 +14,7 @@ import dspy
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.named_objects import object_named, said
+from eldgr_dspy.named_objects import cause, object_named
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.pools.csv_files import filled_cells, is_table, table_rows
 from eldgr_dspy.programs.pools.entries import (
@@ -84,7 +84,7 @@ def program_named(name: str) -> dspy.Module:
             program = program()
         except Exception as error:
             raise ArgumentError(
-                f"program={name!r} must be made without arguments; it raised {said(error)}. Name a module that is "
+                f"program={name!r} must be made without arguments; it raised {cause(error)}. Name a module that is "
                 "made, or a function that makes it."
             ) from error
     if not isinstance(program, dspy.Module):

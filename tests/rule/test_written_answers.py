@@ -79,7 +79,7 @@ def test_thinking_before_a_text_does_not_change_what_is_read(
 @given(TEXTS, TEXTS, st.sampled_from([tags for tags in TAGS if tags[0]]), TYPES)
 def test_thinking_that_never_ends_leaves_no_answer(said: str, thought: str, tags: tuple[str, str], kind: str) -> None:
     reading = read_sample(f"{said}{tags[0]}{thought}", kind)
-    assert reading.found is None and reading.unclosed
+    assert reading.extraction is None and reading.unclosed
 
 
 ENDS = (
