@@ -101,23 +101,23 @@ def policy_tokenizer(shape: Shape) -> Any:
 
 def rows(count: int) -> list[dict[str, Any]]:
     """Return questions as training reads them, with ten passages each."""
-    drawn = Random(0)
-    return [_row(drawn) for _ in range(count)]
+    rng = Random(0)
+    return [_row(rng) for _ in range(count)]
 
 
-def _row(drawn: Random) -> dict[str, Any]:
-    question = _text(drawn, QUESTION)
+def _row(rng: Random) -> dict[str, Any]:
+    question = _text(rng, QUESTION)
     return {
         "prompt": prompt_of(question, "retrieval"),
         "question": question,
         "task": "retrieval",
-        "gold": [_text(drawn, (1, 3))],
-        "evidence": [{"title": _text(drawn, (1, 2)), "text": _text(drawn, PASSAGE)} for _ in range(PASSAGES)],
+        "gold": [_text(rng, (1, 3))],
+        "evidence": [{"title": _text(rng, (1, 2)), "text": _text(rng, PASSAGE)} for _ in range(PASSAGES)],
     }
 
 
-def _text(drawn: Random, words: tuple[int, int]) -> str:
-    return " ".join(f"w{drawn.randrange(WORDS)}" for _ in range(drawn.randint(*words)))
+def _text(rng: Random, words: tuple[int, int]) -> str:
+    return " ".join(f"w{rng.randrange(WORDS)}" for _ in range(rng.randint(*words)))
 
 
 def _piece(number: int) -> str:

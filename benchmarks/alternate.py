@@ -131,17 +131,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--figures", nargs="+", choices=FIGURES, default=[*FIGURES])
     parser.add_argument("--measure", choices=FIGURES, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.measure:
-        print(FIGURES[given.measure].measure())
+    options = parser.parse_args()
+    if options.measure:
+        print(FIGURES[options.measure].measure())
         return
-    old = given.old.resolve()
+    old = options.old.resolve()
     print(f"{'':<12}{'old':>10}{'new':>10}{'new/old':>10}")
-    for name in given.figures:
+    for name in options.figures:
         pairs = list[tuple[float, float]]()
-        for number in range(given.rounds):
-            found = {source: measured(name, source) for source in ((old, ROOT) if number % 2 else (ROOT, old))}
-            pairs.append((found[old], found[ROOT]))
+        for number in range(options.rounds):
+            figures = {source: measured(name, source) for source in ((old, ROOT) if number % 2 else (ROOT, old))}
+            pairs.append((figures[old], figures[ROOT]))
         olds, news = zip(*pairs, strict=True)
         ratio = median(new / before for before, new in pairs)
         print(f"{name:<12}{median(olds):>10.3f}{median(news):>10.3f}{ratio:>10.3f} {FIGURES[name].unit}", flush=True)

@@ -40,22 +40,22 @@ def question(number: int, answers: tuple[str, ...]) -> Question:
 
 def decide_all(questions: list[Question]) -> None:
     """Decide each question while all roles abstain."""
-    for asked in questions:
-        case = Case(asked)
+    for one in questions:
+        case = Case(one)
         case.record(drive(case.rule("eldgr")(case), lambda role: SILENT), {})
 
 
 def select_all(selector: Selector, questions: list[Question]) -> None:
     """Select for each question through the DSPy module."""
-    for asked in questions:
-        selector(question=asked.text, candidates=list(asked.answers), evidence=[p.text for p in asked.passages])
+    for one in questions:
+        selector(question=one.text, candidates=list(one.answers), evidence=[p.text for p in one.passages])
 
 
 def print_types() -> None:
     """Print the time of a decision for each answer type, when its comparisons are known."""
     for kind, name in (("short", "retrieval"), ("number", "arithmetic"), ("choice", "choice"), ("math", "math")):
-        asked = [row.to_question() for row in open_pool(Path(f"artifacts/demo-{name}.jsonl")).rows()]
-        line(f"a decision of the type {kind}", cpu(partial(decide_all, asked)) / len(asked) * 1e3, "ms")
+        questions = [row.to_question() for row in open_pool(Path(f"artifacts/demo-{name}.jsonl")).rows()]
+        line(f"a decision of the type {kind}", cpu(partial(decide_all, questions)) / len(questions) * 1e3, "ms")
 
 
 def print_samples() -> None:
@@ -86,7 +86,7 @@ def main() -> None:
     lm = scripted_lm(lambda request: verdict)
     n = 200
     few = contested[:n]
-    inputs = [asked.role_inputs("judge") for asked in few]
+    inputs = [one.role_inputs("judge") for one in few]
     bare, judge, selector = dspy.Predict(JudgeCandidates), Judge(), Selector()
 
     def ask(module: dspy.Module) -> None:

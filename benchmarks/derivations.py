@@ -60,10 +60,8 @@ def assigned(program: str) -> tuple[Step, ...]:
     """Return the assignments of a program that compute something as steps, with values in place of names."""
     values: dict[str, str] = {}
     steps: list[Step] = []
-    for name, written in _ASSIGNMENT.findall(program):
-        expression = re.sub(
-            r"[A-Za-z_]\w*", lambda match: values.get(match[0], match[0]), written.split("#")[0].strip()
-        )
+    for name, source in _ASSIGNMENT.findall(program):
+        expression = re.sub(r"[A-Za-z_]\w*", lambda match: values.get(match[0], match[0]), source.split("#")[0].strip())
         try:
             value = str(evaluate(expression))
         except UnexecutableError:
@@ -90,23 +88,23 @@ def derivation_of(steps: Sequence[Step], answer: str, question: str) -> Derivati
 def undone(expression: str, answer: str) -> Iterator[str]:
     """Yield equations that lead from the answer back to one side of an operator: 24 - 6 = 18 for 18+6."""
     number = parse_number(answer)
-    written = f"({number.value})" if number else answer
+    shown_answer = f"({number.value})" if number else answer
     for place, sign in enumerate(expression):
         left, right = expression[:place], expression[place + 1 :]
         if sign in _INVERSE and left.strip():
-            yield f"{written} {_INVERSE[sign]} ({right}) = {left}"
+            yield f"{shown_answer} {_INVERSE[sign]} ({right}) = {left}"
             if sign in "+*":
-                yield f"{written} {_INVERSE[sign]} ({left}) = {right}"
+                yield f"{shown_answer} {_INVERSE[sign]} ({left}) = {right}"
             else:
-                yield f"({left}) {sign} {written} = {right}"
+                yield f"({left}) {sign} {shown_answer} = {right}"
 
 
-def chains_of(rows: Iterable[Row], read: Callable[[str], tuple[Step, ...]]) -> list[Chain]:
+def chains_of(rows: Iterable[Row], steps_in: Callable[[str], tuple[Step, ...]]) -> list[Chain]:
     """Return the candidates that hold steps."""
     chains: list[Chain] = []
     for row in rows:
         for candidate in row.candidates:
-            steps = read(candidate.text)
+            steps = steps_in(candidate.text)
             if steps:
                 derivation = derivation_of(steps, candidate.answer or "", row.question)
                 levels = (check_derivation(derivation, row.question, level).passed for level in STRICTNESS)
@@ -141,7 +139,7 @@ def within_reach(row: Row, near: int = NEAR, few: int = FEW) -> int:
 def main(folder: Path) -> None:
     """Print what each level keeps and lets through, for both pools."""
     for name in POOLS:
-        rows, chains = kept(folder, name)
+        rows, chains = print_levels(folder, name)
         attacked = rows[:: len(rows) // ATTACKED][:ATTACKED]
         attacks = [certified(row) for row in attacked]
         for level in STRICTNESS:
@@ -150,7 +148,7 @@ def main(folder: Path) -> None:
         _print_curve(rows, [chain for chain in chains if chain.right and chain.passed > STRICTNESS.index("executed")])
 
 
-def kept(folder: Path, name: str) -> tuple[list[Row], list[Chain]]:
+def print_levels(folder: Path, name: str) -> tuple[list[Row], list[Chain]]:
     """Print how many chains of a pool pass each level, and how many of those are right."""
     rows = list(open_pool(folder / f"{name}.jsonl.gz").rows())
     chains = chains_of(rows, POOLS[name])
@@ -169,10 +167,10 @@ def _print_curve(rows: Sequence[Row], right: Sequence[Chain]) -> None:
     """Print, for several limits, how many right chains that pass `executed` are kept, and what is within reach."""
     answers = [(chain.question, check_derivation(chain.derivation, "", "stated").answer) for chain in right]
     for near, few in CURVE:
-        kept = sum(answer == 0 or answer in reach(question, near, few) for question, answer in answers)
+        n_near = sum(answer == 0 or answer in reach(question, near, few) for question, answer in answers)
         golds = sum(_gold(row) == 0 or _gold(row) in reach(row.question, near, few) for row in rows)
         print(
-            f"  NEAR={near} FEW={few:<4} keeps {kept:,} of {len(right):,} ({100 * kept / len(right):.1f} %); "
+            f"  NEAR={near} FEW={few:<4} keeps {n_near:,} of {len(right):,} ({100 * n_near / len(right):.1f} %); "
             f"right answers within reach {100 * golds / len(rows):.1f} %; "
             f"wrong ones {_spread(within_reach(row, near, few) for row in rows)}"
         )

@@ -52,7 +52,7 @@ class AtLevel(Case):
     """A case at one of `LEVELS`, with checks that are made once for all cases."""
 
     level = ""
-    known: ClassVar[dict[tuple[Derivation, str], dict[str, Checked]]] = {}
+    cache: ClassVar[dict[tuple[Derivation, str], dict[str, Checked]]] = {}
 
     def checked(self, derivation: Derivation) -> Checked:
         """Return the check at the level."""
@@ -66,12 +66,12 @@ class AtLevel(Case):
 
     def _levels(self, derivation: Derivation) -> dict[str, Checked]:
         plain, text = replace(derivation, others=()), self.question.text
-        if (plain, text) not in self.known:
-            found: dict[str, Checked] = {level: check_derivation(plain, text, level) for level in STRICTNESS[:-1]}
-            traced = found["traced"]
+        if (plain, text) not in self.cache:
+            checks: dict[str, Checked] = {level: check_derivation(plain, text, level) for level in STRICTNESS[:-1]}
+            traced = checks["traced"]
             within = traced.passed and (traced.answer == 0 or traced.answer in reach(text))
-            self.known[plain, text] = {**found, "unchecked": replace(traced, passed=within)}
-        return self.known[plain, text]
+            self.cache[plain, text] = {**checks, "unchecked": replace(traced, passed=within)}
+        return self.cache[plain, text]
 
 
 def annotated(rows: Iterable[Row], name: str) -> Iterator[Derived]:
@@ -125,10 +125,10 @@ def measure(derived: Sequence[Derived]) -> Iterator[str]:
                     after = numeric_equal(ships, one.gold)
                     counts[f"{rule} won"] += after > before
                     counts[f"{rule} lost"] += after < before
-        kept = 100 * counts["right"] / max(n_right, 1)
+        percent = 100 * counts["right"] / max(n_right, 1)
         share = f"{100 * counts['right'] / counts['passed']:5.1f} %" if counts["passed"] else "    -  "
         flips = ", ".join(f"{rule} {counts[f'{rule} won']:,}-{counts[f'{rule} lost']:,}" for rule in RULES)
-        yield f"  {level:16} {counts['passed']:>5,} pass; {kept:5.1f} % of the right; right {share}; {flips}"
+        yield f"  {level:16} {counts['passed']:>5,} pass; {percent:5.1f} % of the right; right {share}; {flips}"
 
 
 def main(folder: Path) -> None:

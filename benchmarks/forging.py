@@ -30,7 +30,7 @@ def forged(question: str, answer: int, level: Strictness = "bounded") -> Derivat
 def ways(question: str, answer: int) -> Iterator[Derivation]:
     """Yield derivations of any answer, from the numbers that the question states."""
     for number in sorted(Fraction(value) for value in stated(question) if value > 0):
-        ones: Lines = [(f"{_written(number)} / {_written(number)}", 1)]
+        ones: Lines = [(f"{_literal(number)} / {_literal(number)}", 1)]
         for lines, checks in (*_in_base_four(ones, answer), *_doubled(ones, answer), *_turned(ones, answer)):
             for check in checks:
                 yield _derivation(lines, answer, check)
@@ -96,27 +96,27 @@ def _turned(ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
 
 def _small(number: Fraction, ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
     """Reach values close to zero or to a stated number."""
-    written = _written(number)
+    literal = _literal(number)
     if answer == 0:
-        yield [(f"{written} - {written}", 0)], [f"0 + {written} = {written}", f"{written} + 0 = {written}"]
+        yield [(f"{literal} - {literal}", 0)], [f"0 + {literal} = {literal}", f"{literal} + 0 = {literal}"]
     if answer == 1:
-        yield ones, [f"1 * {written} = {written}", f"{written} * 1 = {written}"]
+        yield ones, [f"1 * {literal} = {literal}", f"{literal} * 1 = {literal}"]
     if answer == -1:  # no one on the way, from which a check could not be told apart
-        twice, thrice = _written(2 * number), _written(3 * number)
-        doubled: Lines = [(f"{written} + {written}", 2 * number), (f"{twice} + {written}", 3 * number)]
-        lines: Lines = [*doubled, (f"{twice} / {written}", 2), (f"{thrice} / {written}", 3), ("-3 + 2", -1)]
+        twice, thrice = _literal(2 * number), _literal(3 * number)
+        doubled: Lines = [(f"{literal} + {literal}", 2 * number), (f"{twice} + {literal}", 3 * number)]
+        lines: Lines = [*doubled, (f"{twice} / {literal}", 2), (f"{thrice} / {literal}", 3), ("-3 + 2", -1)]
         yield lines, ["-1 - 2 = -3"]
     if number.denominator == 1:
         step = answer - number.numerator
         single: list[tuple[Lines, list[str]]] = [(ones, [])] if step else []
         for lines, _ in _doubled(ones, abs(step)) if abs(step) > 1 else iter(single):
             sign, undone = ("+", "-") if step > 0 else ("-", "+")
-            yield [*lines, (f"{written} {sign} {abs(step)}", answer)], [f"{answer} {undone} {abs(step)} = {written}"]
+            yield [*lines, (f"{literal} {sign} {abs(step)}", answer)], [f"{answer} {undone} {abs(step)} = {literal}"]
 
 
 def _derivation(lines: Lines, answer: int, check: str) -> Derivation:
     return Derivation(tuple(Step(expression, str(value)) for expression, value in lines), str(answer), check)
 
 
-def _written(number: Fraction) -> str:
+def _literal(number: Fraction) -> str:
     return str(number) if number.denominator == 1 else f"({number})"

@@ -153,12 +153,12 @@ def main(arguments: Sequence[str]) -> None:
     warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it will soon drop
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as scratch:
-        kept = Path(arguments[0] if arguments else scratch)
+        folder = Path(arguments[0] if arguments else scratch)
         for name, weights in WEIGHTS.items():
             print(f"\n{name}: weights {', '.join(map(str, weights))} of orm, format and ra_msd; rolling means")
-            show(trained(weights, kept / name))
+            show(trained(weights, folder / name))
         if arguments:
-            print(f"\nThe curves are in {kept}.")
+            print(f"\nThe curves are in {folder}.")
 
 
 if __name__ == "__main__":

@@ -56,13 +56,13 @@ def first(row: Row, seconds: list[float]) -> str | None:
 def report(pool: Pool, name: str, role: Callable[[Row, list[float]], str | None]) -> None:
     """Print one line: how often the role is right, how often it answers, and its processor time a question."""
     seconds: list[float] = []
-    right = given = 0
+    right = n_answers = 0
     for row in pool.rows():
         answer = role(row, seconds)
         right += score(answer, row.gold, row.task).em
-        given += answer is not None
+        n_answers += answer is not None
     median, most = statistics.median(seconds) * 1e3, max(seconds) * 1e3
-    print(f"{pool.name:22} {name:9} {100 * right / pool.n:6.2f} % right {given:5} of {pool.n} answered", end="")
+    print(f"{pool.name:22} {name:9} {100 * right / pool.n:6.2f} % right {n_answers:5} of {pool.n} answered", end="")
     print(f"  {median:6.3f} ms median {most:6.2f} ms at most" if most else "")
 
 

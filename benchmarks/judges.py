@@ -46,8 +46,8 @@ def measured(n: int, judges: int) -> float:
         for number, path in enumerate(files):
             with path.open("w", encoding="utf-8") as file:
                 file.writelines(replies(n, number))
-        given = [arg for j in range(judges) for arg in ("--replay", f"j{j}={files[j % RECORDINGS]}")]
-        seconds, _, peak = command("evaluate", str(pool), *given, "--out", str(folder / "run"), "--quiet")
+        options = [arg for j in range(judges) for arg in ("--replay", f"j{j}={files[j % RECORDINGS]}")]
+        seconds, _, peak = command("evaluate", str(pool), *options, "--out", str(folder / "run"), "--quiet")
         line(f"eldgr evaluate, {n:,} x {judges} recorded judges, wall", seconds, "s")
         line("the same, peak memory", peak, "MiB")
     return peak
@@ -58,8 +58,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--judges", type=int, default=50)
     parser.add_argument("--rows", type=int, nargs="+", default=[500, 2_000], help="sizes of the pool")
-    given = parser.parse_args()
-    peaks = {n: measured(n, given.judges) for n in sorted(given.rows)}
+    options = parser.parse_args()
+    peaks = {n: measured(n, options.judges) for n in sorted(options.rows)}
     fewest, most = min(peaks), max(peaks)
     if most > fewest:
         line("memory of a further question", (peaks[most] - peaks[fewest]) * 1024 / (most - fewest), "KiB")

@@ -62,8 +62,8 @@ def count(several: Iterator[tuple[str, Check]], runs: int, words: str) -> None:
     for name, check in several:
         if words in name:
             began, fixed = time.process_time(), caught(check, max_examples=0)
-            broken, made = (runs, 1) if fixed else (sum(caught(check) for _ in range(runs)), 1 + runs)
-            seconds = (time.process_time() - began) / made
+            broken, n_runs = (runs, 1) if fixed else (sum(caught(check) for _ in range(runs)), 1 + runs)
+            seconds = (time.process_time() - began) / n_runs
             print(f"{name:<64} {broken:>3} of {runs:<3} {seconds:>6.2f} s{'  always' if fixed else ''}", flush=True)
 
 

@@ -66,7 +66,7 @@ def print_hostile() -> None:
     """Print the cost of each hostile pair, and the worst."""
     kind, costs = Math(), list[tuple[float, float]]()
     for name, pair in HOSTILE.items():
-        one, other = (found.key for text in pair if (found := kind.class_of(text)))
+        one, other = (class_.key for text in pair if (class_ := kind.class_of(text)))
         if fault(one) or fault(other):
             raise SystemExit(f"{name}: this pair is not compared, so it measures nothing.")
         costs.append(measured(one, other))
@@ -84,10 +84,10 @@ def print_pools() -> None:
     for name, answers, classes in (("of one class", ONE_CLASS, 1), ("of ten classes", TEN_CLASSES, 10)):
         for time in ("first", "second"):
             began = perf_counter()
-            found = {class_.key for class_ in kind.grouping(answers).classes}
+            keys = {class_.key for class_ in kind.grouping(answers).classes}
             line(f"ten different answers {name}, the {time} time", (perf_counter() - began) * 1e3, "ms")
-            if len(found) != classes:
-                raise SystemExit(f"The pool {name} has {len(found)} classes.")
+            if len(keys) != classes:
+                raise SystemExit(f"The pool {name} has {len(keys)} classes.")
 
 
 def main() -> None:

@@ -61,7 +61,7 @@ def model_of_real_shape(folder: Path, **changed: Any) -> Path:
     return folder
 
 
-def drawn(count: int, seed: int) -> Pairs:
+def random_pairs(count: int, seed: int) -> Pairs:
     """Pairs of a premise of 90 to 150 words and a hypothesis of 20 to 40."""
     words = Random(seed)
     bounds = ((90, 150), (20, 40))
@@ -85,15 +85,15 @@ def over_the_bare_one(nli: CrossEncoderNLI, pairs: Pairs) -> None:
     """Print the time relative to `CrossEncoder.predict` on the same pairs, and the time of our own work."""
     bare = partial(nli.encoder.predict, pairs, batch_size=16, show_progress_bar=False, apply_softmax=True)
     works = (bare, partial(nli.probabilities, pairs))
-    taken = [[cpu(work, rounds=1) for work in works] for _ in range(3)]  # by turns, as others use the machine too
-    line("over the bare CrossEncoder", min(ours for _, ours in taken) / min(theirs for theirs, _ in taken), "x", "1.1")
-    ours = cpu(partial(nli.reader.probabilities, pairs, lambda given: np.zeros((len(given), 3)), (0, 1, 2)))
+    times = [[cpu(work, rounds=1) for work in works] for _ in range(3)]  # by turns, as others use the machine too
+    line("over the bare CrossEncoder", min(ours for _, ours in times) / min(theirs for theirs, _ in times), "x", "1.1")
+    ours = cpu(partial(nli.reader.probabilities, pairs, lambda batch: np.zeros((len(batch), 3)), (0, 1, 2)))
     line("our own work: checks, softmax, labels, a pair", ours / len(pairs) * 1e3, "ms")
 
 
 def remembered(nli: NLI) -> None:
     """Print what a remembered pair costs."""
-    pairs = drawn(PAIRS, seed=1)
+    pairs = random_pairs(PAIRS, seed=1)
     cached = CachedNLI(nli)
     cached.probabilities(pairs)
     line("a pair that is remembered", cpu(partial(cached.probabilities, pairs * 100)) / len(pairs) * 1e4, "us")
@@ -102,7 +102,7 @@ def remembered(nli: NLI) -> None:
 def main() -> None:
     """Print all results."""
     torch.set_num_threads(1)
-    pairs = drawn(PAIRS, seed=0)
+    pairs = random_pairs(PAIRS, seed=0)
     with tempfile.TemporaryDirectory() as scratch:
         folder = model_of_real_shape(Path(scratch) / "model")
         nli = CrossEncoderNLI(folder)

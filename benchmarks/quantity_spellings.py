@@ -25,7 +25,7 @@ def main() -> None:
             case = Case(row.to_question())
             for answer in dict.fromkeys(filter(None, case.question.answers)):
                 counts["answers"] += 1
-                kind, spelling = _found(case, answer)
+                kind, spelling = _change(case, answer)
                 if spelling:
                     verdict = "right" if case.type.right(answer, row.gold) else "wrong"
                     counts[f"{kind} {verdict}"] += 1
@@ -36,14 +36,14 @@ def main() -> None:
         print(*sorted(lines), sep="\n")
 
 
-def _found(case: Case, answer: str) -> tuple[str, str | None]:
+def _change(case: Case, answer: str) -> tuple[str, str | None]:
     """Return what became of an answer, and the spelling that the evidence has instead of its own."""
     certificate = case.certificate(answer)
     if certificate.certified is False:
         return "uncertified for its spelling only", other_spelling(answer, case.question.passages)
     witness = certificate.witness
-    found = witness and text_key(read_answer(witness.text)) != text_key(read_answer(answer))
-    return "newly certified", witness.text if witness and found else None
+    differs = witness and text_key(read_answer(witness.text)) != text_key(read_answer(answer))
+    return "newly certified", witness.text if witness and differs else None
 
 
 if __name__ == "__main__":

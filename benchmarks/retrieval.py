@@ -31,7 +31,7 @@ STEPS = 96
 FACTS = "hotpotqa-distractor300.jsonl.gz"
 
 
-def drawn(texts: int, words: int, seed: int) -> list[str]:
+def zipf_texts(texts: int, words: int, seed: int) -> list[str]:
     """Return texts whose words are as frequent as Zipf's law says."""
     share = 1 / np.arange(1, VOCABULARY + 1)
     numbers = np.random.default_rng(seed).choice(VOCABULARY, size=(texts, words), p=share / share.sum())
@@ -40,7 +40,7 @@ def drawn(texts: int, words: int, seed: int) -> list[str]:
 
 def cost(n: int, queries: Sequence[str], rounds: int) -> None:
     """Print the time of an index of n documents, and of one query."""
-    corpus = [Passage("", text) for text in drawn(n, 60, n)]
+    corpus = [Passage("", text) for text in zipf_texts(n, 60, n)]
     index = BM25(corpus)
     line(f"{n:,} documents: the index", cpu(partial(BM25, corpus), rounds=rounds) * 1e3, "ms")
     line(f"{n:,} documents: a query", cpu(partial(index.search, queries), rounds=rounds) / len(queries) * 1e3, "ms")
@@ -48,7 +48,7 @@ def cost(n: int, queries: Sequence[str], rounds: int) -> None:
 
 def batch(n: int) -> None:
     """Print the time of the index and the steps of one batch together."""
-    corpus, queries = [Passage("", text) for text in drawn(n, 60, n)], drawn(STEPS, 12, 0)
+    corpus, queries = [Passage("", text) for text in zipf_texts(n, 60, n)], zipf_texts(STEPS, 12, 0)
     whole = cpu(lambda: BM25(corpus).search(queries), rounds=3)
     line(f"{n:,} documents: the index and {STEPS} queries", whole, "s")
 
@@ -96,9 +96,9 @@ def in_ten(rows: Sequence[dict[str, Any]]) -> float:
 
 def main(folder: Path) -> None:
     """Print the results."""
-    cost(10, drawn(STEPS, 12, 0), 5)
-    cost(1_000, drawn(STEPS, 12, 0), 5)
-    cost(100_000, drawn(5, 12, 0), 2)
+    cost(10, zipf_texts(STEPS, 12, 0), 5)
+    cost(1_000, zipf_texts(STEPS, 12, 0), 5)
+    cost(100_000, zipf_texts(5, 12, 0), 2)
     for n in (1_000, 5_000, 10_000):
         batch(n)
     if rows := facts_rows(folder):

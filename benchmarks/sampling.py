@@ -60,7 +60,7 @@ class Derived(Case):
         return reply.answer if isinstance(reply, Derivation) else None
 
 
-def drawn(stop: Stop, question: Question, settings: Settings) -> Case:
+def case_at_stop(stop: Stop, question: Question, settings: Settings) -> Case:
     """Return the samples that are drawn of a question under a rule for stopping."""
     n = len(question.answers)
     case = _first(question, 0, settings)
@@ -84,9 +84,9 @@ def replies(question: Question) -> Iterator[dict[str, Reply]]:
         yield SILENT | {"repairer": Repair(one), "deriver": Derivation((), one, "")}
 
 
-def ships(case: Case, said: dict[str, Reply]) -> str | None:
+def ships(case: Case, reply_of: dict[str, Reply]) -> str | None:
     """Return the class that ships."""
-    return class_key(drive(case.rule("eldgr")(case), said.__getitem__).answer, case.task)
+    return class_key(drive(case.rule("eldgr")(case), reply_of.__getitem__).answer, case.task)
 
 
 def spared(name: str, stop: Stop, settings: Settings) -> None:
@@ -94,11 +94,11 @@ def spared(name: str, stop: Stop, settings: Settings) -> None:
     total = used = changed = might = n = 0
     for row in open_pool(pools_dir() / f"{name}.jsonl.gz").rows():
         question = row.to_question()
-        case, whole = drawn(stop, question, settings), _first(question, len(question.answers), settings)
+        case, whole = case_at_stop(stop, question, settings), _first(question, len(question.answers), settings)
         n, total, used = n + 1, total + len(question.answers), used + len(case.question.answers)
         if len(case.question.answers) < len(question.answers):
             changed += ships(case, SILENT) != ships(whole, SILENT)
-            might += any(ships(case, said) != ships(whole, said) for said in replies(question))
+            might += any(ships(case, reply) != ships(whole, reply) for reply in replies(question))
     options = ", homogeneous=repair" if settings.homogeneous else ""
     line(f"{name}, {stop}{options}: {changed} + {might} of {n} change", 100 * (total - used) / total, "%")
 

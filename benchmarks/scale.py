@@ -58,19 +58,19 @@ def main() -> None:
     """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, nargs="+", default=[1_000, 4_000], metavar="N", help="sizes of pools")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         start, _ = measured(Path(name), 4)
         line("start, processor time", start.cpu, "s")
         line("start, peak memory", start.peak, "MiB")
-    for n in given.questions:
+    for n in options.questions:
         with tempfile.TemporaryDirectory() as name:
-            cost, written = measured(Path(name), n)
+            cost, sizes = measured(Path(name), n)
         line(f"{n:,} questions x 4, no LM, wall", cost.wall, "s")
         line("the same, processor time a question", (cost.cpu - start.cpu) / n * 1e3, "ms")
         line("the same, peak memory", cost.peak, "MiB")
         for name in (f"river{n}.jsonl", "journal.jsonl", "decisions.jsonl"):
-            line(f"the same, {name} a question", written[name] / n, "bytes")
+            line(f"the same, {name} a question", sizes[name] / n, "bytes")
 
 
 if __name__ == "__main__":

@@ -174,8 +174,8 @@ def cells(of: JudgeFigures, cost: float | None) -> list[str]:
     spent = [f"{(total or 0) / max(1, of['asked']):.1f}" for total in (of["calls"], of["tokens"])]
     delta = f"{signed(of['delta']['delta'])} {interval(of['delta']['ci'])}" if of["delta"] else "N/A"
     worst = [figure(of["worst_alone"]), figure(of["worst_locked"])]
-    shown = [figure(of["alone"]), figure(of["locked"]), delta, *flips, *worst, *spent]
-    return [*shown, "" if cost is None else f"{1000 * cost:.3f}", *facts]
+    values = [figure(of["alone"]), figure(of["locked"]), delta, *flips, *worst, *spent]
+    return [*values, "" if cost is None else f"{1000 * cost:.3f}", *facts]
 
 
 def cpu_of(judges: Mapping[str, dspy.Module], pool: Pool) -> dict[str, float]:
@@ -213,10 +213,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print a matrix for each pool."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pools", nargs="*", help="Names of pools; the demo pool by default.")
-    given = parser.parse_args(arguments).pools
-    for name in given:
+    names = parser.parse_args(arguments).pools
+    for name in names:
         show(pools_dir() / f"{name}.jsonl.gz", lm=False)
-    if not given:
+    if not names:
         show(DEMO, lm=True)
 
 

@@ -92,14 +92,14 @@ def at_once(program: Any, calls: int) -> list[float]:
 
 def evaluated(program: Any, calls: int) -> list[float]:
     """Do the same under `dspy.Evaluate`, by its metric."""
-    marks, done = [time.process_time()], 0
+    marks, count = [time.process_time()], 0
 
-    def right(example: Any, said: Any, trace: Any = None) -> bool:
-        nonlocal done
-        done += 1
-        if done % STEP == 0:
+    def right(example: Any, prediction: Any, trace: Any = None) -> bool:
+        nonlocal count
+        count += 1
+        if count % STEP == 0:
             marks.append(time.process_time())
-        return bool(said.answer == example.answer)
+        return bool(prediction.answer == example.answer)
 
     example = dspy.Example(question=QUESTION, answer="Doha").with_inputs("question")
     evaluate = dspy.Evaluate(devset=[example] * calls, metric=right, num_threads=4, display_progress=False)

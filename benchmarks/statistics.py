@@ -18,8 +18,8 @@ from eldgr_dspy import statistics
 
 def token_f1(generator: np.random.Generator, n: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Return F1 values as answers have them: many 0 and 1, and fractions of small numbers between them."""
-    given, wanted = generator.integers(1, 13, size=n), generator.integers(1, 7, size=n)
-    return 2 * generator.binomial(np.minimum(given, wanted), 0.5) / (given + wanted)
+    predicted, wanted = generator.integers(1, 13, size=n), generator.integers(1, 7, size=n)
+    return 2 * generator.binomial(np.minimum(predicted, wanted), 0.5) / (predicted + wanted)
 
 
 def main() -> None:

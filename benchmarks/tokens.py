@@ -70,8 +70,8 @@ def _fenced(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _prompt(lm: Any, adapter: Any, signature: Any, inputs: dict[str, Any]) -> int:
-    shown = {name: inputs[name] for name in signature.input_fields}
-    return sum(_tokens(lm, message["content"]) for message in adapter.format(signature, [], shown))
+    values = {name: inputs[name] for name in signature.input_fields}
+    return sum(_tokens(lm, message["content"]) for message in adapter.format(signature, [], values))
 
 
 def _tokens(lm: Any, text: str) -> int:

@@ -74,10 +74,10 @@ class Parts:
         with self.clock.timing("generation"):
             return above._generate(prompts)
 
-    def _calculate_rewards(self, *given: Any) -> Any:
+    def _calculate_rewards(self, *arguments: Any) -> Any:
         above: Any = super()
         with self.clock.timing("reward"):
-            return above._calculate_rewards(*given)
+            return above._calculate_rewards(*arguments)
 
 
 class Steps(TrainerCallback):
@@ -112,9 +112,9 @@ class Counting:
 def recipe_of(shape: Shape, device: str, steps: int, scratch: Path) -> Recipe:
     """Return the recipe with the NLI model of the shape, without saving and without a shared corpus."""
     nli = model_of_real_shape(scratch / "nli", **shape.nli)
-    told = ["--output_dir", str(scratch / "run"), "--max_steps", str(steps + 1), "--save_strategy", "no"]
-    told += ["--per_device_train_batch_size", str(COMPLETIONS)]
-    flags = [*told, "--disable_tqdm", "true", "--nli", str(nli), *shape.flags, *ON[device]]
+    options = ["--output_dir", str(scratch / "run"), "--max_steps", str(steps + 1), "--save_strategy", "no"]
+    options += ["--per_device_train_batch_size", str(COMPLETIONS)]
+    flags = [*options, "--disable_tqdm", "true", "--nli", str(nli), *shape.flags, *ON[device]]
     recipe = parsed(["--config", "ra_msd", *flags])
     recipe.rewards.corpus = None
     return recipe
@@ -123,9 +123,9 @@ def recipe_of(shape: Shape, device: str, steps: int, scratch: Path) -> Recipe:
 def policy_of(shape: Shape, device: str, dtype: str) -> Any:
     """Return a policy whose every next token is about as likely as any other."""
     torch.manual_seed(0)
-    drawn: Any = AutoModelForCausalLM
+    factory: Any = AutoModelForCausalLM
     with torch.device(device):
-        model = drawn.from_config(policy_config(shape), dtype=getattr(torch, dtype))
+        model = factory.from_config(policy_config(shape), dtype=getattr(torch, dtype))
     with torch.no_grad():
         model.get_input_embeddings().weight.mul_(ALIKE)  # otherwise tied embeddings repeat the last token forever
     return model
@@ -140,15 +140,15 @@ def trainer_of(shape: Shape, recipe: Recipe, device: str, clock: Clock) -> tuple
     library: Any = trl
     timed: Any = type("Timed", (Parts, GRPOTrainer), {"clock": clock})
 
-    def confidence(*given: Any) -> Any:
+    def confidence(*arguments: Any) -> Any:
         with clock.timing("confidence"):
-            return policy_confidence(*given)
+            return policy_confidence(*arguments)
 
     module: Any = steps_reward
     module.policy_confidence = confidence
     rewards = rewards_of(recipe.rewards)
-    given: Any = recipe.rewards
-    nli = CrossEncoderNLI(str(given.nli), device=device, dtype=given.nli_dtype, batch_size=given.nli_batch_size)
+    options: Any = recipe.rewards
+    nli = CrossEncoderNLI(str(options.nli), device=device, dtype=options.nli_dtype, batch_size=options.nli_batch_size)
     counting = Counting(nli)
     rewards[2].scorer = replace(rewards[2].scorer, nli=counting)
     settings = recipe.training
@@ -181,10 +181,10 @@ def measure(name: str, device: str, steps: int) -> None:
     print(f"{completions} completions of {settings.max_completion_length} tokens a step, means of {steps} steps")
     print(f"{trainer.model.num_parameters(only_trainable=True):,} parameters are trained")
     lengths = [entry["completions/mean_length"] for entry in log]
-    asked = completions * sum(entry["ra_msd/steps"] for entry in log)
+    n_steps = completions * sum(entry["ra_msd/steps"] for entry in log)
     line("tokens a completion", sum(lengths) / len(lengths), "")
-    line("reasoning steps a completion", asked / completions / len(log), "")
-    line("NLI pairs a reasoning step", nli.pairs / asked, "")
+    line("reasoning steps a completion", n_steps / completions / len(log), "")
+    line("NLI pairs a reasoning step", nli.pairs / n_steps, "")
     shares(clock.seconds, steps)
     if device == "cuda":
         line("peak memory, allocated", torch.cuda.max_memory_allocated() / 2**30, "GiB")
@@ -195,16 +195,16 @@ def measure(name: str, device: str, steps: int) -> None:
 
 def shares(seconds: Mapping[str, float], steps: int) -> None:
     """Print the parts of a step."""
-    taken = {
+    parts = {
         "generation": seconds["generation"],
         "confidence": seconds["confidence"],
         "reward": seconds["reward"] - seconds["confidence"],
         "update": seconds["step"] - seconds["generation"] - seconds["reward"],
     }
     line("seconds a step", seconds["step"] / steps, "s")
-    for name, part in taken.items():
+    for name, part in parts.items():
         line(f"  {name}", part / steps, "s")
-    line("share of the reward", 100 * taken["reward"] / seconds["step"], "%", f"under {AIM:g}")
+    line("share of the reward", 100 * parts["reward"] / seconds["step"], "%", f"under {AIM:g}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -214,11 +214,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--shape", choices=list(SHAPES), default="qwen2.5-3b" if gpu else "tiny")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda" if gpu else "cpu")
     parser.add_argument("--steps", type=int, default=3)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it will soon drop
-    if given.device == "cpu":
+    if options.device == "cpu":
         torch.set_num_threads(1)
-    measure(given.shape, given.device, given.steps)
+    measure(options.shape, options.device, options.steps)
 
 
 if __name__ == "__main__":

@@ -120,8 +120,8 @@ def _policy(recipe: Recipe, changed: dict[str, int]) -> Any:
 
 def _judge(changed: dict[str, int]) -> Any:
     described: Any = DebertaV2Config
-    made: Any = DebertaV2ForSequenceClassification
-    return made(described(**{**NLI_SHAPE, **changed})).eval()
+    factory: Any = DebertaV2ForSequenceClassification
+    return factory(described(**{**NLI_SHAPE, **changed})).eval()
 
 
 def _passes(policy: Any) -> tuple[int, int, int]:
@@ -238,8 +238,8 @@ def main() -> None:
         print(f"\n{name}: {completions} completions, {a_step} pairs a reasoning step, {pairs:,.0f} pairs in all")
         show(works(counts, completions, length, pairs))
     print()
-    for name, held in memory(counts, completions, length).items():
-        line(name, held / GIGA, "GB")
+    for name, size in memory(counts, completions, length).items():
+        line(name, size / GIGA, "GB")
 
 
 if __name__ == "__main__":

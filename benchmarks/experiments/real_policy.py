@@ -62,13 +62,13 @@ def main() -> None:
     if not options.show:
         if options.model is None or (data := os.environ.get("ELDGR_POOLS")) is None:
             sys.exit("Name the GGUF file, and set ELDGR_POOLS to the folder of the questions.")
-        held = write_questions(Path(data), options.out, options.steps)
+        questions = write_questions(Path(data), options.out, options.steps)
         base = write_checkpoint(options.model, options.out / "base")
-        results = {"base": answers(options.out, "base", base, base, held)}
+        results = {"base": answers(options.out, "base", base, base, questions)}
         for name in options.arms:
             for seed in options.seeds:
                 folder, seconds = trained(options.out, name, seed, options.steps, base)
-                after = answers(options.out, folder.name, folder, base, held)
+                after = answers(options.out, folder.name, folder, base, questions)
                 rewards = [point.exact_match for point in read_curve(folder / "learning_curve.jsonl")]
                 results[folder.name] = after | {"seconds_a_step": seconds, "exact_match_by_step": rewards}
         KEPT.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -111,10 +111,10 @@ def write_checkpoint(model: Path, folder: Path) -> Path:
         from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
         source = {"pretrained_model_name_or_path": str(model.parent), "gguf_file": model.name}
-        read = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
-        settings = {name: value for name, value in read.config.to_dict().items() if name != "quantization_config"}
+        loaded = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+        settings = {name: value for name, value in loaded.config.to_dict().items() if name != "quantization_config"}
         plain = LlamaForCausalLM(LlamaConfig(**settings))
-        plain.load_state_dict(read.state_dict())
+        plain.load_state_dict(loaded.state_dict())
         tokenizer = AutoTokenizer.from_pretrained(**source)
         tokenizer.chat_template = tokenizer.chat_template.replace(f"'{_OPENING}'", f"'{_OPENING}Answer:'")
         tokenizer.save_pretrained(folder)
@@ -154,20 +154,20 @@ def trained(out: Path, name: str, seed: int, steps: int, base: Path) -> tuple[Pa
     return folder, json.loads(took.read_text(encoding="utf-8"))
 
 
-def answers(out: Path, name: str, model: Path, base: Path, held: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def answers(out: Path, name: str, model: Path, base: Path, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the greedy answers of a policy to the held-out questions, and which are right and which certified."""
     pool = sample_pool(
-        out / f"{name}.jsonl", held, {name: model}, _GREEDY, base=base, batch_size=10, device="cpu", dtype="float32"
+        out / f"{name}.jsonl", rows, {name: model}, _GREEDY, base=base, batch_size=10, device="cpu", dtype="float32"
     )
-    found: dict[str, Any] = {"answers": {}, "right": [], "certified": []}
+    result: dict[str, Any] = {"answers": {}, "right": [], "certified": []}
     for row in pool.rows():
         answer = row.candidates[0].answer
-        found["answers"][row.id] = answer
-        found["right"].append(score(answer, row.gold, "short").em)
-        found["certified"].append(
+        result["answers"][row.id] = answer
+        result["right"].append(score(answer, row.gold, "short").em)
+        result["certified"].append(
             certify(answer, [Passage(text=one.text, title=one.title) for one in row.evidence]).certified is True
         )
-    return found
+    return result
 
 
 def table(results: dict[str, Any]) -> list[str]:
@@ -177,15 +177,15 @@ def table(results: dict[str, Any]) -> list[str]:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     base = [100.0 * right for right in results["base"]["right"]]
-    for name, found in results.items():
-        right = [100.0 * one for one in found["right"]]
+    for name, result in results.items():
+        right = [100.0 * one for one in result["right"]]
         change = contrast(right, base)
         low, high = change.interval
-        shown = "" if name == "base" else f"{change.delta:+.1f} [{low:.1f}, {high:.1f}]"
+        change_text = "" if name == "base" else f"{change.delta:+.1f} [{low:.1f}, {high:.1f}]"
         wins = "" if name == "base" else f"{change.wins}-{change.losses}"
-        share = 100 * sum(found["certified"]) / len(right)
-        seconds = f"{found['seconds_a_step']:.0f}" if "seconds_a_step" in found else ""
-        lines.append(f"| {name} | {sum(right) / len(right):.1f} | {shown} | {wins} | {share:.0f} % | {seconds} |")
+        share = 100 * sum(result["certified"]) / len(right)
+        seconds = f"{result['seconds_a_step']:.0f}" if "seconds_a_step" in result else ""
+        lines.append(f"| {name} | {sum(right) / len(right):.1f} | {change_text} | {wins} | {share:.0f} % | {seconds} |")
     return lines
 
 

@@ -96,30 +96,30 @@ def _roles(here: Here, published: Selection) -> Iterator[str]:
         yield f"Not comparable: {_who(here, 'judge')}; the paper's judge is {JUDGE}, by Ollama."
     verifier = answer_type(published.task).repairer
     yield f"Not comparable: {_who(here, verifier)}; the paper does not name its verifier's model."
-    for role, asked in here["roles"].items():
-        if 0 < asked["recorded"] < asked["consultations"]:
+    for role, counts in here["roles"].items():
+        if 0 < counts["recorded"] < counts["consultations"]:
             yield (
-                f"Not comparable: {asked['recorded']:,} of {asked['consultations']:,} consultations of the {role} were "
-                f"recorded{_UNKNOWN}."
+                f"Not comparable: {counts['recorded']:,} of {counts['consultations']:,} consultations of the {role} "
+                f"were recorded{_UNKNOWN}."
             )
-        if asked["abstained"] == asked["consultations"]:
+        if counts["abstained"] == counts["consultations"]:
             yield (
-                f"Not comparable: the {role} abstained on all {questions(asked['consultations'])}, so no rule used "
+                f"Not comparable: the {role} abstained on all {questions(counts['consultations'])}, so no rule used "
                 "its replies."
             )
-        elif asked["abstained"]:
-            yield f"The {role} abstained on {asked['abstained']:,} of {questions(asked['consultations'])}."
+        elif counts["abstained"]:
+            yield f"The {role} abstained on {counts['abstained']:,} of {questions(counts['consultations'])}."
 
 
 def _who(here: Here, role: Role) -> str:
-    asked = here["roles"].get(role)
-    if asked is None:
+    counts = here["roles"].get(role)
+    if counts is None:
         return f"the {role} was never asked"
-    if asked["models"]:
-        return f"the {role} was {' and '.join(asked['models'])}"
-    if asked["recorded"] == asked["consultations"]:
+    if counts["models"]:
+        return f"the {role} was {' and '.join(counts['models'])}"
+    if counts["recorded"] == counts["consultations"]:
         return f"the {role}'s replies are recorded{_UNKNOWN}"
-    folder, _, name = str(asked["module"]).rpartition(".")
+    folder, _, name = str(counts["module"]).rpartition(".")
     silent = folder == "eldgr_dspy.programs.heuristics"
     return f"the {role} is {name}, {'which asks no LM' if silent else 'and no LM call of it was counted'}"
 

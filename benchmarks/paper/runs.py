@@ -20,12 +20,12 @@ def runs_here(arguments: Sequence[str]) -> dict[str, Here]:
         ArgumentError: a name is unknown; the run cannot be read; or it has no such pool of the task that is scored, or
             several.
     """
-    found = dict[str, Here]()
+    runs = dict[str, Here]()
     for name, named in named_runs(arguments).items():
         if name not in PUBLISHED:
             raise ArgumentError(f"{name!r} is not known; give NAME=RUN with one of {', '.join(PUBLISHED)}.")
-        found[name] = found_in(named, _pool(named, PUBLISHED[name]))
-    return found
+        runs[name] = found_in(named, _pool(named, PUBLISHED[name]))
+    return runs
 
 
 def _pool(named: NamedRun, published: Selection) -> str:
@@ -45,7 +45,7 @@ def found_in(named: NamedRun, pool: str) -> Here:
     figures = named.figures(pool)
     leads = {row["against"]: row for row in figures["contrasts"] if row["rule"] == "eldgr"}
     authority = [row for row in figures["contrasts"] if (row["rule"], row["against"]) == ("judge", "majority")]
-    asked, stated = _asked(named, pool), named.run.stated("role")
+    consultations, roles = _consultations(named, pool), named.run.stated("role")
     return {
         "pool": pool,
         "n": figures["n"],
@@ -68,30 +68,30 @@ def found_in(named: NamedRun, pool: str) -> Here:
                 "recorded": sum(line.recorded for line in lines),
                 "calls": sum(line.calls for line in lines),
                 "models": [*dict.fromkeys(line.asked for line in lines if line.asked)],
-                "module": stated[role]["details"].get("module") if role in stated else None,
+                "module": roles[role]["details"].get("module") if role in roles else None,
             }
-            for role, lines in asked.items()
+            for role, lines in consultations.items()
             if lines
         },
-        "seconds": _seconds(asked, figures["n"]),
+        "seconds": _seconds(consultations, figures["n"]),
     }
 
 
-def _asked(named: NamedRun, pool: str) -> dict[str, list[Consultation]]:
+def _consultations(named: NamedRun, pool: str) -> dict[str, list[Consultation]]:
     """The consultations of each role on the decided questions; every attempt counts, since each takes time."""
     ids = {row["id"] for row in named.run.decisions(named.summary) if row["pool"] == pool}
-    asked: dict[str, list[Consultation]] = {role: [] for role in ROLES}
+    by_role: dict[str, list[Consultation]] = {role: [] for role in ROLES}
     for consultation in named.run.consultations():
-        if consultation.pool == pool and consultation.id in ids and consultation.role in asked:
-            asked[consultation.role].append(consultation)
-    return asked
+        if consultation.pool == pool and consultation.id in ids and consultation.role in by_role:
+            by_role[consultation.role].append(consultation)
+    return by_role
 
 
-def _seconds(asked: Mapping[str, Sequence[Consultation]], n: int) -> dict[str, float | None]:
+def _seconds(by_role: Mapping[str, Sequence[Consultation]], n: int) -> dict[str, float | None]:
     """Seconds a question; None if any reply was recorded, since a recording has no time of its own."""
 
     def mean(*roles: str) -> float | None:
-        lines = [line for role in roles for line in asked[role]]
+        lines = [line for role in roles for line in by_role[role]]
         return None if any(line.recorded for line in lines) else sum(line.seconds or 0.0 for line in lines) / n
 
     return {"judge": mean("judge"), "verifier": mean("deriver", "repairer"), "both": mean(*ROLES)}

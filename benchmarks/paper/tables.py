@@ -151,10 +151,10 @@ def cost_table(runs: Mapping[str, Here]) -> Table:
         same = UNDEFINED if here is None or here["homogeneous"] is None else f"{here['homogeneous']:,} of {here['n']:,}"
         rows.append((published.title, [*seconds, (one_class, same)]))
         if here is not None:
-            calls = sum(asked["calls"] for asked in here["roles"].values())
-            said = f"{calls:,} LM calls, of another machine and server than the paper's."
+            calls = sum(role["calls"] for role in here["roles"].values())
+            remark = f"{calls:,} LM calls, of another machine and server than the paper's."
             none = "no LM call was counted, so that its seconds say nothing of the cost of one."
-            notes.append(f"{name}: {said if calls else none}")
+            notes.append(f"{name}: {remark if calls else none}")
     return _table(
         f"cost ({AUDIT})", ("seconds a question", "judge", "verifier", "both", "one class of answers"), rows, notes
     )

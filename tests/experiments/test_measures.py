@@ -104,7 +104,7 @@ def test_the_full_name_is_right_and_uncertified_and_the_short_name_the_opposite(
 
 def test_the_step_reward_is_that_of_training_without_token_confidence() -> None:
     scorer = NLIScorer(Reader(by_chance("entailment", "neutral", "contradiction")))
-    solved = [*questions("any", 8, 1, 2), *problems("any", 8, 1, held=True)]
+    solved = [*questions("any", 8, 1, 2), *problems("any", 8, 1, unseen=True)]
     texts = [one.reply for one in solved]
     rows = [one.row() for one in solved]
     columns = {name: [row[name] for row in rows] for name in ("question", "task", "evidence")}

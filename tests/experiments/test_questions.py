@@ -62,7 +62,7 @@ def test_a_fifth_of_the_templates_of_each_length_is_held_out() -> None:
 
 
 def test_the_problems_of_a_part_have_three_four_and_five_steps_in_equal_numbers() -> None:
-    assert Counter(len(solved.kind) for solved in problems("any", 30, 5, held=False)) == {3: 10, 4: 10, 5: 10}
+    assert Counter(len(solved.kind) for solved in problems("any", 30, 5, unseen=False)) == {3: 10, 4: 10, 5: 10}
 
 
 def test_the_seed_and_the_part_determine_the_questions() -> None:
@@ -181,7 +181,7 @@ def test_a_worked_problem_does_what_its_story_tells() -> None:
 
 def test_a_right_reply_to_a_word_problem_is_a_derivation_that_passes_unless_its_answer_occurred_before() -> None:
     """An answer that the story or an earlier step has too may seem to be carried through, and not computed."""
-    asked = problems("derivations", 60, 1, held=True)
+    asked = problems("derivations", 60, 1, unseen=True)
     passed = [check_derivation(derived(solved.reply), solved.question).passed for solved in asked]
     assert sum(passed) >= 0.85 * len(passed)
     repeated = [

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.derivations import annotated, derivation_of, kept
+from benchmarks.derivations import annotated, derivation_of, print_levels
 from eldgr_dspy.certificates import certify
 from eldgr_dspy.consultations import Repair, Reply, Verdict
 from eldgr_dspy.decision import RULES
@@ -98,7 +98,7 @@ def test_each_annotated_chain_passes_the_levels_that_the_naive_check_passes_and_
     pools_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Executed is not correct: fewer than half of the true and traced chains on gsm8k-openai4 are right."""
-    _, chains = kept(pools_dir, "gsm8k-openai4")
+    _, chains = print_levels(pools_dir, "gsm8k-openai4")
     for chain in chains:
         assert chain.passed == len(derivations.levels(chain.derivation, chain.question))
     printed = capsys.readouterr().out

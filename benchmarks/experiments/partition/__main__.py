@@ -20,10 +20,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.experiments.partition", description=__doc__)
     parser.add_argument("--size", choices=[*SIZES], required=True, help="how large it is")
     parser.add_argument("--out", type=Path, help="the folder; default runs/partition-SIZE")
-    given = parser.parse_args(arguments)
-    out = given.out or Path(f"runs/partition-{given.size}")
+    options = parser.parse_args(arguments)
+    out = options.out or Path(f"runs/partition-{options.size}")
     try:
-        run(out, SIZES[given.size], _say)
+        run(out, SIZES[options.size], _say)
     except EldgrError as error:
         sys.exit(str(error))
     except OSError as error:

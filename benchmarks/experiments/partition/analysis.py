@@ -56,13 +56,13 @@ def contrast(differences: Sequence[float | None], level: float) -> Contrast:
     The seeds are few, so the interval is Student's: each seed has its own worlds, start, reader and runs, and their
     spread holds the noise of all of these. If all seeds differ equally, p is 0 for a difference and 1 for none.
     """
-    by_seed, known, n = tuple(differences), [one for one in differences if one is not None], len(differences)
-    if len(known) < n:
+    by_seed, defined, n = tuple(differences), [one for one in differences if one is not None], len(differences)
+    if len(defined) < n:
         return Contrast(None, None, None, by_seed)
-    delta = mean(known)
+    delta = mean(defined)
     if n < 2:
         return Contrast(delta, None, None, by_seed)
-    error = stdev(known) / math.sqrt(n)
+    error = stdev(defined) / math.sqrt(n)
     half = error * float(stats.t.ppf((1 + level) / 2, n - 1))
     p = float(2 * stats.t.sf(abs(delta) / error, n - 1)) if error else float(delta == 0)
     return Contrast(delta, (delta - half, delta + half), p, by_seed)
@@ -82,17 +82,18 @@ def each_resolved(contrasts: Sequence[Contrast], alpha: float) -> list[bool]:
 
 
 def compared(
-    arms: Mapping[int, Mapping[str, Sequence[Measures]]], asked: Sequence[Asked], level: float
+    arms: Mapping[int, Mapping[str, Sequence[Measures]]], contrasts: Sequence[Asked], level: float
 ) -> list[Contrast]:
     """Return the contrasts of arms.
 
     Args:
         arms: By seed and arm, the measures of each run.
-        asked: The contrasts.
+        contrasts: The contrasts.
         level: Of the intervals.
     """
     return [
-        contrast([_difference(runs[one.arm], runs[one.against], one) for runs in arms.values()], level) for one in asked
+        contrast([_difference(runs[one.arm], runs[one.against], one) for runs in arms.values()], level)
+        for one in contrasts
     ]
 
 
@@ -107,18 +108,15 @@ def compared_rules(
     """
     return [
         {
-            "name": asked.name,
+            "name": one.name,
             "pool": pool,
             "error_rate": rate,
             "contrast": contrast(
-                [
-                    score_of(by[pool], asked.rule, rate) - score_of(by[pool], asked.against, rate)
-                    for by in scores.values()
-                ],
+                [score_of(by[pool], one.rule, rate) - score_of(by[pool], one.against, rate) for by in scores.values()],
                 outcomes.level,
             ),
         }
-        for asked in outcomes.rules
+        for one in outcomes.rules
         for pool in outcomes.pools
         for rate in outcomes.error_rates
     ]
@@ -149,8 +147,8 @@ def noise(arms: Mapping[int, Mapping[str, Sequence[Measures]]]) -> dict[str, flo
     }
 
 
-def _difference(runs: Sequence[Measures], others: Sequence[Measures], asked: Asked) -> float | None:
-    one, other = (_mean_of([run[asked.task or BOTH][asked.measure] for run in own]) for own in (runs, others))
+def _difference(runs: Sequence[Measures], others: Sequence[Measures], question: Asked) -> float | None:
+    one, other = (_mean_of([run[question.task or BOTH][question.measure] for run in own]) for own in (runs, others))
     return None if one is None or other is None else one - other
 
 
@@ -164,5 +162,5 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _mean_of(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return mean(known) if len(known) == len(values) else None
+    defined = [value for value in values if value is not None]
+    return mean(defined) if len(defined) == len(values) else None

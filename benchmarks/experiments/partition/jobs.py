@@ -44,14 +44,14 @@ def do_all(folder: Path, jobs: Sequence[Job], processes: int, say: Callable[[str
     left = [job for job in jobs if not _file(folder, job.name).exists()]
     if processes == 1:
         for job in left:
-            say(_told(job, do(folder, job)))
+            say(_line(job, do(folder, job)))
         return
     spawning = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(processes, len(left)) or 1, mp_context=spawning) as pool:
         under_way = {pool.submit(do, folder, job): job for job in left}
         try:
             for ended in as_completed(under_way):
-                say(_told(under_way[ended], ended.result()))
+                say(_line(under_way[ended], ended.result()))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -66,9 +66,9 @@ def do(folder: Path, job: Job) -> float:
     path, began = _file(folder, job.name), time.monotonic()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_suffix(".log").open("w", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
-        found = job.work(*job.arguments) or {}
+        result = job.work(*job.arguments) or {}
     seconds = round(time.monotonic() - began, 1)
-    write_json(path, {"seconds": seconds, "found": found})
+    write_json(path, {"seconds": seconds, "found": result})
     return seconds
 
 
@@ -95,5 +95,5 @@ def _file(folder: Path, name: str) -> Path:
     return folder / f"{name}.json"
 
 
-def _told(job: Job, seconds: float) -> str:
+def _line(job: Job, seconds: float) -> str:
     return f"{job.name}: {seconds:.0f} s"

@@ -27,8 +27,8 @@ def nli_tokenizer(words: Iterable[str]) -> Any:
     """Return a tokenizer of words, ignoring case; any other word is spelled in ASCII, and non-ASCII is unknown."""
     from transformers import DebertaV2Tokenizer
 
-    known = sorted({word.lower() for word in words})
-    pieces = [*((f"▁{word}", -1.0) for word in known), *((chr(code), -20.0) for code in range(33, 127)), ("▁", -20.0)]
+    lower = sorted({word.lower() for word in words})
+    pieces = [*((f"▁{word}", -1.0) for word in lower), *((chr(code), -20.0) for code in range(33, 127)), ("▁", -20.0)]
     vocabulary = [*((token, 0.0) for token in _SPECIAL), *pieces]
     return DebertaV2Tokenizer(vocab=vocabulary, do_lower_case=True, model_max_length=WINDOW)
 
@@ -75,8 +75,8 @@ def learn_pairs(model: Any, tokenizer: Any, batch: Sequence[Pair]) -> float:
     import torch
 
     premises, hypotheses, labels = zip(*batch, strict=True)
-    given = tokenizer(list(premises), list(hypotheses), padding=True, return_tensors="pt").to(model.device)
+    inputs = tokenizer(list(premises), list(hypotheses), padding=True, return_tensors="pt").to(model.device)
     wanted = torch.tensor([LABELS.index(label) for label in labels], device=model.device)
-    loss = model(**given, labels=wanted).loss
+    loss = model(**inputs, labels=wanted).loss
     loss.backward()
     return float(loss.item())

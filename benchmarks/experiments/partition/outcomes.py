@@ -62,14 +62,14 @@ class Outcomes:
 def outcomes() -> Outcomes:
     """Return what the file states."""
     content = FILE.read_bytes()
-    given: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
+    table: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
     return Outcomes(
-        alpha=given["alpha"],
-        level=given["level"],
-        error_rates=tuple(given["error_rates"]),
-        pools=tuple(given["pools"]),
-        controls=tuple(Asked(**control) for control in given["control"]),
-        contrasts=tuple(Asked(**contrast) for contrast in given["contrast"]),
-        rules=tuple(AskedOfRules(**rule) for rule in given["rule"]),
+        alpha=table["alpha"],
+        level=table["level"],
+        error_rates=tuple(table["error_rates"]),
+        pools=tuple(table["pools"]),
+        controls=tuple(Asked(**control) for control in table["control"]),
+        contrasts=tuple(Asked(**contrast) for contrast in table["contrast"]),
+        rules=tuple(AskedOfRules(**rule) for rule in table["rule"]),
         sha256=sha256(content).hexdigest(),
     )

@@ -30,23 +30,23 @@ class Pairs:
     """
 
     problems: Sequence[Solved]
-    drawn: random.Random
+    rng: random.Random
 
     def batch(self, count: int) -> list[Pair]:
         """Return this many pairs."""
-        return [self.of(self.drawn.choice([*KINDS, "problem"])) for _ in range(count)]
+        return [self.of(self.rng.choice([*KINDS, "problem"])) for _ in range(count)]
 
     def of(self, kind: str) -> Pair:
         """Return a pair of a kind of `KINDS`, with a label drawn."""
-        return KINDS[kind](self, self.drawn.choice(LABELS))
+        return KINDS[kind](self, self.rng.choice(LABELS))
 
     def passage(self, label: str) -> Pair:
         """A step under a passage about some subject."""
-        kind = self.drawn.choice(list(ABOUT))
+        kind = self.rng.choice(list(ABOUT))
         subject = self._name(kind)
         facts: dict[Relation, str] = {relation: self._value(relation) for relation in ABOUT[kind]}
         text = "\n".join(TOLD[relation].format(subject, value) for relation, value in facts.items())
-        relation = self.drawn.choice(ABOUT[kind])
+        relation = self.rng.choice(ABOUT[kind])
         if label == "neutral":
             step = self._beside(subject, relation, facts[relation])
         else:
@@ -56,16 +56,16 @@ class Pairs:
 
     def question(self, label: str) -> Pair:
         """A step under a question, and perhaps under the step before."""
-        kind = self.drawn.choice(list(ASKED))
+        kind = self.rng.choice(list(ASKED))
         path: list[Relation] = [relation for relation in TOLD if relation in kind.split()]
         subject = self._name("person")
-        asked, first = ASKED[kind].format(subject), self._value(path[0])
-        told = TOLD[path[0]].format(subject, first)
+        text, first = ASKED[kind].format(subject), self._value(path[0])
+        fact = TOLD[path[0]].format(subject, first)
         if label == "contradiction":
-            return Pair(f"{asked}\n{told}", TOLD[path[0]].format(subject, self._value(path[0], first)), label)
-        before, relation = asked, path[0]
-        if len(path) > 1 and self.drawn.random() < 0.5:
-            before, subject, relation = f"{asked}\n{told}", first, path[1]
+            return Pair(f"{text}\n{fact}", TOLD[path[0]].format(subject, self._value(path[0], first)), label)
+        before, relation = text, path[0]
+        if len(path) > 1 and self.rng.random() < 0.5:
+            before, subject, relation = f"{text}\n{fact}", first, path[1]
         value = self._value(relation)
         entailed = label == "entailment"
         return Pair(
@@ -74,14 +74,14 @@ class Pairs:
 
     def problem(self, label: str) -> Pair:
         """An equation under a word problem with the equations before it."""
-        problem = self.drawn.choice(self.problems)
-        at = self.drawn.randrange(len(problem.steps))
+        problem = self.rng.choice(self.problems)
+        at = self.rng.randrange(len(problem.steps))
         before = "\n".join([problem.question, *problem.steps[:at]])
         if label == "entailment":
             return Pair(before, problem.steps[at], label)
         if label == "contradiction":
             return Pair(before, self._otherwise(problem.steps[at]), label)
-        while (step := self.drawn.choice(self.drawn.choice(self.problems).steps)) in problem.steps:
+        while (step := self.rng.choice(self.rng.choice(self.problems).steps)) in problem.steps:
             pass
         return Pair(before, step, label)
 
@@ -89,21 +89,21 @@ class Pairs:
         """Return an equation with another number on its right side, at most ten away."""
         left, _, right = equation.rpartition(" ")
         near = [number for number in range(max(1, int(right) - 10), int(right) + 11) if number != int(right)]
-        return f"{left} {self.drawn.choice(near)}"
+        return f"{left} {self.rng.choice(near)}"
 
     def _name(self, kind: str, instead_of: str | None = None) -> str:
-        return self.drawn.choice([name for name in NAMES[kind] if name != instead_of])
+        return self.rng.choice([name for name in NAMES[kind] if name != instead_of])
 
     def _value(self, relation: Relation, instead_of: str | None = None) -> str:
         return self._name(OBJECTS[relation], instead_of)
 
     def _beside(self, subject: str, relation: Relation, value: str) -> str:
         """Return a step about another subject, often with the same value, or about another respect."""
-        if self.drawn.random() < 0.3:
-            relation = self.drawn.choice([other for other in TOLD if _SUBJECTS[other] != _SUBJECTS[relation]])
+        if self.rng.random() < 0.3:
+            relation = self.rng.choice([other for other in TOLD if _SUBJECTS[other] != _SUBJECTS[relation]])
             return TOLD[relation].format(self._name(_SUBJECTS[relation]), self._value(relation))
         other = self._name(_SUBJECTS[relation], subject)
-        return TOLD[relation].format(other, value if self.drawn.random() < 0.5 else self._value(relation))
+        return TOLD[relation].format(other, value if self.rng.random() < 0.5 else self._value(relation))
 
 
 KINDS: Final[Mapping[str, Callable[[Pairs, str], Pair]]] = {

@@ -56,8 +56,8 @@ def new_policy(tokenizer: Any, shape: Shape, seed: int) -> Any:
 
 def example(tokenizer: Any, messages: Sequence[dict[str, str]], reply: str) -> Example:
     """Return an exchange as tokens, the prompt as it is rendered for a reply."""
-    asked = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
-    return Example(tokenizer(asked).input_ids, tokenizer(reply + tokenizer.eos_token).input_ids)
+    prompt = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+    return Example(tokenizer(prompt).input_ids, tokenizer(reply + tokenizer.eos_token).input_ids)
 
 
 def loss_of(model: Any, batch: Sequence[Example], pad: int) -> Any:
@@ -67,8 +67,8 @@ def loss_of(model: Any, batch: Sequence[Example], pad: int) -> Any:
     longest = max(len(pair.prompt) + len(pair.reply) for pair in batch)
     rows = [(pair, longest - len(pair.prompt) - len(pair.reply)) for pair in batch]
     ids = torch.tensor([pair.prompt + pair.reply + [pad] * spare for pair, spare in rows])
-    read = torch.tensor([[1] * (longest - spare) + [0] * spare for _, spare in rows])
+    mask = torch.tensor([[1] * (longest - spare) + [0] * spare for _, spare in rows])
     learnt = [[_UNSCORED] * len(pair.prompt) + pair.reply + [_UNSCORED] * spare for pair, spare in rows]
     labels = torch.tensor(learnt)
     device = model.device
-    return model(input_ids=ids.to(device), attention_mask=read.to(device), labels=labels.to(device)).loss
+    return model(input_ids=ids.to(device), attention_mask=mask.to(device), labels=labels.to(device)).loss

@@ -34,34 +34,34 @@ TEMPLATES: Final[Sequence[str]] = [
 
 def held_out() -> frozenset[str]:
     """Return the templates that no policy learns from: a fifth of each length; the same for every seed."""
-    drawn = random.Random("held out")
+    rng = random.Random("held out")
     own = [[template for template in TEMPLATES if len(template) == length] for length in (3, 4, 5)]
-    return frozenset(template for group in own for template in drawn.sample(group, len(group) // 5))
+    return frozenset(template for group in own for template in rng.sample(group, len(group) // 5))
 
 
-def problems(split: str, count: int, seed: int, *, held: bool) -> list[Solved]:
+def problems(split: str, count: int, seed: int, *, unseen: bool) -> list[Solved]:
     """Return problems, as many of three steps as of four and five; the same for the same arguments.
 
     Args:
         split: The name of the part that they are for.
         count: How many.
         seed: Of templates, numbers and words.
-        held: Whether from the templates that are held out, or from the others.
+        unseen: Whether from the templates that are held out, or from the others.
     """
-    drawn, out = random.Random(f"{split} problems {seed}"), held_out()
-    allowed = [template for template in TEMPLATES if (template in out) == held]
+    rng, out = random.Random(f"{split} problems {seed}"), held_out()
+    allowed = [template for template in TEMPLATES if (template in out) == unseen]
     by_length = [[template for template in allowed if len(template) == length] for length in (3, 4, 5)]
-    return [_problem(f"{split}-a{at + 1}", drawn.choice(by_length[at % 3]), drawn) for at in range(count)]
+    return [_problem(f"{split}-a{at + 1}", rng.choice(by_length[at % 3]), rng) for at in range(count)]
 
 
-def _problem(id: str, template: str, drawn: random.Random) -> Solved:
-    name, thing = drawn.choice(_NAMES), drawn.choice(_THINGS)
-    numbers, steps = _worked(template, drawn)
-    told = [
-        drawn.choice(TOLD[sign]).format(name=name, number=number)
+def _problem(id: str, template: str, rng: random.Random) -> Solved:
+    name, thing = rng.choice(_NAMES), rng.choice(_THINGS)
+    numbers, steps = _worked(template, rng)
+    events = [
+        rng.choice(TOLD[sign]).format(name=name, number=number)
         for sign, number in zip(template, numbers[1:], strict=True)
     ]
-    story = " ".join([f"{name} has {numbers[0]} {thing}.", *told, f"How many {thing} has {name} now?"])
+    story = " ".join([f"{name} has {numbers[0]} {thing}.", *events, f"How many {thing} has {name} now?"])
     return Solved(id, story, "arithmetic", template, (*steps, _check(steps[-1])), steps[-1].rpartition(" ")[2])
 
 
@@ -71,13 +71,13 @@ def _check(equation: str) -> str:
     return f"Check: {result} {_BACK[sign]} {right} = {left}"
 
 
-def _worked(template: str, drawn: random.Random) -> tuple[list[int], list[str]]:
+def _worked(template: str, rng: random.Random) -> tuple[list[int], list[str]]:
     """Return the numbers of a problem, the first one of the story and an operand a step, and the equations."""
     while True:
-        total = drawn.randrange(2, 21)
+        total = rng.randrange(2, 21)
         numbers, steps = [total], list[str]()
         for sign in template:
-            operand = drawn.choice(_OPERANDS[sign])
+            operand = rng.choice(_OPERANDS[sign])
             result = apply(sign, total, operand)
             numbers.append(operand)
             steps.append(f"{total} {sign} {operand} = {result}")

@@ -42,9 +42,9 @@ def teach_reader(folder: Path, questions: Questions, size: Size, seed: int) -> d
     model = nli_model(tokenizer).to(size.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
     rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda at: min(1.0, (at + 1) / _WARMING) * (1 - at / steps))
-    drawn = Pairs(questions["arithmetic", "taught"], random.Random(f"pairs {seed}"))
+    source = Pairs(questions["arithmetic", "taught"], random.Random(f"pairs {seed}"))
     for _ in range(steps):
-        learn_pairs(model, tokenizer, drawn.batch(pairs))
+        learn_pairs(model, tokenizer, source.batch(pairs))
         optimizer.step()
         optimizer.zero_grad()
         rates.step()
@@ -56,19 +56,19 @@ def teach_reader(folder: Path, questions: Questions, size: Size, seed: int) -> d
 def accuracy(folder: Path, questions: Questions, seed: int, device: str) -> dict[str, float]:
     """Return the share of pairs on which a saved model's likeliest label is the right one, by the kind of pair."""
     nli = CrossEncoderNLI(folder, device=device)
-    drawn = Pairs(questions["arithmetic", "validation"], random.Random(f"tried {seed}"))
-    tried = {kind: [drawn.of(kind) for _ in range(TRIED)] for kind in KINDS}
+    source = Pairs(questions["arithmetic", "validation"], random.Random(f"tried {seed}"))
+    tried = {kind: [source.of(kind) for _ in range(TRIED)] for kind in KINDS}
     return {kind: _right(nli, pairs) for kind, pairs in tried.items()}
 
 
 def _right(nli: CrossEncoderNLI, pairs: list[Pair]) -> float:
-    read = nli.probabilities([(pair.premise, pair.hypothesis) for pair in pairs]).argmax(axis=1)
-    return sum(_COLUMNS[at] == pair.label for at, pair in zip(read, pairs, strict=True)) / len(pairs)
+    columns = nli.probabilities([(pair.premise, pair.hypothesis) for pair in pairs]).argmax(axis=1)
+    return sum(_COLUMNS[at] == pair.label for at, pair in zip(columns, pairs, strict=True)) / len(pairs)
 
 
 def _words(questions: Questions) -> Iterator[str]:
     """Yield every word that a pair may have, each number up to the greatest as one."""
     yield from (name for names in NAMES.values() for name in names)
     yield from map(str, range(GREATEST + 11))
-    asked = [*ASKED.values(), *TOLD.values(), *(solved.question for solved in questions["arithmetic", "taught"])]
-    yield from {word for text in asked for word in re.findall(r"[^\W\d]+", text)}
+    texts = [*ASKED.values(), *TOLD.values(), *(solved.question for solved in questions["arithmetic", "taught"])]
+    yield from {word for text in texts for word in re.findall(r"[^\W\d]+", text)}

@@ -46,17 +46,17 @@ def greedy(folder: Path, policy: str, questions: Questions, size: Size) -> None:
     solved, texts = list[Solved](), list[str]()
     (folder / "greedy").mkdir(exist_ok=True)
     for task in TASKS:
-        asked = questions[task, "held"]
+        part = questions[task, "held"]
         pool = sample_pool(
             folder / "greedy" / f"{policy}-{task}.jsonl",
-            [question.row() for question in asked],
+            [question.row() for question in part],
             {policy: folder / policy},
             sampling,
             base=folder / START,
             batch_size=size.sampled,
             device=size.device,
         )
-        solved += asked
+        solved += part
         texts += [row.candidates[0].text or "" for row in pool.rows()]
     scorer = NLIScorer(CrossEncoderNLI(folder / "reader", device=size.device, dtype=size.nli_dtype, batch_size=256))
     with replacing(folder / f"{policy}.replies.jsonl") as out:
@@ -94,7 +94,7 @@ def measured(solved: Sequence[Solved], texts: Sequence[str], scorer: Scorer) -> 
     for question, text, table, reward in zip(solved, texts, scorer.score(reasonings), rewards, strict=True):
         truths = [is_true(question, text[start:end].strip()) for start, end in table.spans]
         logics = [scores.channels["logic"] for scores in table.scores]
-        taken = [
+        conflations = [
             not true and not isinstance(logic, Undefined) and logic >= DELTA
             for true, logic in zip(truths, logics, strict=True)
         ]
@@ -103,7 +103,7 @@ def measured(solved: Sequence[Solved], texts: Sequence[str], scorer: Scorer) -> 
             "exact_match": 100 * bool(score(answer, [question.answer], question.task).em),
             "certified": 100 * _certified(question, text, answer),
             "true_steps": _share(truths),
-            "conflated": _share(taken),
+            "conflated": _share(conflations),
             "step_reward": 100 * reward,
         }
 
@@ -112,8 +112,8 @@ def is_true(question: Solved, step: str) -> bool:
     """Return whether a step states a fact of the question's world, or true equations and nothing false."""
     if question.task == "retrieval":
         return step in question.truths
-    true, stated = true_equations(step)
-    return 0 < stated == true
+    true, total = true_equations(step)
+    return 0 < total == true
 
 
 def _answer(question: Solved, text: str) -> str | None:
@@ -123,8 +123,8 @@ def _answer(question: Solved, text: str) -> str | None:
 
 def _certified(question: Solved, text: str, answer: str | None) -> bool:
     if question.task == "retrieval":
-        asked = Question(question.question, "retrieval", (answer,), passages=question.evidence)
-        return Case(asked).certified(answer) is True
+        one = Question(question.question, "retrieval", (answer,), passages=question.evidence)
+        return Case(one).certified(answer) is True
     derivation = derivation_in(text)
     return derivation is not None and check_derivation(derivation, question.question).passed
 

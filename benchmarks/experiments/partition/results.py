@@ -21,21 +21,21 @@ from benchmarks.experiments.partition.sizes import Size
 Arms = dict[int, dict[str, list[Measures]]]
 
 
-def results_of(out: Path, size: Size, asked: Outcomes) -> dict[str, Any]:
+def results_of(out: Path, size: Size, plan: Outcomes) -> dict[str, Any]:
     """Return the results of a finished run as plain JSON.
 
     Args:
         out: Its folder.
         size: Its size.
-        asked: What the experiment asks.
+        plan: What the experiment asks.
     """
     jobs = out / "jobs"
     arms = {seed: _arms(out, size, seed) for seed in size.seeds}
     scores = {seed: found_by(jobs, f"{seed}/pools") for seed in size.seeds}
-    rules = compared_rules(scores, asked)
-    controls, contrasts = (compared(arms, family, asked.level) for family in (asked.controls, asked.contrasts))
+    rules = compared_rules(scores, plan)
+    controls, contrasts = (compared(arms, family, plan.level) for family in (plan.controls, plan.contrasts))
     return {
-        "outcomes": asked.sha256,
+        "outcomes": plan.sha256,
         "seeds": {
             seed: {"start": found_by(jobs, f"{seed}/start"), "reader": found_by(jobs, f"{seed}/reader")}
             for seed in size.seeds
@@ -43,9 +43,9 @@ def results_of(out: Path, size: Size, asked: Outcomes) -> dict[str, Any]:
         "questions": {"held": 2 * size.held, "pooled": 2 * size.pooled},
         "arms": arms,
         "rules": scores,
-        "controls": _family(asked.controls, controls, each_resolved(controls, asked.alpha)),
-        "contrasts": _family(asked.contrasts, contrasts, resolved(contrasts, asked.alpha)),
-        "rule_contrasts": _rule_family(rules, asked.alpha),
+        "controls": _family(plan.controls, controls, each_resolved(controls, plan.alpha)),
+        "contrasts": _family(plan.contrasts, contrasts, resolved(contrasts, plan.alpha)),
+        "rule_contrasts": _rule_family(rules, plan.alpha),
         "noise": noise(arms),
         "rewards": {seed: _rewards(jobs, size, seed) for seed in size.seeds},
         "seconds": seconds_of(jobs),
@@ -73,7 +73,7 @@ def _mean(values: list[float]) -> float:
     return round(sum(values) / len(values), 4)
 
 
-def _family(asked: tuple[Asked, ...], contrasts: list[Contrast], told: list[bool]) -> list[dict[str, Any]]:
+def _family(questions: tuple[Asked, ...], contrasts: list[Contrast], resolutions: list[bool]) -> list[dict[str, Any]]:
     return [
         {
             "name": one.name,
@@ -85,13 +85,13 @@ def _family(asked: tuple[Asked, ...], contrasts: list[Contrast], told: list[bool
             **contrast._asdict(),
             "resolved": is_resolved,
         }
-        for one, contrast, is_resolved in zip(asked, contrasts, told, strict=True)
+        for one, contrast, is_resolved in zip(questions, contrasts, resolutions, strict=True)
     ]
 
 
 def _rule_family(rules: list[dict[str, Any]], alpha: float) -> list[dict[str, Any]]:
-    told = resolved([rule["contrast"] for rule in rules], alpha)
+    resolutions = resolved([rule["contrast"] for rule in rules], alpha)
     return [
         {**{name: rule[name] for name in ("name", "pool", "error_rate")}, **rule["contrast"]._asdict(), "resolved": is_}
-        for rule, is_ in zip(rules, told, strict=True)
+        for rule, is_ in zip(rules, resolutions, strict=True)
     ]

@@ -49,12 +49,12 @@ def sample_pools(folder: Path, source: str, questions: Questions, size: Size, se
         seed: Its seed.
     """
     (folder / "pools").mkdir(exist_ok=True)
-    drawn = Sampling(seed=seed, samples=size.samples, max_new_tokens=size.reply)
+    sampling = Sampling(seed=seed, samples=size.samples, max_new_tokens=size.reply)
     alone = Sampling(seed=seed, temperature=1.0, top_p=GREEDY, max_new_tokens=size.reply)
     how: dict[str, Any] = {"base": folder / START, "batch_size": size.sampled, "device": size.device}
     for task in TASKS:
         rows = [question.row() for question in questions[task, "pooled"]]
-        sample_pool(_pool(folder, source, task), rows, {source: folder / source}, drawn, **how)
+        sample_pool(_pool(folder, source, task), rows, {source: folder / source}, sampling, **how)
         if task == "arithmetic":
             sample_pool(folder / "pools" / "derived.jsonl", rows, {START: folder / START}, alone, **how)
 
@@ -109,13 +109,13 @@ def _pool(folder: Path, source: str, task: str) -> Path:
     return folder / "pools" / f"{source}-{task}.jsonl"
 
 
-def _preferred(row: Row, pool: Pool, rate: float, drawn: random.Random) -> int | None:
+def _preferred(row: Row, pool: Pool, rate: float, rng: random.Random) -> int | None:
     answered = [at for at, candidate in enumerate(row.candidates) if candidate.answer is not None]
     right = [at for at in answered if score(row.candidates[at].answer, row.gold, pool.task).em]
     wrong = [at for at in answered if at not in right]
-    errs = drawn.random() < rate
+    errs = rng.random() < rate
     chosen = wrong if (errs and wrong) or not right else right
-    return drawn.choice(chosen) if chosen else None
+    return rng.choice(chosen) if chosen else None
 
 
 def _others(pools: Sequence[Pool], derived: Sequence[str]) -> Iterator[Consultation]:

@@ -51,15 +51,15 @@ def run(out: Path, size: Size, say: Callable[[str], object]) -> dict[str, Any]:
         RunLockedError: Another process is at work in it.
     """
     require_libraries()
-    asked = outcomes()
-    begin(out, stated_by(size, asked))
+    plan = outcomes()
+    begin(out, stated_by(size, plan))
     with alone(out):
-        for jobs in (first_jobs(out, size), training_jobs(out, size), last_jobs(out, size, asked)):
+        for jobs in (first_jobs(out, size), training_jobs(out, size), last_jobs(out, size, plan)):
             do_all(out / "jobs", list(jobs), size.processes, say)
         results = {
             "versions": versions(),
             "processor": platform.machine(),
-            **results_of(out, size, asked),
+            **results_of(out, size, plan),
         }
         write_json(out / "results.json", results)
         write_tables(out / "tables.md", results)
@@ -85,12 +85,12 @@ def training_jobs(out: Path, size: Size) -> Iterator[Job]:
                 yield Job(f"{seed}/{arm}-{run_}", train_arm, (folder_of(out, seed), arm, run_, size, seed))
 
 
-def last_jobs(out: Path, size: Size, asked: Outcomes) -> Iterator[Job]:
+def last_jobs(out: Path, size: Size, plan: Outcomes) -> Iterator[Job]:
     """Yield the jobs that ask policies: greedy replies of all, and the pools with their decisions."""
     for seed in size.seeds:
         for policy in policies(size):
             yield Job(f"{seed}/{policy}.replies", replies, (out, policy, size, seed))
-        yield Job(f"{seed}/pools", pools, (out, size, seed, asked))
+        yield Job(f"{seed}/pools", pools, (out, size, seed, plan))
 
 
 def policies(size: Size) -> list[str]:
@@ -123,25 +123,25 @@ def replies(out: Path, policy: str, size: Size, seed: int) -> None:
     greedy(folder_of(out, seed), policy, drawn_questions(size, seed), size)
 
 
-def pools(out: Path, size: Size, seed: int, asked: Outcomes) -> Mapping[str, Any]:
+def pools(out: Path, size: Size, seed: int, plan: Outcomes) -> Mapping[str, Any]:
     """Sample the pools of a seed, and decide on them."""
     folder, questions = folder_of(out, seed), drawn_questions(size, seed)
-    for source in asked.pools:
+    for source in plan.pools:
         sample_pools(folder, source, questions, size, seed)
-    return {source: decide(folder, source, asked.error_rates, seed) for source in asked.pools}
+    return {source: decide(folder, source, plan.error_rates, seed) for source in plan.pools}
 
 
 # -- the folder --------------------------------------------------------------------------------------------------------
 
 
-def begin(out: Path, stated: Mapping[str, Any]) -> None:
+def begin(out: Path, settings: Mapping[str, Any]) -> None:
     """Start a run in a folder, or resume one that was started with the same settings.
 
     Raises:
         RunChangedError: It was started with others, saying what differs.
         ArgumentError: The folder holds something else.
     """
-    path, plain = out / FILE, json.loads(json.dumps(stated))
+    path, plain = out / FILE, json.loads(json.dumps(settings))
     if path.exists():
         if changed := differences(json.loads(path.read_text("utf-8")), plain):
             listed = "\n".join(f"  {line}" for line in changed)
@@ -155,10 +155,10 @@ def begin(out: Path, stated: Mapping[str, Any]) -> None:
     write_json(path, plain)
 
 
-def stated_by(size: Size, asked: Outcomes) -> dict[str, Any]:
+def stated_by(size: Size, plan: Outcomes) -> dict[str, Any]:
     """Return what the numbers of a run depend on: its size, but for how many jobs run at once, and the rest."""
     numbers = {name: value for name, value in asdict(size).items() if name != "processes"}
-    return {**numbers, "outcomes": asked.sha256, "versions": versions()}
+    return {**numbers, "outcomes": plan.sha256, "versions": versions()}
 
 
 def alone(out: Path) -> AbstractContextManager[None]:

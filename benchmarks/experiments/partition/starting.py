@@ -68,14 +68,14 @@ def _taught(model: Any, tokenizer: Any, questions: Questions, size: Size, seed: 
     """Teach a model in both phases, and yield its exact match after the first and during the second."""
     import torch
 
-    warm, drawn = size.warm, random.Random(f"batches {seed}")
+    warm, rng = size.warm, random.Random(f"batches {seed}")
     optimizer = torch.optim.AdamW(model.parameters(), lr=warm.worked[1], weight_decay=0.01)
 
-    def learn(rate: float, shown: Callable[[Solved], int]) -> None:
+    def learn(rate: float, steps_of: Callable[[Solved], int]) -> None:
         batch = [
-            example(tokenizer, solved.messages, solved.showing(shown(solved)))
+            example(tokenizer, solved.messages, solved.showing(steps_of(solved)))
             for task, count in zip(TASKS, warm.batch, strict=True)
-            for solved in drawn.sample(questions[task, "taught"], count)
+            for solved in rng.sample(questions[task, "taught"], count)
         ]
         for group in optimizer.param_groups:
             group["lr"] = rate
@@ -94,17 +94,17 @@ def _taught(model: Any, tokenizer: Any, questions: Questions, size: Size, seed: 
     yield look(0)
     least, most, rate = warm.varied
     for batch in range(1, most + 1):
-        learn(rate, lambda solved: _shown(len(solved.steps), drawn))
+        learn(rate, lambda solved: _steps_to_show(len(solved.steps), rng))
         if batch % warm.every == 0:
             yield (looked := look(batch))
             if batch >= least and _is_in_range(looked):
                 return
 
 
-def _shown(steps: int, drawn: random.Random) -> int:
+def _steps_to_show(steps: int, rng: random.Random) -> int:
     """Return how many of its steps a reply of the second phase shows."""
-    kind = drawn.randrange(5)
-    return kind // 2 if kind < 4 else drawn.randint(min(2, steps), steps)
+    kind = rng.randrange(5)
+    return kind // 2 if kind < 4 else rng.randint(min(2, steps), steps)
 
 
 def _is_in_range(look: Mapping[str, float]) -> bool:
@@ -115,20 +115,21 @@ def _mean(look: Mapping[str, float]) -> float:
     return sum(look[task] for task in TASKS) / len(TASKS)
 
 
-def _exact_match(model: Any, tokenizer: Any, asked: Sequence[Solved], reply: int) -> float:
+def _exact_match(model: Any, tokenizer: Any, questions: Sequence[Solved], reply: int) -> float:
     """Return the share of greedy replies whose last line is right, in percent."""
     import torch
 
     prompts = [
-        tokenizer.apply_chat_template(solved.messages, tokenize=False, add_generation_prompt=True) for solved in asked
+        tokenizer.apply_chat_template(solved.messages, tokenize=False, add_generation_prompt=True)
+        for solved in questions
     ]
-    read = tokenizer(prompts, padding=True, padding_side="left", return_tensors="pt").to(model.device)
+    inputs = tokenizer(prompts, padding=True, padding_side="left", return_tensors="pt").to(model.device)
     model.eval()
     with torch.no_grad():
-        written = model.generate(**read, max_new_tokens=reply, do_sample=False)[:, read.input_ids.shape[1] :]
+        tokens = model.generate(**inputs, max_new_tokens=reply, do_sample=False)[:, inputs.input_ids.shape[1] :]
     model.train()
-    replies = tokenizer.batch_decode(written, skip_special_tokens=True)
+    replies = tokenizer.batch_decode(tokens, skip_special_tokens=True)
     right: list[bool] = [
-        said.split("\n")[-1] == solved.reply.split("\n")[-1] for said, solved in zip(replies, asked, strict=True)
+        text.split("\n")[-1] == solved.reply.split("\n")[-1] for text, solved in zip(replies, questions, strict=True)
     ]
     return 100.0 * sum(right) / len(right)

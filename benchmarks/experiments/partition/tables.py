@@ -44,14 +44,14 @@ def tables(results: Mapping[str, Any]) -> Iterator[Table]:
     yield Table("Contrasts of arms", _HEADERS, _rows(results["contrasts"]))
     for task in (BOTH, *TASKS):
         yield Table(f"Arms: {task}", ("arm", *SHOWN.values()), _arm_rows(results["arms"], task))
-    asked = outcomes()
-    for pool in asked.pools:
+    plan = outcomes()
+    for pool in plan.pools:
         scores = [by[pool] for by in results["rules"].values()]
         rows = tuple(
-            (rule, *(_spread([score_of(by, rule, rate) for by in scores]) for rate in asked.error_rates))
+            (rule, *(_spread([score_of(by, rule, rate) for by in scores]) for rate in plan.error_rates))
             for rule in RULES
         )
-        headers = ("rule", *(f"judge errs at {round(100 * rate)} %" for rate in asked.error_rates))
+        headers = ("rule", *(f"judge errs at {round(100 * rate)} %" for rate in plan.error_rates))
         lead = f"{results['questions']['pooled']:,} questions a seed; exact match, %, the mean of both tasks."
         yield Table(f"Rules: samples of {pool}", headers, rows, lead=lead)
     rows = tuple(
@@ -100,22 +100,22 @@ def _spread(values: Sequence[float]) -> str:
 
 def _start_rows(results: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     rows = list[tuple[str, ...]]()
-    for seed, found in results["seeds"].items():
-        look = found["start"]["exact_match"][-1]
-        read = ", ".join(f"{kind} {figure(100 * share, 1)}" for kind, share in found["reader"].items())
-        rows.append((str(seed), str(look["batches"]), *(figure(look[task], 1) for task in TASKS), read))
+    for seed, start in results["seeds"].items():
+        look = start["start"]["exact_match"][-1]
+        accuracies = ", ".join(f"{kind} {figure(100 * share, 1)}" for kind, share in start["reader"].items())
+        rows.append((str(seed), str(look["batches"]), *(figure(look[task], 1) for task in TASKS), accuracies))
     return tuple(rows)
 
 
 def curve_of(path: Path, results: Mapping[str, Any]) -> None:
     """Draw for each pool the exact match of the rules against the judge's error rate, the mean over seeds."""
-    asked = outcomes()
-    rates = [100 * rate for rate in asked.error_rates]
+    plan = outcomes()
+    rates = [100 * rate for rate in plan.error_rates]
     marks, height = list[str](), 230
-    for place, pool in enumerate(asked.pools):
+    for place, pool in enumerate(plan.pools):
         scores = [by[pool] for by in results["rules"].values()]
         values = {
-            rule: [mean(score_of(by, rule, rate) for by in scores) for rate in asked.error_rates] for rule in RULES
+            rule: [mean(score_of(by, rule, rate) for by in scores) for rate in plan.error_rates] for rule in RULES
         }
         every = [value for own in values.values() for value in own]
         left = 360 * place + 60
@@ -127,7 +127,7 @@ def curve_of(path: Path, results: Mapping[str, Any]) -> None:
         ]
         for number, own in enumerate(values.values()):
             marks.append(curve(number, [(axes.x(rate), axes.y(value)) for rate, value in zip(rates, own, strict=True)]))
-    width = 360 * len(asked.pools)
+    width = 360 * len(plan.pools)
     for number, rule in enumerate(RULES):
         marks += key(60, height + 20 + 24 * number, number, rule, width - 60)
     with replacing(path) as out:

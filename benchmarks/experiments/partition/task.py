@@ -28,11 +28,11 @@ def drawn_questions(size: Size, seed: int) -> Questions:
         "held": size.held,
         "pooled": size.pooled,
     }
-    drawn: dict[tuple[Task, Part], Sequence[Solved]] = {}
+    parts: dict[tuple[Task, Part], Sequence[Solved]] = {}
     for part, count in counts.items():
-        drawn["retrieval", part] = questions(part, count, seed, size.people)
-        drawn["arithmetic", part] = problems(part, count, seed, held=part in HELD)
-    return drawn
+        parts["retrieval", part] = questions(part, count, seed, size.people)
+        parts["arithmetic", part] = problems(part, count, seed, unseen=part in HELD)
+    return parts
 
 
 def of_both(questions: Questions, part: Part) -> Iterator[Solved]:

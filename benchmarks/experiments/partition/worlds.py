@@ -53,11 +53,11 @@ ALIASES: Final = 0.2
 
 def _names() -> Iterator[str]:
     """Yield invented names of two syllables, all different and none the beginning of another."""
-    drawn, given = random.Random("names"), set[str]()
+    rng, earlier = random.Random("names"), set[str]()
     while True:
-        name = "".join(drawn.choice("bdfgklmnprstvz") + drawn.choice("aeiou") for _ in range(2)) + drawn.choice("lnrs")
-        if name not in given:
-            given.add(name)
+        name = "".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(2)) + rng.choice("lnrs")
+        if name not in earlier:
+            earlier.add(name)
             yield name.capitalize()
 
 
@@ -88,27 +88,27 @@ def questions(split: str, count: int, seed: int, people: int) -> list[Solved]:
         seed: Of the worlds.
         people: In each world.
     """
-    drawn = random.Random(f"{split} worlds {seed}")
+    rng = random.Random(f"{split} worlds {seed}")
     plain = [kind for kind in ASKED if not kind.endswith("full")]
     full = round(count * ALIASES)
     kinds = [*["left borders full"] * full, *(plain[at % len(plain)] for at in range(count - full))]
-    drawn.shuffle(kinds)
-    return [_question(f"{split}-r{number}", kind, people, drawn) for number, kind in enumerate(kinds, start=1)]
+    rng.shuffle(kinds)
+    return [_question(f"{split}-r{number}", kind, people, rng) for number, kind in enumerate(kinds, start=1)]
 
 
-def told(facts: Facts, subject: str, relation: Relation) -> str:
+def tell(facts: Facts, subject: str, relation: Relation) -> str:
     """Return a fact as its passage and a step state it."""
     return TOLD[relation].format(subject, facts[subject, relation])
 
 
-def drawn_world(people: int, drawn: random.Random) -> tuple[tuple[str, ...], dict[tuple[str, Relation], str]]:
+def drawn_world(people: int, rng: random.Random) -> tuple[tuple[str, ...], dict[tuple[str, Relation], str]]:
     """Return the subjects of a world, people first and then their towns and firms, and all facts about them.
 
     Args:
         people: How many.
-        drawn: The source of random numbers.
+        rng: The source of random numbers.
     """
-    left = {kind: iter(drawn.sample(names, len(names))) for kind, names in NAMES.items()}
+    left = {kind: iter(rng.sample(names, len(names))) for kind, names in NAMES.items()}
     persons = [next(left["person"]) for _ in range(people)]
     facts: dict[tuple[str, Relation], str] = {}
 
@@ -124,21 +124,21 @@ def drawn_world(people: int, drawn: random.Random) -> tuple[tuple[str, ...], dic
     return (*persons, *(subject for subject, _ in objects)), facts
 
 
-def passages(subjects: Sequence[str], facts: Facts, drawn: random.Random) -> tuple[Passage, ...]:
+def passages(subjects: Sequence[str], facts: Facts, rng: random.Random) -> tuple[Passage, ...]:
     """Return a passage about each subject, in an order that is drawn."""
     about = [
-        Passage(subject, "\n".join(told(facts, *fact) for fact in facts if fact[0] == subject)) for subject in subjects
+        Passage(subject, "\n".join(tell(facts, *fact) for fact in facts if fact[0] == subject)) for subject in subjects
     ]
-    drawn.shuffle(about)
+    rng.shuffle(about)
     return tuple(about)
 
 
-def _question(id: str, kind: str, people: int, drawn: random.Random) -> Solved:
+def _question(id: str, kind: str, people: int, rng: random.Random) -> Solved:
     path: list[Relation] = [word for word in TOLD if word in kind.split()]
-    subjects, facts = drawn_world(people, drawn)
+    subjects, facts = drawn_world(people, rng)
     subject, steps = subjects[0], list[str]()
     for relation in path:
-        steps.append(told(facts, subject, relation))
+        steps.append(tell(facts, subject, relation))
         subject = facts[subject, relation]
     full = kind.endswith("full")
     return Solved(
@@ -149,6 +149,6 @@ def _question(id: str, kind: str, people: int, drawn: random.Random) -> Solved:
         tuple(steps),
         FULL.format(subject) if full else subject,
         full,
-        passages(subjects, facts, drawn),
-        frozenset(told(facts, *fact) for fact in facts),
+        passages(subjects, facts, rng),
+        frozenset(tell(facts, *fact) for fact in facts),
     )

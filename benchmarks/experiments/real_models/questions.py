@@ -22,7 +22,7 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def drawn(rows: list[dict[str, Any]], tried: set[str], n: int) -> list[dict[str, Any]]:
+def sample(rows: list[dict[str, Any]], tried: set[str], n: int) -> list[dict[str, Any]]:
     """Return n rows in the order of the draw; a larger n adds to those of a smaller one."""
     left = sorted((row for row in rows if row["id"] not in tried), key=lambda row: str(row["id"]))
     random.Random(SEED).shuffle(left)
@@ -32,21 +32,21 @@ def drawn(rows: list[dict[str, Any]], tried: set[str], n: int) -> list[dict[str,
 def hotpotqa(data: Path, n: int) -> list[dict[str, Any]]:
     """Return n distractor questions, each with the five of its ten paragraphs that BM25 ranks first."""
     tried = {row["id"] for row in records(data / "first-try" / "hotpot5-qwen15b-24.jsonl.gz")}
-    return [_with_passages(row) for row in drawn(list(records(data / "hotpotqa-distractor300.jsonl.gz")), tried, n)]
+    return [_with_passages(row) for row in sample(list(records(data / "hotpotqa-distractor300.jsonl.gz")), tried, n)]
 
 
 def gsm8k(data: Path, n: int) -> list[dict[str, Any]]:
     """Return n test questions."""
     tried = {row["question"] for row in records(data / "first-try" / "gsm8k-qwen15b-20.jsonl.gz")}
     rows = list(records(data / "gsm8k-openai4.jsonl.gz"))
-    left = drawn(rows, {row["id"] for row in rows if row["question"] in tried}, n)
+    left = sample(rows, {row["id"] for row in rows if row["question"] in tried}, n)
     return [{key: row[key] for key in ("id", "question", "gold")} for row in left]
 
 
 def _with_passages(row: dict[str, Any]) -> dict[str, Any]:
     paragraphs = [Passage(text="".join(part["sentences"]).strip(), title=part["title"]) for part in row["context"]]
-    found = [paragraphs[hit.document] for hit in BM25(paragraphs).search([row["question"]], PASSAGES)[0]]
-    evidence = [{"title": passage.title, "text": passage.text} for passage in found]
+    passages = [paragraphs[hit.document] for hit in BM25(paragraphs).search([row["question"]], PASSAGES)[0]]
+    evidence = [{"title": passage.title, "text": passage.text} for passage in passages]
     return {"id": row["id"], "question": row["question"], "evidence": evidence, "gold": row["gold"]}
 
 

@@ -28,9 +28,9 @@ def keep(out: Path) -> None:
 def restore(data: Path, out: Path) -> None:
     """Write the pools again, from the kept candidates and the data sets' questions."""
     for name, source in POOLS.items():
-        if not (kept := KEPT / f"{name}.candidates.jsonl.gz").exists():
+        if not (recording := KEPT / f"{name}.candidates.jsonl.gz").exists():
             continue
-        answers = {row["id"]: row for row in records(kept)}
+        answers = {row["id"]: row for row in records(recording)}
         out.mkdir(parents=True, exist_ok=True)
         with (out / f"{name}.jsonl").open("w", encoding="utf-8") as pool:
             for row in QUESTIONS[source](data, sys.maxsize):

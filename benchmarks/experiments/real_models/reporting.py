@@ -49,11 +49,11 @@ class Run:
     @cached_property
     def unrepaired(self) -> dict[str, dict[str, bool]]:
         """The same if repairer and deriver were silent: consensus ships where one of them won."""
-        found = {rule: dict(rows) for rule, rows in self.right.items()}
+        right = {rule: dict(rows) for rule, rows in self.right.items()}
         for line in self.decisions:
             if line["branch"] == "repair":
-                found[line["rule"]][line["id"]] = bool(line["majority_em"])
-        return found
+                right[line["rule"]][line["id"]] = bool(line["majority_em"])
+        return right
 
     def labelled(self, rule: str) -> str:
         """The rule's name in this run: with that of the first judge, if the rule is run for each."""
@@ -90,32 +90,32 @@ def _table(run: Run) -> Iterator[str]:
     yield "| rule | EM | F1 | against majority, pp (95 % interval), exact p | won-lost | requests | tokens | seconds |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     for rule, figures in run.figures["rules"].items():
-        found = run.against(rule, "majority")
-        low, high = found.interval
+        lead = run.against(rule, "majority")
+        low, high = lead.interval
         tokens = [count for count in figures["tokens"].values() if count is not None]
         yield (
             f"| `{rule}` | {figures['em']:.2f} | {'' if figures['f1'] is None else format(figures['f1'], '.2f')} "
-            f"| {found.delta:+.2f} [{low:.2f}, {high:.2f}], {found.p:.4f} | {found.wins}-{found.losses} "
+            f"| {lead.delta:+.2f} [{low:.2f}, {high:.2f}], {lead.p:.4f} | {lead.wins}-{lead.losses} "
             f"| {sum(figures['calls'].values()) / n:.2f} | {sum(tokens) / n:,.0f} | {figures['seconds'] / n:.1f} |"
         )
 
 
 def _judge_alone(runs: dict[str, Run]) -> Verdict:
-    found = {
+    contrasts = {
         f"{judge} on {name}": runs[name].against(f"judge[{judge}]", "majority")
         for name in ("hotpotqa", "gsm8k")
         for judge in runs[name].judges
     }
-    return "refuted" if any(one.interval[0] > 0 for one in found.values()) else "confirmed", _shown(found)
+    return "refuted" if any(one.interval[0] > 0 for one in contrasts.values()) else "confirmed", _as_text(contrasts)
 
 
 def _locked_against_alone(runs: dict[str, Run]) -> Verdict:
     run = runs["hotpotqa"]
-    found = {judge: run.against(f"eldgr[{judge}]", f"judge[{judge}]") for judge in run.judges}
-    if any(one.interval[1] < 0 for one in found.values()):
-        return "refuted", _shown(found)
-    ahead = all(one.delta > 0 for one in found.values()) and any(one.interval[0] > 0 for one in found.values())
-    return "confirmed" if ahead else "inconclusive", _shown(found)
+    contrasts = {judge: run.against(f"eldgr[{judge}]", f"judge[{judge}]") for judge in run.judges}
+    if any(one.interval[1] < 0 for one in contrasts.values()):
+        return "refuted", _as_text(contrasts)
+    ahead = all(one.delta > 0 for one in contrasts.values()) and any(one.interval[0] > 0 for one in contrasts.values())
+    return "confirmed" if ahead else "inconclusive", _as_text(contrasts)
 
 
 def _flips(runs: dict[str, Run]) -> Verdict:
@@ -124,16 +124,16 @@ def _flips(runs: dict[str, Run]) -> Verdict:
         judge: [run.against(f"{rule}[{judge}]", "majority").losses for rule in ("eldgr", "judge")]
         for judge in run.judges
     }
-    shown = "; ".join(f"{judge}: {locked} locked, {alone} alone" for judge, (locked, alone) in lost.items())
+    text = "; ".join(f"{judge}: {locked} locked, {alone} alone" for judge, (locked, alone) in lost.items())
     if any(locked > alone for locked, alone in lost.values()):
-        return "refuted", shown
-    return "confirmed" if all(3 * locked <= alone for locked, alone in lost.values()) else "inconclusive", shown
+        return "refuted", text
+    return "confirmed" if all(3 * locked <= alone for locked, alone in lost.values()) else "inconclusive", text
 
 
 def _certified(runs: dict[str, Run]) -> Verdict:
-    found = runs["hotpotqa"].against("certified", "majority")
-    shown = _shown({"certified": found})
-    return "confirmed" if found.delta >= 0 else "refuted" if found.interval[1] < 0 else "inconclusive", shown
+    lead = runs["hotpotqa"].against("certified", "majority")
+    text = _as_text({"certified": lead})
+    return "confirmed" if lead.delta >= 0 else "refuted" if lead.interval[1] < 0 else "inconclusive", text
 
 
 def _authority(runs: dict[str, Run]) -> Verdict:
@@ -157,22 +157,22 @@ def _bound(runs: dict[str, Run]) -> Verdict:
 
 
 def _arithmetic(runs: dict[str, Run]) -> Verdict:
-    found = runs["gsm8k"].against(runs["gsm8k"].labelled("eldgr"), "majority")
-    shown = _shown({"eldgr": found})
-    return "confirmed" if found.interval[1] < 0 else "refuted" if found.interval[0] > 0 else "inconclusive", shown
+    lead = runs["gsm8k"].against(runs["gsm8k"].labelled("eldgr"), "majority")
+    text = _as_text({"eldgr": lead})
+    return "confirmed" if lead.interval[1] < 0 else "refuted" if lead.interval[0] > 0 else "inconclusive", text
 
 
 def _arithmetic_lock(runs: dict[str, Run]) -> Verdict:
     run = runs["gsm8k"]
-    found = {rule: run.against(run.labelled(rule), "majority") for rule in ("support", "eldgr")}
-    support, letter = found["support"].losses, found["eldgr"].losses
-    return "confirmed" if support < letter else "refuted" if support > letter else "inconclusive", _shown(found)
+    contrasts = {rule: run.against(run.labelled(rule), "majority") for rule in ("support", "eldgr")}
+    support, letter = contrasts["support"].losses, contrasts["eldgr"].losses
+    return "confirmed" if support < letter else "refuted" if support > letter else "inconclusive", _as_text(contrasts)
 
 
-def _shown(found: dict[str, Contrast]) -> str:
+def _as_text(contrasts: dict[str, Contrast]) -> str:
     return "; ".join(
         f"{name} {one.delta:+.2f} [{one.interval[0]:.2f}, {one.interval[1]:.2f}], {one.wins}-{one.losses}"
-        for name, one in found.items()
+        for name, one in contrasts.items()
     )
 
 
