@@ -56,13 +56,13 @@ _NEAR = 60
 
 
 def quantity_key(key: str) -> str:
-    """Return the key of the quantity that a key spells, which is its first spelling; any other key stays."""
+    """Return the key of the quantity that a key spells, which is its first spelling. Any other key stays."""
     return spellings_of(key)[0]
 
 
 @lru_cache(maxsize=4096)
 def spellings_of(key: str) -> tuple[str, ...]:
-    """Return the key of each spelling of the quantity that a key spells; of any other key, itself."""
+    """Return the key of each spelling of the quantity that a key spells, or any other key itself."""
     match = _QUANTITY(key) if _MAY_BE(key) and len(key) <= _LONGEST else None
     spellings = tuple(dict.fromkeys(_spellings(match))) if match else ()
     return spellings if key.replace(" ", "") in {one.replace(" ", "") for one in spellings} else (key,)
@@ -79,7 +79,7 @@ def is_part(key: str, text: str, start: int, end: int) -> bool:
 
 
 def value_of(amount: str) -> Fraction | None:
-    """Return the value of an amount in digits, perhaps with a scale and a currency sign, or in words; None without."""
+    """Return the value of an amount in digits, perhaps with a scale and a currency sign, or in words, or None."""
     if not amount[0].isalpha():
         number = read_number(amount)
         return number.value if number else None

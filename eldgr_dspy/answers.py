@@ -57,7 +57,7 @@ def answer_class(text: str | None, answer: Task | AnswerType) -> AnswerClass | N
 
 
 def class_key(text: str | None, answer: Task | AnswerType) -> str | None:
-    """Return the key of an answer's class, by which answers are compared; None where there is no class."""
+    """Return the key of an answer's class, by which answers are compared, or None where there is no class."""
     class_ = answer_class(text, answer)
     return class_.key if class_ else None
 

@@ -2,7 +2,7 @@
 
 It reads integers, decimals, `+ - * / // % **`, signs and parentheses, and also `×`, `÷`, `·`, `−`, `–`, `^`, an `x`
 between two numbers, thousands commas, currency signs and percentages. `%` is a remainder where an
-operand follows it directly (`17 % 5`) and a hundredth otherwise (`20%`, `20% * 80`); a sign before a power applies
+operand follows it directly (`17 % 5`) and a hundredth otherwise (`20%`, `20% * 80`). A sign before a power applies
 after it (`-2**2` is -4); `//` and remainders round towards minus infinity. Digits of other scripts read as their ASCII
 digits; superscripts, `½`, `0x10` and two currencies in one expression are refused.
 
@@ -27,7 +27,7 @@ MAX_BITS: Final = 512  # of the numerator and of the denominator of every interm
 MAX_EXPONENT: Final = 64  # of a power, by magnitude
 
 Exact = int | Fraction
-"""A number without rounding; an int and a Fraction of the same value are equal and hash alike."""
+"""A number without rounding. An int and a Fraction of the same value are equal and hash alike."""
 
 
 class Operand(NamedTuple):
@@ -176,7 +176,7 @@ def parse(expression: str) -> Expression:
 
 
 def parse_sides(text: str) -> tuple[Expression, ...]:
-    """Read each side of the equals signs in a text; without one, the whole text is the only side.
+    """Read each side of the equals signs in a text. Without one, the whole text is the only side.
 
     Raises:
         UnexecutableError: The text is too long, or a side is not an expression.
@@ -305,7 +305,7 @@ def _make_percent(text: str, program: list[Operand | str]) -> None:
 
 
 def _literal(text: str, token: str) -> Operand:
-    """Return the number that a token writes; its digits are counted before they are read."""
+    """Return the number that a token writes. Its digits are counted before they are read."""
     if not _is_number(token):
         raise _refusal(text, f"{token!r} is where a number is expected")
     match = _NUMBER.fullmatch(token)

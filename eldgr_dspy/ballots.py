@@ -24,7 +24,7 @@ MOST_NUMBERS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Logprobs:
-    """Log-probabilities of a candidate's tokens (natural logarithms), in summary; None where unknown.
+    """Log-probabilities of a candidate's tokens (natural logarithms), in summary, or None where unknown.
 
     Attributes:
         mean: The mean over all tokens. least: The lowest.
@@ -66,8 +66,8 @@ class Stated:
     """What a pool states of one candidate, besides text, answer and source.
 
     Attributes:
-        confidence: The probability, in [0, 1], that its model states for its answer; None if it states none.
-        logprobs: Of its tokens; None if unknown.
+        confidence: The probability, in [0, 1], that its model states for its answer, or None if it states none.
+        logprobs: Of its tokens, or None if unknown.
         scores: A number by name, or one for each step of its reasoning.
         tags: What made it: modules, prompts or models of its pipeline.
         source: Where it came from.
@@ -81,7 +81,7 @@ class Stated:
 
     @property
     def pipeline(self) -> str:
-        """The name of what made it: its tags, sorted, or else its source; empty if neither is stated."""
+        """The name of what made it: its tags, sorted, or else its source. Empty if neither is stated."""
         return "+".join(sorted(self.tags)) or self.source or ""
 
 
@@ -95,7 +95,7 @@ class Ballot:
 
     Attributes:
         question: The question as asked. passages: The evidence.
-        texts: The whole sampled texts. answers: Final answers; None without one.
+        texts: The whole sampled texts. answers: Final answers, or None without one.
         classes: Which candidates vote together: equal keys do; None does not vote.
         stated: What the pool states of each.
     """
@@ -117,10 +117,10 @@ class Ballot:
         return Counter(self.classes)
 
     def first(self, weights: Weights) -> int:
-        """Return the candidate with the highest weight; of equal ones that with most votes, then the earliest.
+        """Return the candidate with the highest weight. Of equal ones that with most votes, then the earliest.
 
         Args:
-            weights: One a candidate, or by pool index; those of candidates without a vote are not read. At least one
+            weights: One a candidate, or by pool index. Those of candidates without a vote are not read. At least one
                 candidate must vote.
         """
         return max(self.voters, key=lambda i: (weights[i], self._votes[self.classes[i]], -i))

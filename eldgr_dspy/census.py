@@ -73,7 +73,7 @@ class Census:
         return [*zip(order[after - 1].tolist(), order[after].tolist(), strict=True)]
 
     def refuse_twins(self) -> None:
-        """Raise `PoolError` if two ids have the same hash; for two different ids this is practically impossible."""
+        """Raise `PoolError` if two ids have the same hash. For two different ids this is practically impossible."""
         for first, second in self.twins()[:1]:
             raise PoolError(f"{self._path}: rows {first + 1} and {second + 1} have the same id; make ids unique.")
 

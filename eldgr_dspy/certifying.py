@@ -29,7 +29,7 @@ Consulting = Generator[Consulted, Any, Choice]
 
 
 def certifying(rule: Rule) -> Callable[[Case], Consulting]:
-    """Return a rule that has a consulted certificate asked where one is set; with any other it is the same rule."""
+    """Return a rule that has a consulted certificate asked where one is set. With any other it is the same rule."""
 
     def steps(case: Case) -> Consulting:
         if answers := case.to_certify():
@@ -45,11 +45,11 @@ def certifying(rule: Rule) -> Callable[[Case], Consulting]:
 
 
 def inputs_of(case: Case, name: Consulted, replies: Mapping[Any, Heard], module: object = None) -> dict[str, object]:
-    """Return what a role is told; a certificate is told the question, and each answer with its evidence.
+    """Return what a role is told. A certificate is told the question, and each answer with its evidence.
 
     Args:
         case: The question. name: who is asked. replies: the replies so far.
-        module: What is asked; a judge with a true attribute `takes_ballot` also gets the candidates as a `Ballot`.
+        module: What is asked. A judge with a true attribute `takes_ballot` also gets the candidates as a `Ballot`.
     """
     if is_role(name):
         counted = {"ballot": ballot_of(case)} if name == "judge" and getattr(module, "takes_ballot", False) else {}
@@ -95,7 +95,7 @@ def _take(case: Case, answers: tuple[str, ...], reply: Certificates | Abstention
 
 
 def certify_again(case: Case, replies: Mapping[Any, Heard]) -> None:
-    """Give a case the certificates that a run got, as far as it got them; the others are inapplicable."""
+    """Give a case the certificates that a run got, as far as it got them. The others are inapplicable."""
     names: tuple[Consulted, ...] = ("certificate", "repair_certificate") if "repairer" in replies else ("certificate",)
     for name in names:
         answers, reply = _answers_to_certify(case, name, replies), replies.get(name)

@@ -1,6 +1,6 @@
 """The optional columns of a candidate: what a pool may state of it besides text, answer and source.
 
-They are `confidence`, `logprobs`, `scores` and `tags`. What cannot be used is refused with a sentence; what is missing
+They are `confidence`, `logprobs`, `scores` and `tags`. What cannot be used is refused with a sentence. What is missing
 stays missing, and a selector that needs it abstains.
 """
 
@@ -162,7 +162,7 @@ def _no_blank(logprobs: LogprobsRow | None) -> LogprobsRow | None:
 
 
 class Columns(BaseModel):
-    """What may be stated of a candidate; see `eldgr_dspy.ballots.Stated`."""
+    """What may be stated of a candidate. See `eldgr_dspy.ballots.Stated`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -186,7 +186,7 @@ COLUMNS = tuple(Columns.model_fields)
 
 
 def read_columns(record: Any, place: str = "{}") -> Columns:
-    """Return the columns among the fields of an object or an example; other fields are not read.
+    """Return the columns among the fields of an object or an example. Other fields are not read.
 
     Log-probabilities may also be as OpenAI's chat API returns them, and DSPy with it: `content`, a list of tokens with
     `logprob`.
@@ -251,6 +251,6 @@ def quoted(value: object) -> str:
 
 
 def any_stated(each: Iterable[Stated]) -> tuple[Stated, ...]:
-    """Return what is stated of each candidate; empty if nothing is stated of any."""
+    """Return what is stated of each candidate. Empty if nothing is stated of any."""
     columns = tuple(each)
     return () if all(one is NOTHING for one in columns) else columns

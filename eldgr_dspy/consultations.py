@@ -18,7 +18,7 @@ from eldgr_dspy.words import ABSTENTION_KINDS, DECLARED_KINDS, NOTHING_TO_SAY, C
 class Verdict:
     """A judge's answer: `preferred`, a pool index from 0; `scores`, one scalar in [0, 1] a candidate, or None.
 
-    `remark` says why scores that were returned could not be used; empty if there were none, or they could.
+    `remark` says why scores that were returned could not be used. Empty if there were none, or they could.
     """
 
     preferred: int
@@ -70,7 +70,7 @@ class Abstention:
 
     Attributes:
         reason: For people, as files state it.
-        kind: One of `eldgr_dspy.words.ABSTENTION_KINDS`; of a failed call the class of its error.
+        kind: One of `eldgr_dspy.words.ABSTENTION_KINDS`. Of a failed call the class of its error.
         failed: Whether the role's call did not come through.
     """
 
@@ -105,7 +105,7 @@ class Abstention:
 
     @property
     def fields(self) -> dict[str, str]:
-        """What a role returns to abstain so; it need not state that it has nothing to say."""
+        """What a role returns to abstain in this way. It need not state that it has nothing to say."""
         return {"abstained": self.reason} | ({} if self.kind == NOTHING_TO_SAY else {"kind": self.kind})
 
 
@@ -142,7 +142,7 @@ def show_candidate(text: str, answer: str | None) -> str:
 
 
 def split_candidate(display: str) -> tuple[str, str]:
-    """Undo `show_candidate`: (text, answer); without a final line the whole is the answer."""
+    """Undo `show_candidate`: (text, answer). Without a final line the whole is the answer."""
     text, mark, answer = display.rpartition(_FINAL)
     return (text, answer) if mark else (display, display)
 
@@ -179,15 +179,15 @@ class Consultation:
         outcome: `ok`: it answered. `abstained`: its reply was not usable, see `reason`. `failed`: the call failed
             (never a verdict; asked again on resume).
         content: The fields that it returned, for `ok`.
-        judge: The name of a judge that has one; None for any other.
-        fingerprint: A hash of everything that shaped the call; the journal's `role` line with it has the details.
-        asked, served: The model asked for, and the model that the server said had answered; None where unknown.
+        judge: The name of a judge that has one, or None for any other.
+        fingerprint: A hash of everything that shaped the call. The journal's `role` line with it has the details.
+        asked, served: The model asked for, and the model that the server said had answered, or None where unknown.
         attempt: 1, or one more than the failed attempts before it.
         calls: How many LM requests it took; 0 for a heuristic role or a recording.
         cached: How many replies DSPy's cache gave, which took no request.
         prompt_characters: The length of the answered prompts, None if no prompt was answered.
         prompt_tokens, completion_tokens: As reported, None where unknown. cost: in dollars, None where unknown.
-        implausible: Reported values that cannot be true, as text; they count as unknown. None if all are plausible.
+        implausible: Reported values that cannot be true, as text. They count as unknown. None if all are plausible.
         dearest: The cost of the most expensive of several requests, None if unknown or if there was only one.
         seconds: By a monotonic clock.
         recorded: Whether it was supplied by `--replay` instead of asked.
@@ -227,7 +227,7 @@ class Consultation:
 
     @property
     def abstention(self) -> Abstention | None:
-        """Why there is no answer; None if there is one."""
+        """Why there is no answer, or None if there is one."""
         if self.outcome == "failed":
             return Abstention(f"{FAILED}{self.reason}", f"{self.reason}".partition(":")[0], failed=True)
         reason = self.reason or "no reason given"

@@ -12,7 +12,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _compared(old: Any, new: Any, path: str) -> Iterator[str]:
-    """One line for each difference; a whole value that is missing on one side is one line."""
+    """One line for each difference. A whole value that is missing on one side is one line."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted(old.keys() | new.keys()):
             yield from _compared(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))
@@ -29,7 +29,7 @@ def _compared(old: Any, new: Any, path: str) -> Iterator[str]:
 
 
 def _around(text: str, first: int) -> str:
-    """A text; a long one is cut to the characters around its first difference."""
+    """A text. A long one is cut to the characters around its first difference."""
     if len(text) <= 120:
         return text
     start = max(0, min(first - 30, len(text) - 100))

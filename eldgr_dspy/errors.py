@@ -46,11 +46,11 @@ class RunLockedError(EldgrError, RuntimeError):
 
 
 class RunStoppedError(EldgrError, RuntimeError):
-    """A run stopped before its end; its results are kept, and the same command resumes it."""
+    """A run stopped before its end. Its results are kept, and the same command resumes it."""
 
 
 class NotAskedError(EldgrError, LookupError):
-    """A rule needs a consultation that was never made; a missing reply is not an abstention."""
+    """A rule needs a consultation that was never made. A missing reply is not an abstention."""
 
 
 class UnexecutableError(EldgrError, ValueError):

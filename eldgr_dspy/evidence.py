@@ -18,7 +18,7 @@ from eldgr_dspy.words import Policy
 
 
 class CertifyingEvidence:
-    """The evidence of a question; each spelling of an answer is certified at most once."""
+    """The evidence of a question. Each spelling of an answer is certified at most once."""
 
     def __init__(self, question: Question, kind: AnswerType, grouping: Grouping, by: Policy | OwnCertificate) -> None:
         """Take a question, the type as it reads its answers, their classes, and what certifies."""

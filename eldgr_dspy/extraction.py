@@ -2,7 +2,7 @@
 
 A sample is read as a person reads it: not its thinking, and only up to where it ends, though a model may have run on
 into a new turn or a new question. The text that is marked as the answer is read and not judged. Without a mark,
-arithmetic takes the last number and retrieval the whole text; the form says that this is a guess.
+arithmetic takes the last number and retrieval the whole text. The form says that this is a guess.
 """
 
 import re
@@ -80,7 +80,7 @@ class Extraction:
     """An extracted answer and the form in which it was stated.
 
     The answer is a slice of the text, or what a string of JSON says. `last_number` and `whole` are the fallbacks of
-    arithmetic and of retrieval; the others are explicit marks.
+    arithmetic and of retrieval. The others are explicit marks.
     """
 
     answer: str
@@ -91,7 +91,7 @@ class SampleReading(NamedTuple):
     """What a sample says.
 
     Attributes:
-        found: Its answer; None if it has none.
+        found: Its answer, or None if it has none.
         unclosed: Whether its thinking never ends. Then there is no answer.
         cut: Whether it ran on into a new turn or a new question, which was not read.
     """
@@ -121,7 +121,7 @@ def extract_answer(text: str, answer: Task | AnswerType) -> Extraction | None:
             outer white space.
 
     Returns:
-        The answer with its form; None where the text is blank, only thinks or, in arithmetic, is without a number.
+        The answer with its form, or None where the text is blank, only thinks or, in arithmetic, is without a number.
 
     Raises:
         ArgumentError: `answer` is not an answer type.
@@ -224,7 +224,7 @@ def _closed_braces(text: str) -> dict[int, int]:
 
 
 def before_answer(answer: str, text: str) -> str:
-    """Return the part of a text before its answer; the whole text if that is empty, or if it does not end with it."""
+    """Return the part of a text before its answer. The whole text if that is empty, or if it does not end with it."""
     rest, line = text, f"\n{answer.strip()}"
     while answer and rest.rstrip().endswith(line):  # once from the text itself, and once if it was added after it
         rest = rest.rstrip().removesuffix(line)

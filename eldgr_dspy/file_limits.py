@@ -66,7 +66,7 @@ def expansion_limit(size: int) -> int:
 
 
 def document(path: Path) -> bytes:
-    """Return what a file holds, for a reader that needs it whole; nothing is read of a longer one than the limit.
+    """Return what a file holds, for a reader that needs it whole. Nothing is read of a longer one than the limit.
 
     Raises:
         PoolError: It is longer than the limit.
@@ -101,7 +101,7 @@ def parsed_json(data: bytes, where: str, most: int = MAX_VALUES, decode: Callabl
 
 
 def require_few_in(data: bytes, where: str, most: int = MAX_VALUES) -> None:
-    """Refuse JSON text that holds too many values, as `require_few` does; they are counted only if there may be."""
+    """Refuse JSON text that holds too many values, as `require_few` does. They are counted only if there may be."""
     if len(data) > scaled(most):
         require_few((data.count(b'"') - data.count(b'\\"')) // 2, where, most)  # texts: no more than values
         require_few(n_values(data), where, most)

@@ -95,7 +95,7 @@ def flush_to_disk(path: Path, out: IO[bytes]) -> None:
 
 
 def append_whole(file: int, data: bytes, *, flush: bool = False) -> None:
-    """Append data to an open file, flushed or not; if the disk does not take all of it, undo the write and raise."""
+    """Append data to an open file, flushed or not. If the disk does not take all of it, undo the write and raise."""
     before = os.fstat(file).st_size
     try:
         count = os.write(file, data)
@@ -137,7 +137,7 @@ def sync_folder(folder: Path) -> None:
 def safe_name(text: str, default: str = "pool") -> str:
     """Return `text` as a name that every file system accepts, and that cannot lead out of its folder.
 
-    Letters, digits, `.`, `-`, `+` and `_` stay, up to 120 bytes; a name that Windows reserves for a device gets a `_`.
+    Letters, digits, `.`, `-`, `+` and `_` stay, up to 120 bytes. A name that Windows reserves for a device gets a `_`.
     """
     name = re.sub(r"[^\w.+-]", "_", text).strip(".")
     name = f"_{name}" if _DEVICE.match(name) else name
@@ -169,7 +169,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     A byte-order mark and a carriage return before the line end are dropped. No more than one line is in memory.
 
     Raises:
-        PoolError: if the file cannot be read, is damaged or is not text; if a line is longer than `MAX_LINE` or a
+        PoolError: if the file cannot be read, is damaged or is not text, or if a line is longer than `MAX_LINE` or a
             compressed file expands beyond `expansion_limit`.
     """
     for number, line in whole_lines(path):
@@ -187,13 +187,13 @@ def whole_lines(path: Path, expected: str = _POOL) -> Iterator[tuple[int, bytes]
 
 
 def read_whole(path: Path, most: int, remedy: str) -> bytes:
-    """Return what a plain or .gz file holds, without byte-order mark; at most `most` bytes, unpacked.
+    """Return what a plain or .gz file holds, without byte-order mark, unpacked and at most `most` bytes.
 
     `remedy` ends the message for a longer file.
 
     Raises:
-        PoolError: if the file cannot be read, is damaged or is not text; if it holds more, or a compressed file expands
-            beyond `expansion_limit`.
+        PoolError: if the file cannot be read, is damaged or is not text; or if it holds more, or a compressed file
+            expands beyond `expansion_limit`.
     """
     limit = scaled(most)
     with _unpacked(path) as (source, expansion):

@@ -12,7 +12,7 @@ Wanted = Literal["rows", "pool"]
 
 
 def refuse_csv(path: Path, wanted: Wanted = "rows") -> None:
-    """Refuse a file that is CSV by its name; the message has the command or the code that converts it.
+    """Refuse a file that is CSV by its name. The message has the command or the code that converts it.
 
     Raises:
         PoolError: if it is.
@@ -34,7 +34,7 @@ def refuse_csv(path: Path, wanted: Wanted = "rows") -> None:
 
 
 def named_layout(record: object) -> str:
-    """Return which tool wrote a record that is not read as it is, and what to do; empty for any other."""
+    """Return which tool wrote a record that is not read as it is, and what to do. Empty for any other."""
     fields: Mapping[str, Any] = record if isinstance(record, Mapping) else {}
     data, results = fields.get("data"), fields.get("results")
     if {"vars", "promptIdx"} <= fields.keys() or (isinstance(results, Mapping) and "results" in results):

@@ -12,7 +12,7 @@ UNDEFINED = "—"
 
 
 def figure(value: float | None, places: int = 2) -> str:
-    """Return a number rounded half up, as `46.02`; a dash where it is undefined."""
+    """Return a number rounded half up, as `46.02`. A dash where it is undefined."""
     if value is None or not abs(value) < math.inf:
         return UNDEFINED
     if abs(value) >= 1e15:  # no measurement is this large; a damaged file may have it
@@ -23,13 +23,13 @@ def figure(value: float | None, places: int = 2) -> str:
 
 
 def signed(value: float | None) -> str:
-    """Return a difference with its sign, as `+2.40`; a difference that rounds to 0 has no sign."""
+    """Return a difference with its sign, as `+2.40`. A difference that rounds to 0 has no sign."""
     text = figure(value)
     return text if value is None or value <= 0 or text in (UNDEFINED, "0.00") else f"+{text}"
 
 
 def interval(ends: Any) -> str:
-    """Return an interval as `[0.40, 4.60]`; a dash where it is undefined."""
+    """Return an interval as `[0.40, 4.60]`. A dash where it is undefined."""
     cells = [figure(end) for end in ends or (None, None)]
     return UNDEFINED if UNDEFINED in cells else f"[{', '.join(cells)}]"
 
@@ -52,10 +52,10 @@ def listed(names: Iterable[str]) -> str:
 
 
 def count_of(value: int | None) -> str:
-    """Return a count, as `1,319`; a dash where it is unknown."""
+    """Return a count, as `1,319`. A dash where it is unknown."""
     return UNDEFINED if value is None else f"{value:,}"
 
 
 def share_of(count: int | None, n: int) -> str:
-    """Return a count in percent of n; a dash where it is unknown or n is 0."""
+    """Return a count in percent of n. A dash where it is unknown or n is 0."""
     return figure(100 * count / n if count is not None and n else None)

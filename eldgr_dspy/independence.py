@@ -181,7 +181,7 @@ class Origins:
                 self._add(side.value(), side.operands)  # a sign or a percentage of the last result
 
     def behind(self, value: Exact) -> _Numbers:
-        """Return all numbers that a value was computed from; none if no step gives it."""
+        """Return all numbers that a value was computed from. None if no step gives it."""
         return self._behind.get(_size(value), _Numbers())
 
     def _add(self, result: Exact, part: Iterable[Operand]) -> None:
@@ -251,7 +251,7 @@ def recomputed(steps: Iterable[Sides], number: Exact, other: Exact) -> Exact | N
 
 
 def _numbers_behind(part: Iterable[Operand], origins: Origins, answer: Fraction) -> _Numbers:
-    """Return the numbers of a part and what they were computed from; the answer counts only as itself."""
+    """Return the numbers of a part and what they were computed from. The answer counts only as itself."""
     numbers = _Numbers()
     for operand in part:
         numbers.update(_size(reading) for reading in operand.readings)

@@ -31,9 +31,9 @@ class Support:
 
     Attributes:
         scalar: The mean of the measured signals, in [0, 1]; 0 without any.
-        logic: The share of the stated equations that are true; None if none is stated, or with evidence.
-        fact: The share, weighted by rarity, of the candidate's words that are in the evidence; None without evidence.
-        triang: How many different passages contain the answer, over `SOURCES`, at most 1; None without evidence.
+        logic: The share of the stated equations that are true, or None if none is stated, or with evidence.
+        fact: The share, weighted by rarity, of the candidate's words that are in the evidence, None without evidence.
+        triang: How many different passages contain the answer, over `SOURCES`, at most 1, or None without evidence.
     """
 
     scalar: float
@@ -43,7 +43,7 @@ class Support:
 
 
 def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -> list[Support] | None:
-    """Return the support of every candidate, in order; None if it cannot be measured.
+    """Return the support of every candidate, in order, or None if it cannot be measured.
 
     Args:
         question: The question as asked.
@@ -76,7 +76,7 @@ def words_of(text: str) -> list[str]:
 
 
 def content(words: Iterable[str]) -> set[str]:
-    """Return the words that are not stop words; all words if there are only stop words."""
+    """Return the words that are not stop words. All words if there are only stop words."""
     distinct = set(words)
     return (distinct - STOP_WORDS) or distinct
 

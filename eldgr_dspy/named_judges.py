@@ -24,7 +24,7 @@ def labelled(name: str, judge: str | None) -> str:
 
 
 def judge_in(label: str) -> str | None:
-    """Return the judge that a label names; None if it names none."""
+    """Return the judge that a label names, or None if it names none."""
     return match[2] if (match := _labelled(label)) else None
 
 

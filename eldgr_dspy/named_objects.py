@@ -67,11 +67,11 @@ def unhashed(value: object) -> Iterator[str]:
 
 @cache
 def object_named(name: str, argument: str, example: str) -> Any:
-    """Return the object of that name, which a caller gave; a name in a file must not come here.
+    """Return the object of that name, which a caller gave. A name in a file must not come here.
 
     Args:
         name: `module:object`. The module is looked for as Python looks for any, and then in the working directory.
-        argument: What the name was given as, and example: a name that would be understood; both for the message.
+        argument: What the name was given as, and example: a name that would be understood. Both for the message.
 
     Raises:
         ArgumentError: the name has another form, the module cannot be imported, or it has no such object; or the object
@@ -115,7 +115,7 @@ def _working_directory_last() -> Iterator[None]:
 
 
 def name_of(function: Any) -> str:
-    """Return the name `module:function` of a function; of an object, its variable at module level, else its class."""
+    """Return the name `module:function` of a function. Of an object, its variable at module level, else its class."""
     named = function if hasattr(function, "__qualname__") else type(function)
     around = vars(sys.modules.get(named.__module__, named)) if named is not function else {}
     variable = next((name for name, value in around.items() if value is function), named.__qualname__)
@@ -123,7 +123,7 @@ def name_of(function: Any) -> str:
 
 
 def source_of(function: Callable[..., Any]) -> str | None:
-    """Return 16 hexadecimal digits of a hash of a function's source, or of its class's; None if there is no source."""
+    """Return 16 hexadecimal digits of a hash of a function's source, or of its class's, None if there is no source."""
     try:
         is_named = hasattr(function, "__code__") or isinstance(function, type)
         text = inspect.getsource(function if is_named else type(function))

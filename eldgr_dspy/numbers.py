@@ -77,7 +77,7 @@ _DECIMAL_COMMA = re.compile(rf"{_BEFORE}(?:[0-9]{{1,3}}(?>(?:\.[0-9]{{3}})+)|[0-
 class Number:
     """An exact number. `value` is as written: 5 for '5%', with `percent` set; `priced` says if it has a currency sign.
 
-    Two numbers are equal when value and percent agree; the currency sign does not count.
+    Two numbers are equal when value and percent agree. The currency sign does not count.
     """
 
     value: Fraction
@@ -86,7 +86,7 @@ class Number:
 
 
 def fold_digits(text: str) -> str:
-    """Return the text with the decimal digits of every script as ASCII; the length and all else stay the same.
+    """Return the text with the decimal digits of every script as ASCII. The length and all else stay the same.
 
     Superscripts and fractions are not decimal digits, so '10²' never becomes '102'.
     """
@@ -147,7 +147,7 @@ def read_number(text: str) -> Number | None:
 
 
 def unlatexed(text: str) -> str:
-    """Return the text with digits, signs and what LaTeX spells as a number in plain text; the length stays the same."""
+    """Return the text with digits, signs and what LaTeX spells as a number in plain text. The length stays the same."""
     text = fold_marks(text)
     if _MAY_BE_LATEX(text):
         text = TEX_TEXT.sub(lambda match: f"{_GAP * (match.start(1) - match.start())}{match[1]}{_GAP}", text)

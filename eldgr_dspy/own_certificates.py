@@ -5,7 +5,7 @@ with a witness. `evidence` is a tuple of `Passage`. A function of two arguments 
 at most once for each spelling of an answer, and never for an empty one.
 
 One that must be awaited or that asks an LM (a coroutine function, a DSPy module) is *consulted*: the caller of the rule
-asks it once for each class of answers, before the rule, and for a repair when it arrives; see `eldgr_dspy.certifying`.
+asks it once for each class of answers, before the rule, and for a repair when it arrives. See `eldgr_dspy.certifying`.
 """
 
 import inspect
@@ -73,7 +73,7 @@ class OwnCertificate(NamedFunction):
 
 
 def is_certificate(value: object) -> TypeGuard[Certificate]:
-    """Return whether what somebody else returned is a certificate; its witness is checked by `stands_in`."""
+    """Return whether what somebody else returned is a certificate. Its witness is checked by `stands_in`."""
     one: Any = value
     return isinstance(value, Certificate) and isinstance(one.certified, bool | None) and isinstance(one.reason, str)
 
@@ -123,7 +123,7 @@ def _is_consulted(function: Any) -> bool:
 
 
 def recorded_certificate(value: object) -> OwnCertificate:
-    """Return the certificate of recorded replies, as `own_certificate` does; of a consulted one, a class is enough."""
+    """Return the certificate of recorded replies, as `own_certificate` does. Of a consulted one, a class is enough."""
     kind: Any = object_named(value, "certificate", _EXAMPLE) if isinstance(value, str) else value
     if isinstance(kind, type) and _is_consulted(kind):  # nothing that was asked is asked again
         name = value if isinstance(value, str) else name_of(kind)

@@ -48,14 +48,14 @@ def read_parquet(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def read_rows(arrow: Any, path: Path, at_once: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file, which a process with limited memory reads and measures; see `parquet_process`.
+    """Yield the rows of a file, which a process with limited memory reads and measures. See `parquet_process`.
 
     Args:
         arrow: pyarrow, with `pyarrow.parquet`. path: The file. at_once: How many rows are in memory, if they are short.
 
     Raises:
         OSError: The file cannot be opened. PoolError: It or one of its rows expands beyond a limit.
-        ValueError: It is not readable; the message says why.
+        ValueError: It is not readable. The message says why.
     """
     opened(path).close()  # its error names the file
     process = _idle() or _started()
@@ -173,7 +173,7 @@ def write_table(
 
     Args:
         path: Its name. out: The open file. records: one a row.
-        types: pyarrow's name for the type of each column; by default the first record, which must be there, states
+        types: pyarrow's name for the type of each column. By default the first record, which must be there, states
             names and types.
     """
     arrow = _pyarrow(path)
@@ -240,7 +240,7 @@ def _pyarrow(path: Path) -> Any:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Drop the nulls that a columnar format writes for absent fields; the schema's defaults say the same."""
+    """Drop the nulls that a columnar format writes for absent fields. The schema's defaults say the same."""
     if isinstance(value, dict):
         return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value

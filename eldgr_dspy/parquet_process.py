@@ -93,7 +93,7 @@ def _require_small(rows: Any, where: str) -> None:
 
 
 def _n_values(batch: Any) -> int:
-    """Return how many values rows hold, within one another; a value may take no byte at all."""
+    """Return how many values rows hold, within one another. A value may take no byte at all."""
     return sum(map(_n_within, batch.columns))
 
 

@@ -109,7 +109,9 @@ def open_pool(path: str | Path) -> Pool:
 
 
 def open_pools(paths: Sequence[str | Path], kind: AnswerType | None = None) -> list[Pool]:
-    """Open several pools, whose names must differ since results are filed under them; all of one answer type, if given.
+    """Open several pools, whose names must differ since results are filed under them.
+
+    If an answer type is given, all pools must have it.
 
     Raises:
         ArgumentError: Two have one name, or one has another answer type. PoolError: One cannot be read.
@@ -145,7 +147,7 @@ def write_pool(path: str | Path, rows: Iterable[Row]) -> Pool:
 
 
 def write_rows(path: Path, out: IO[bytes], rows: Iterable[Row]) -> Pool:
-    """Write `rows` into a file that will replace `path`, in the format of that name; see `write_pool`."""
+    """Write `rows` into a file that will replace `path`, in the format of that name. See `write_pool`."""
     census, kind = Census(path), _kind(path)
     if kind == "parquet":
         write_parquet(path, out, map(_record, census.taking(rows)))
@@ -159,7 +161,7 @@ def write_records(path: str | Path, records: Iterable[dict[str, Any]]) -> None:
     """Write records that are not rows of a pool, in the format of the name, whole or not at all.
 
     Args:
-        path: The file. records: at least one; all have the fields of the first, and none is null.
+        path: The file. records: at least one. All have the fields of the first, and none is null.
 
     Raises:
         PoolError: if the name states no known format.
@@ -190,7 +192,7 @@ def _pool_of(path: Path, census: Census) -> Pool:
 
 
 def _refuse_twins(path: Path, twins: Sequence[tuple[int, int]]) -> None:
-    """Raise for an id that occurs twice. Ids are remembered by hash alone; only a suspicion reads the file again."""
+    """Raise for an id that occurs twice. Ids are remembered by hash alone. Only a suspicion reads the file again."""
     if not twins:
         return
     wanted = {index for pair in twins for index in pair}

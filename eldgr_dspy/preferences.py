@@ -42,8 +42,8 @@ def preferences(
     Args:
         classes: Which candidates vote together: equal keys do. A candidate of None does not vote and is in no pair.
         texts: Their texts. Of equal texts only one is used, in the upper part if it is in both.
-        upper: True in the upper part, False in the lower one; a candidate of None is in no pair.
-        right: Whether its answer is right; None where that is unknown, so that no pair is dropped.
+        upper: True in the upper part, False in the lower one. A candidate of None is in no pair.
+        right: Whether its answer is right, or None where that is unknown, so that no pair is dropped.
         most: How many pairs there may be.
 
     In each part, candidates of the class with most votes come first, then those of the earliest class, then the
@@ -71,7 +71,7 @@ def preferences(
 
 
 def taken_apart(result: Preferences, right: Sequence[bool]) -> Preferences:
-    """Return the pairs that may be taken apart into single candidates, and drop the others; the first always stays.
+    """Return the pairs that may be taken apart into single candidates, and drop the others. The first always stays.
 
     In what remains, no right answer is rejected if any wrong one is chosen, in another pair either.
 

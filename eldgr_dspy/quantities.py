@@ -41,7 +41,7 @@ class Quantity:
 
 
 def quantities_of(question: str) -> list[Quantity]:
-    """Return the quantities of a question in reading order; an amount of zero is left out."""
+    """Return the quantities of a question in reading order. An amount of zero is left out."""
     tokens = [_EDGE, *tokens_of(question), _EDGE]
     quantities, position = list[Quantity | None](), 1
     while position < len(tokens) - 1:

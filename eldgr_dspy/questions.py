@@ -41,7 +41,7 @@ OWN: Mapping[str, Callable[[Any], Any]] = {
 
 
 class Choices(TypedDict, total=False):
-    """Single settings by name, as a selector takes them; see `Settings`."""
+    """Single settings by name, as a selector takes them. See `Settings`."""
 
     certificate: "Policy | str | Callable[..., Any]"
     derivation: Strictness
@@ -70,7 +70,7 @@ class Settings:
             function or as `module:function`; `()` for none. See `eldgr_dspy.refusals`.
         refusal: What a refusal is. `inapplicable`: as a yes or no is, it is final as consensus and never overrides
             (retrieval, and not under `substring`). `no_answer`: a candidate without an answer, which does not vote.
-        answer: The answer type that each question must have, as a value or a name; None for any.
+        answer: The answer type that each question must have, as a value or a name, or None for any.
     """
 
     certificate: Policy | OwnCertificate = "folded"
@@ -105,7 +105,7 @@ class Settings:
 
     @property
     def type(self) -> AnswerType | None:
-        """The answer type that each question must have; None for any."""
+        """The answer type that each question must have, or None for any."""
         return self.answer if isinstance(self.answer, AnswerType) else None
 
     def type_of(self, question: "Question") -> AnswerType:
@@ -120,7 +120,7 @@ class Settings:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings by name, as files state them; a user's function by its name and a hash.
+        """Return the settings by name, as files state them. A user's function by its name and a hash.
 
         `refusals=()` alone is not stated: it is what files from before this setting mean. Nor is an answer type of this
         package, because the question names it.
@@ -208,13 +208,13 @@ class Question:
     Attributes:
         text: The question as asked.
         task: The answer type as files state it. It is declared, never guessed from the answers (Eq. 4).
-        answers: One a candidate, in pool order; None where a candidate has none.
-        texts: The candidates' full texts, in the same order; empty if only the answers are known.
+        answers: One a candidate, in pool order, or None where a candidate has none.
+        texts: The candidates' full texts, in the same order. Empty if only the answers are known.
         passages: The evidence, in the order in which it was retrieved.
         options: What there is to choose from, for a type that needs options.
-        kind: The answer type itself, where no name finds it; None for the one of that name.
-        states: Returns `stated`; it is called only for a judge that counts.
-        comparisons: The time for comparing its answers, and what a run recorded of that; None for a new start.
+        kind: The answer type itself, where no name finds it, or None for the one of that name.
+        states: Returns `stated`. It is called only for a judge that counts.
+        comparisons: The time for comparing its answers, and what a run recorded of that, or None for a new start.
     """
 
     text: str
@@ -241,7 +241,7 @@ class Question:
 
     @property
     def stated(self) -> tuple[Stated, ...]:
-        """What the pool states of each candidate besides, in the same order; empty if it states nothing."""
+        """What the pool states of each candidate besides, in the same order. Empty if it states nothing."""
         return self.states()
 
     def role_inputs(self, role: Role) -> dict[str, object]:

@@ -14,14 +14,14 @@ def rank(
         supported: For each candidate, whether its class is certified, or its certificate is inapplicable and it is not
             a refusal.
         in_consensus: For each candidate, whether it belongs to the consensus's class.
-        scores: An auxiliary score a candidate, higher is better; None where undefined (ranked after all defined ones).
+        scores: An auxiliary score a candidate, higher is better, None where undefined (ranked after all defined ones).
 
     Supported candidates come before the others; among the supported, consensus breaks the first tie; then the score
     decides; then the position. A score therefore never moves a candidate across strata (law 13), and `rank(...)[0]` may
     differ from the answer that ships: if consensus is uncertified, another candidate is certified and the judge
     abstains, the rank begins with that other candidate while consensus ships.
 
-    Source: the group rank after Eq. 4 of the paper; the position as the last tie-break is ours.
+    Source: the group rank after Eq. 4 of the paper. The position as the last tie-break is ours.
     """
     values = scores if scores is not None else [None] * len(supported)
 

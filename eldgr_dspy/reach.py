@@ -66,7 +66,7 @@ def reach(question: str, near: int = NEAR, few: int = FEW) -> frozenset[Exact]:
 
 
 def _tried(quantities: list[Quantity]) -> list[Quantity]:
-    """Return the quantities; if there are too many, without ones, and then without repetitions."""
+    """Return the quantities. If there are too many, without ones, and then without repetitions."""
     first: dict[frozenset[Exact], int] = {}
     for place, quantity in enumerate(quantities):
         first.setdefault(quantity.readings, place)
@@ -113,7 +113,7 @@ class _Group:
         self.levels.append((due[0] - below, due[1] - below))
 
     def due(self, detours: int) -> _Numbers:
-        """Return the results that waited for this many detours; without a detour, a quantity's own readings."""
+        """Return the results that waited for this many detours. Without a detour, a quantity's own readings."""
         numbers = self._later.pop(detours, (set(), set()))
         if not detours and len(self.members) == 1:
             numbers[self.members[0].money].update(self.members[0].readings)

@@ -63,7 +63,7 @@ def read(text: str, *, keep_case: bool = False) -> Folded:
 def without_markup(text: str) -> str:
     """Return the text with HTML entities and formatting tags resolved, filled up with invisible characters.
 
-    A word that a hyphen breaks at a line end is whole again; a hyphen that is not a soft one stays.
+    A word that a hyphen breaks at a line end is whole again. A hyphen that is not a soft one stays.
     """
     if "\n" in text:
         text = _BROKEN.sub(lambda match: PAD * len(match[0]), text)

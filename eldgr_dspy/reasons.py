@@ -50,7 +50,7 @@ def reason_of(case: Case, choice: Choice, certified: bool | None, *, empty: bool
 
 
 def refusal_of_derivation(notes: Iterable[str]) -> str:
-    """Return why a derivation was not accepted, from the notes of a decision; empty if there is no such note."""
+    """Return why a derivation was not accepted, from the notes of a decision. Empty if there is no such note."""
     return next((note.removeprefix(NOT_ACCEPTED) for note in notes if note.startswith(NOT_ACCEPTED)), "")
 
 

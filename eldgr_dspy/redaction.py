@@ -26,10 +26,10 @@ MASK = "***"
 """The text that replaces a credential."""
 
 LEAST = 8
-"""The minimum length of a credential; a shorter one may be a word of a reply."""
+"""The minimum length of a credential. A shorter one may be a word of a reply."""
 
 LEAST_DIGITS = 12
-"""The minimum length of a credential of only digits; a shorter one may be a number of a reply."""
+"""The minimum length of a credential of only digits. A shorter one may be a number of a reply."""
 
 SECRET_NAME = re.compile(
     r"key(?!word|board)|token(?!i[sz])|secret|pass(?:w|phrase|$)|pwd|auth(?!or(?!i[sz]))|cookie|credential|creds|bearer"
@@ -67,7 +67,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _NAMES = tuple("key token secret passw pwd auth cookie credential basic bearer digest negotiate".split())
-"""What `_SCHEME` and `_NAMED` look for; a text without these has neither."""
+"""What `_SCHEME` and `_NAMED` look for. A text without these has neither."""
 _PERCENT = re.compile(r"%(?:25)*([0-9a-f]{2})", re.IGNORECASE)
 _BACKSLASH = re.compile(r"\\(?:u00|x)([0-9a-f]{2})", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:amp;)*(#x?[0-9a-f]{1,9}|amp|lt|gt|quot|apos);", re.IGNORECASE)
@@ -184,7 +184,7 @@ def remember_settings(settings: Mapping[str, Any], *, within: str = "", any_text
 
 
 def remember_environment() -> None:
-    """Remember the credentials among the environment variables; the name of an existing file is not one."""
+    """Remember the credentials among the environment variables. The name of an existing file is not one."""
     variables = {name: value for name, value in os.environ.items() if name not in _WORKING_FOLDER}
     remember_settings({name: value for name, value in variables.items() if not _is_file(value)}, any_text=False)
 
@@ -218,7 +218,7 @@ def _remember_address(text: str) -> None:
 
 
 def _within(value: str) -> Iterator[str]:
-    """A credential and those of its parts that are credentials too; a plain word of a passphrase is not."""
+    """A credential and those of its parts that are credentials too. A plain word of a passphrase is not."""
     yield value
     if "{" in value:  # JSON, whose parts are names
         return
@@ -262,7 +262,7 @@ def _bare(text: str) -> str:
 
 
 def _forms(text: str) -> str:
-    """A text bare; then also with its escapes undone, and in one line: a credential may hide in each of them."""
+    """A text bare, then also with its escapes undone, and in one line: a credential may hide in each of them."""
     forms, unescaped = [text], _unescaped(text)
     if unescaped != text:
         forms.append(unescaped)
@@ -285,7 +285,7 @@ def _pattern(spelling: str, wrapped: bool) -> re.Pattern[str]:
 
 
 def _escaped(character: str) -> str:
-    """A pattern of a character in every usual escape; no run of backslashes is tried twice."""
+    """A pattern of a character in every usual escape. No run of backslashes is tried twice."""
     code, plain = ord(character), re.escape(character)
     hexadecimal = f"|%(?:25)*{code:02x}|x{code:02x}" if code < 128 else ""
     name = html.escape(character).strip("&;") if character in '&<>"' else "apos" if character == "'" else "#"

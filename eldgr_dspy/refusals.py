@@ -90,7 +90,7 @@ class Refusing:
     Args:
         refusals: Phrases or a function, as the settings have them.
         answers: The answers of the pool. kind: Their type, by whose classes they are compared.
-        bound: Whether the type is for this question alone; then what it says of the phrases is not kept for others.
+        bound: Whether the type is for this question alone. Then what it says of the phrases is not kept for others.
     """
 
     def __init__(

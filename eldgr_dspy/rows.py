@@ -97,7 +97,7 @@ class _Model(BaseModel):
 
 
 class CandidateRow(Columns):
-    """One sampled candidate. `answer` is null if none could be extracted; such a candidate does not vote.
+    """One sampled candidate. `answer` is null if none could be extracted. Such a candidate does not vote.
 
     Thinking is removed from a stated answer. If the thinking never ends, there is no answer.
     """
@@ -109,7 +109,7 @@ class CandidateRow(Columns):
     @model_validator(mode="before")
     @classmethod
     def _without_thinking(cls, fields: Any) -> Any:
-        """Take the thinking out of a stated answer; it stays in the text, which without one is the whole answer."""
+        """Take the thinking out of a stated answer. It stays in the text, which without one is the whole answer."""
         answer = fields.get("answer") if isinstance(fields, Mapping) else None
         tags, parts, unclosed = find_thinking(answer) if isinstance(answer, str) else ((), [], False)
         if not tags or not isinstance(answer, str):
@@ -174,7 +174,7 @@ class Row(_Model):
         )
 
     def stated(self) -> tuple[Stated, ...]:
-        """Return what is stated of each candidate besides text and answer; empty if nothing is stated of any."""
+        """Return what is stated of each candidate besides text and answer. Empty if nothing is stated of any."""
         return any_stated(candidate.stated(candidate.source) for candidate in self.candidates)
 
     @property

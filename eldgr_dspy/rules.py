@@ -30,7 +30,7 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
     """Return the rule of that name.
 
     Args:
-        name: One of `RULES`, `near(0)`, `support(1)` and so on, or `module:function`; the name of a judge may follow,
+        name: One of `RULES`, `near(0)`, `support(1)` and so on, or `module:function`. The name of a judge may follow,
             as in `eldgr[gpt4]`. The module is looked for as Python looks for any, and then in the working directory.
         argument: What the name was given as, for the message.
 
@@ -67,7 +67,7 @@ def is_own(name: str) -> bool:
 
 
 def margin_in(name: str) -> tuple[str, int] | None:
-    """Return ("near", k) for the rule `near(k)`, and likewise for `support(k)`; None for any other."""
+    """Return ("near", k) for the rule `near(k)`, and likewise for `support(k)`, or None for any other."""
     match = _WITH_MARGIN.fullmatch(name)
     return (match[1], int(match[2])) if match else None
 
@@ -136,7 +136,7 @@ def require_role(name: str, request: object) -> Role:
     """Return what a rule asks.
 
     Raises:
-        ArgumentError: It is not a role; the message names the rule and the roles.
+        ArgumentError: It is not a role. The message names the rule and the roles.
     """
     for role in ROLES:
         if role == request:
@@ -148,7 +148,7 @@ def require_choice(name: str, returned: object) -> Choice:
     """Return what a rule returned.
 
     Raises:
-        ArgumentError: It is not a `Choice` of a branch that exists and a string or None; the message names the rule and
+        ArgumentError: It is not a `Choice` of a branch that exists and a string or None. The message names the rule and
             what may be returned.
     """
     if not isinstance(returned, Choice):

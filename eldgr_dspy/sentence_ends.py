@@ -1,7 +1,7 @@
 """Find where sentences end: which full stops end one, and which belong to a word, an initial or a number.
 
 A rule of thumb for Western and East Asian punctuation, with English abbreviations. Where it is in doubt it does not
-split. A text as it was written is split by case and the words that follow too; a folded one has lost its case.
+split. A text as it was written is split by case and the words that follow too. A folded one has lost its case.
 """
 
 import re
@@ -68,7 +68,7 @@ def sentence_ends(text: str, start: int = 0, end: int | None = None, cased: bool
     The dots of "St.", of "J. R. R." and of "U.S." end nothing; "no." and its like end nothing before a number.
 
     Args:
-        start: Where to begin; the places are offsets of the whole text. end: Where to stop.
+        start: Where to begin. The places are offsets of the whole text. end: Where to stop.
         cased: Whether the text keeps its case and its white space. Then a word in lower case continues a sentence,
             "in the U.S. It was" ends one, and the number of a list item ends none.
     """

@@ -4,7 +4,7 @@ The lexical repairer uses only this: the kind of thing that the question asks fo
 rare words of the question are in their sentence and right next to them. It does not read meaning or make a second hop,
 so it is a baseline that any LM must beat. It never writes: it returns a slice of a passage.
 
-A pure function that uses only the standard library. The formulas are ours; the question types and months are English.
+A pure function that uses only the standard library. The formulas are ours. The question types and months are English.
 """
 
 import re
@@ -134,7 +134,7 @@ def _slices(sentence: str, kind: Kind) -> Iterator[tuple[int, int]]:
 
 
 def _names(sentence: str) -> Iterator[tuple[int, int]]:
-    """Yield runs of capitalised words; a space, an initial's full stop and words such as 'of' keep a run together."""
+    """Yield runs of capitalised words. A space, an initial's full stop and words such as 'of' keep a run together."""
     start = end = reached = 0  # the open run is [start, end); `reached` is where the links after it end
     for match in _NAME_PART.finditer(sentence):
         word = match.group()

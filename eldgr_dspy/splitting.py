@@ -44,10 +44,10 @@ def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: floa
     """Write the two parts of a pool, each in the order of the pool and in the format of its name.
 
     Args:
-        pool: The pool; its file stays as it is.
+        pool: The pool. Its file stays as it is.
         development: The file for the questions that are not for confirmation.
         confirmation: The file for those that are.
-        share: The share of the questions for confirmation, between 0 and 1. It is met on average; the two pools say
+        share: The share of the questions for confirmation, between 0 and 1. It is met on average. The two pools say
             how many questions they have.
         seed: Which split.
 

@@ -1,7 +1,7 @@
 """When sampling may stop before all samples are drawn: rules on the votes so far, and on whether consensus is final.
 
 `Settled` stops only when no remaining sample can change the class that ships. `Posterior` is the Beta rule of adaptive
-consistency; it can stop too early. Votes are counts of the classes, in the order of their earliest voters. This module
+consistency. It can stop too early. Votes are counts of the classes, in the order of their earliest voters. This module
 uses only the standard library.
 """
 
@@ -145,7 +145,7 @@ def next_batch(stop: Stop, case: Case, n: int) -> int:
 def _may_be_a_candidate(passage: Passage, answer: str | None, kind: AnswerType) -> bool:
     """Whether the passage would be the whole text of a candidate of the answer's class: then it no longer certifies.
 
-    A candidate's text is its answer, or its reasoning with the answer on the lines below; a list or an object is JSON.
+    A candidate's text is its answer, or its reasoning with the answer on the lines below. A list or an object is JSON.
     """
 
     def answers_in(text: str) -> Iterator[str | None]:

@@ -42,7 +42,7 @@ _LINK = re.compile(r"\[([^\[\]]++)\]\([^()\s]*+\)")
 
 @lru_cache(maxsize=4096)
 def strip_answer(text: str) -> str:
-    """Return the answer in a text without its wrappers; a text without letters and digits stays whole.
+    """Return the answer in a text without its wrappers. A text without letters and digits stays whole.
 
     Stripping twice changes nothing. Stripped answers of one class (`eldgr_dspy.answers.answer_class`) may still be
     spelled in several ways. It takes any text, in time linear in the length.
@@ -128,7 +128,7 @@ _LAST_KEPT = re.compile(rf"(?:{_NUMERAL}\+|(?<![^\W\d_])(?:[^\W\d_][\u0300-\u036
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The part of `text[start:end]` without loose marks at its edges; all of it if it is only marks."""
+    """The part of `text[start:end]` without loose marks at its edges. All of it if it is only marks."""
     first, last = start, end
     closers = {opener: text.rfind(closer, start, end) for opener, closer in _PAIRS.items()}
     while first < last and _is_loose(mark := text[first]):

@@ -32,7 +32,7 @@ class Structured(str):
 
 
 def text_of_leaf(leaf: Leaf) -> str | None:
-    """Return a leaf's text, a number's included; None for a truth value and for null."""
+    """Return a leaf's text, a number's included, or None for a truth value and for null."""
     return None if leaf is None or isinstance(leaf, bool) else str(leaf)
 
 

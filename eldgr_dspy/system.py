@@ -83,7 +83,7 @@ class _File(io.FileIO):
 
 
 def opened(path: Path, buffer: int = _BUFFER) -> io.BufferedReader:
-    """Open a file for reading with a buffer of this size; its errors name it."""
+    """Open a file for reading with a buffer of this size. Its errors name it."""
     return io.BufferedReader(_File(path, "r", path), buffer)
 
 
@@ -93,5 +93,5 @@ def created(path: Path, becomes: Path) -> io.BufferedWriter:
 
 
 def appending(path: Path) -> io.BufferedWriter:
-    """Open or create a file for appending; its errors name it."""
+    """Open or create a file for appending. Its errors name it."""
     return io.BufferedWriter(_File(path, "a", path), _BUFFER)

@@ -101,7 +101,7 @@ def class_of_text(answer: str) -> AnswerClass | None:
 
 
 def text_key(folded: str) -> str:
-    """Return the key of an answer as `read_answer` returns it; in retrieval, `quantity_key` makes its class of it."""
+    """Return the key of an answer as `read_answer` returns it. In retrieval, `quantity_key` makes its class of it."""
     if _PLAIN_WORDS(folded):
         return without_article(folded)
     text = without_article(folded)

@@ -1,7 +1,7 @@
 """Separate what a model thought aloud from what it answered, before anything reads the answer.
 
 A draft in the thinking may be another answer or another verdict. The tags are those of the families in use, in any
-case; a template may have put the opening one in the prompt, so that only the closing one is in the text. Thinking that
+case. A template may have put the opening one in the prompt, so that only the closing one is in the text. Thinking that
 never ends leaves no answer. A tag in backticks is mentioned, not used.
 """
 

@@ -120,7 +120,7 @@ def stated(question: str) -> frozenset[Exact]:
 
 
 def traces(operand: Operand, numbers: Container[Exact]) -> bool:
-    """Whether an operand is a known number; a sign is an operation, so -5 traces to a 5, and 20% to 20 or a fifth."""
+    """Whether an operand is a known number. A sign is an operation, so -5 traces to a 5, and 20% to 20 or a fifth."""
     return any(reading in numbers or -reading in numbers for reading in operand.readings)
 
 
@@ -213,7 +213,7 @@ def _combined(amount: Fraction, tokens: list[str], after: int) -> Iterator[Fract
 
 
 def _rest(share: Fraction) -> Iterator[Fraction]:
-    """Yield the rest of the whole after a share; nothing for more than the whole."""
+    """Yield the rest of the whole after a share. Nothing for more than the whole."""
     if share < 1:
         yield 1 - share
 

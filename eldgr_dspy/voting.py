@@ -16,8 +16,8 @@ class Vote:
     """The outcome of a vote.
 
     Attributes:
-        classes: The class of each candidate, in pool order; None for one that has no answer and does not vote.
-        winner: The winning class, None if no candidate votes; in a tie, that of the earliest voter.
+        classes: The class of each candidate, in pool order, or None for one that has no answer and does not vote.
+        winner: The winning class, None if no candidate votes. In a tie, that of the earliest voter.
         tie: Whether several classes had as many votes as the winner.
         notes: Candidates without an answer or that refuse, and answers whose class could not be told for certain, each
             a phrase.

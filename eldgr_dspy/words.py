@@ -7,7 +7,7 @@ from collections.abc import Container
 from typing import Literal, TypeGuard, get_args
 
 Task = str
-"""The name of an answer type, or its name in files, see `eldgr_dspy.answer_types`; a rule knows those of `TASKS`."""
+"""The name of an answer type, or its name in files, see `eldgr_dspy.answer_types`. A rule knows those of `TASKS`."""
 Role = Literal["judge", "deriver", "repairer"]
 Consulted = Literal["judge", "deriver", "repairer", "certificate", "repair_certificate"]
 """Whom a run may ask: a role that a rule asks for, or a certificate of the user's own, of the pool or of a repair."""

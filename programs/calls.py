@@ -1,4 +1,4 @@
-"""The calls about one question, within its deadline; one that does not come through is raised, or counts as silence."""
+"""The calls about one question, within its deadline. One that does not come through is raised, or counts as silence."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -65,10 +65,10 @@ class Calls:
     """The calls about one question.
 
     Attributes:
-        failed: Why a call did not come through, by who was called.
-        seconds: How long calls took, by who was called.
-        comparisons: Those of the question's answers, which end with its time; None without a timeout.
-        unasked: Those of them that were not called, because no time was left.
+        failed: Why a call failed, by role.
+        seconds: How long calls took, by role.
+        comparisons: Comparisons of the question's answers, which end with its timeout. None without a timeout.
+        unasked: The roles that were not called because no time was left.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Calls:
 
         Args:
             who: Who is called.
-            call: Makes the call; it is given what to call, of which the LMs keep to the limit.
+            call: Makes the call. It is given what to call, of which the LMs keep to the limit.
             module: What is called: a module, or a scorer of another kind.
             later: Who may be called after it, but for scorers.
 
@@ -149,7 +149,7 @@ class Calls:
         return future.result()
 
     async def awithin(self, who: str, call: Callable[[Any], Awaitable[T]], module: Any, later: Sequence[str] = ()) -> T:
-        """Do the same, awaiting it; a call that is late is cancelled, and not waited for."""
+        """Do the same, awaiting it. A call that is late is cancelled, and not waited for."""
         limit = self._limit(who, later)
         if limit is None:
             with self._timed(who):
@@ -182,7 +182,7 @@ class Calls:
             self.seconds[who] = self.seconds.get(who, 0.0) + monotonic() - began
 
     def _limit(self, who: str, later: Sequence[str]) -> Limit | None:
-        """Return until when a call may take; None if it has no limit.
+        """Return until when a call may take, or None if it has no limit.
 
         Without a timeout of its own it may take an equal share of what is left and not kept for others. If a failure
         is raised, nobody is called after it, so that it may take all that is left.
@@ -225,7 +225,7 @@ class Calls:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why a call did not come through, by who was called."""
+        """Why a call failed, by role."""
         return {who: why.text for who, why in self.failed.items()}
 
 
@@ -247,7 +247,7 @@ class Usage(UsageTracker):
             self.caller.add_usage(lm, usage_entry)
 
     def total(self, name: str) -> int | None:
-        """Return the sum of the tokens of a name; None if a report lacks it, or if there is no report."""
+        """Return the sum of the tokens of a name, or None if a report lacks it, or if there is no report."""
         counts = [report.get(name) for reports in self.usage_data.values() for report in reports]
         return sum(counts) if counts and all(map(is_count, counts)) else None
 

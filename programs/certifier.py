@@ -27,7 +27,7 @@ class Certifier(dspy.Module):
     is.
 
     Attributes:
-        certificate: The user's module or function; a module's predictors are those of the selector.
+        certificate: The user's module or function. A module's predictors are those of the selector.
     """
 
     sets_lm = False
@@ -43,7 +43,7 @@ class Certifier(dspy.Module):
         self.name, self.source = own.name, own.source  # plain, so that a run states them
 
     def forward(self, question: str, answers: Sequence[tuple[str, Sequence[Passage]]]) -> dspy.Prediction:
-        """Return `answers`, whether each is `certified`, and the `reasons`; see `certificates_as_json`.
+        """Return `answers`, whether each is `certified`, and the `reasons`. See `certificates_as_json`.
 
         Args:
             question: The question. answers: each answer with its evidence.
@@ -70,7 +70,7 @@ class Certifier(dspy.Module):
         )
 
     def most_calls(self, answers: Sequence[Any]) -> int | None:
-        """Return how many LM calls the certificates of several answers take at most; None if it is not known."""
+        """Return how many LM calls the certificates of several answers take at most, or None if it is not known."""
         certificate: Any = self.certificate
         each = 1 if isinstance(certificate, dspy.Predict) else calls_of(certificate, [])
         return None if each is None else each * len(answers)

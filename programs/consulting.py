@@ -2,7 +2,7 @@
 
 Only this module decides what is a verdict, an abstention or a failure of the infrastructure:
 
-* An abstention: a reply that cannot be parsed, that was cut or withheld, or that is one of several; a prompt that is
+* An abstention: a reply that cannot be parsed, that was cut or withheld, or that is one of several. A prompt that is
   too long for the LM. A reply that is one whole JSON object was not cut, though the LM may have reached its limit
   after it. The LM could not answer this question, and could not if it were asked again.
 * A failure: a call that did not come through. It never counts as a verdict, and is asked again: at once if it is
@@ -125,7 +125,7 @@ def is_several_answers(error: Exception) -> bool:
 
 
 def _flaw_of(record: Mapping[str, Any], lm: Any) -> Abstention | None:
-    """Return why a reply that came through cannot be used: cut, withheld, or one of several; None if it can."""
+    """Return why a reply that came through cannot be used: cut, withheld, or one of several, or None if it can."""
     count = len(record.get("outputs") or ())
     if count > 1 and count > (wanted := record["kwargs"].get("n") or getattr(lm, "kwargs", {}).get("n") or 1):
         return Abstention.of("several answers", f"{count} where {wanted} was asked for")
@@ -145,7 +145,7 @@ def _first(response: Any) -> Any:
 
 
 def _elsewhere(response: Any) -> str:
-    """Return in which other fields of the message there is JSON, as the end of a reason; empty for none."""
+    """Return in which other fields of the message there is JSON, as the end of a reason. Empty for none."""
     message = getattr(_first(response), "message", None)
     fields: list[tuple[str, Any]] = [(name, getattr(message, name, None)) for name in _UNREAD.values()]
     fields += [(_UNREAD.get(part.type, ""), getattr(part, "text", part)) for part in getattr(message, "parts", ())]
@@ -177,7 +177,7 @@ class _Last:
         self.flaw, self._elsewhere = _flaw_of(record, lm), _elsewhere(record["response"])
 
     def judged(self, reply: Said) -> Said:
-        """Return the reply, or the abstention that the flaw makes of it; its reason names JSON that was not read."""
+        """Return the reply, or the abstention that the flaw makes of it. Its reason names JSON that was not read."""
         if self.flaw is None and not isinstance(reply.error, dspy.AdapterParseError):
             return reply
         why = self.flaw or Abstention(reply.content["abstained"], reply.content["kind"])
@@ -251,7 +251,7 @@ class _Unread(BaseCallback):
 
 @contextmanager
 def _reading(last: _Last) -> Iterator[None]:
-    """Read replies strictly, or with the adapter that the user has set; an error while reading is a parse error.
+    """Read replies strictly, or with the adapter that the user has set. An error while reading is a parse error.
 
     DSPy's own adapters raise errors other than the documented one, such as `RecursionError` for a reply with many
     brackets.

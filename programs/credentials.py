@@ -1,7 +1,7 @@
 """Find the credentials that a module and its LMs hold, so that no file or message contains one.
 
 They are looked for in the options of every LM, in its engines, and in the attributes and predictors of every module. A
-credential that only a function knows, such as a provider of tokens, is not found; its name in an error still hides it.
+credential that only a function knows, such as a provider of tokens, is not found. Its name in an error still hides it.
 """
 
 from collections.abc import Mapping

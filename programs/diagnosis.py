@@ -1,6 +1,6 @@
 """Check step by step whether a model can be the judge.
 
-The judge is asked one easy question twice, as a `Selector` asks it, and the longest question of a pool; that decides.
+The judge is asked one easy question twice, as a `Selector` asks it, and the longest question of a pool. That decides.
 The model is also asked under a schema that demands a word which the prompt does not have: a server that does not
 constrain its output cannot give it.
 This shows whether a judge can be asked, not how well it judges.
@@ -71,7 +71,7 @@ class Finding:
     Attributes:
         check: What was checked.
         ok: Whether it passed.
-        text: The result, as a sentence; if it did not pass, with what to do.
+        text: The result, as a sentence. If it did not pass, with what to do.
     """
 
     check: str
@@ -200,7 +200,7 @@ def _metered(judge: Judge, inputs: Mapping[str, object]) -> tuple[Said, float, s
 
 
 def _cause(error: Exception, seconds: float) -> str:
-    """Return what went wrong in the words of the command; the client's own words name a Python argument."""
+    """Return what went wrong in the words of the command. The client's own words name a Python argument."""
     if _ran_out(error):
         return f"The model had not answered in full after {seconds:g} s; use a larger --timeout to wait longer."
     return brief((error.message if isinstance(error, dspy.LMError) else str(error)).partition("\n")[0])

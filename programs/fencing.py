@@ -4,7 +4,7 @@ Each text is between two marker lines. The marker is derived from the hash of al
 gives the same prompt (caches, journals and golden prompts stay stable) and nobody can write a text that contains the
 marker of its own fence, or half of it. Anything that software on the way to the LM would remove from the text is
 defused: DSPy's own markers, and anything in the form of a model's token. A fence does not stop an LM that follows what
-it reads; the certificates bound the effect of that. Standard library alone.
+it reads. The certificates bound the effect of that. Standard library alone.
 """
 
 import hashlib

@@ -31,7 +31,7 @@ class LexicalJudge(dspy.Module):
         return _judged(question, evidence, candidates)
 
     async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`; it waits for nothing."""
+        """Do the same as `forward`. It waits for nothing."""
         return _judged(question, evidence, candidates)
 
     def most_calls(self, candidates: Sequence[str]) -> int:
@@ -65,7 +65,7 @@ def _assessment(score: Support) -> dict[str, float | None]:
 
 
 class ExtractiveRepairer(dspy.Module):
-    """Copies from the evidence the span whose shape and neighbouring words suit the question best; no title."""
+    """Copies from the evidence the span whose shape and neighbouring words suit the question best. No title."""
 
     asks_lm = False
 
@@ -74,7 +74,7 @@ class ExtractiveRepairer(dspy.Module):
         return _repaired(question, evidence)
 
     async def aforward(self, *, question: str, evidence: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`; it waits for nothing."""
+        """Do the same as `forward`. It waits for nothing."""
         return _repaired(question, evidence)
 
     def most_calls(self, candidates: Sequence[str]) -> int:

@@ -64,7 +64,7 @@ def numeric_temperatures(module: dspy.Module) -> Iterator[None]:
 
 
 def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
-    """Return a copy of a module in which each LM that it holds is `change(lm)`; each LM is changed once.
+    """Return a copy of a module in which each LM that it holds is `change(lm)`. Each LM is changed once.
 
     An LM is found in any attribute of the module and of its sub-modules, including compiled ones, directly or within
     lists, tuples and dicts. An LM in a closure, or in an object of another kind, is not found. The LM in the settings

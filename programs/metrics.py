@@ -1,7 +1,7 @@
 """What an optimizer needs to compile a selector's roles: labelled examples, a score, and feedback in words.
 
 The score is that of the answer that ships, so an optimizer gains nothing from a judge that is right where the rule
-does not ask it. Feedback is read from the decision; it names the right answer, so it is for training alone.
+does not ask it. Feedback is read from the decision. It names the right answer, so it is for training alone.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -72,7 +72,7 @@ def selection_feedback(
 
     Args:
         gold: As for `selection_score`. Its `candidates` tell whether the judge's preference was right.
-        pred: The selector's prediction; from a program around it, one that keeps the fields of the decision.
+        pred: The selector's prediction. From a program around it, one that keeps the fields of the decision.
         trace: Not used; DSPy gives it.
         pred_name: The predictor that the feedback is for, such as `judge.predict` or `select.repairer.predict`; None
             for the program as a whole. The score is the same for all of them.
@@ -131,7 +131,7 @@ def _outcome(gold: dspy.Example, pred: dspy.Prediction) -> str:
 
 
 def _on_role(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
-    """Return sentences on the role's reply; nothing if the prediction does not say which roles were asked."""
+    """Return sentences on the role's reply. Nothing if the prediction does not say which roles were asked."""
     abstained, consulted = (pred.get("abstentions") or {}).get(role), pred.get("consulted")
     if consulted is None:
         return

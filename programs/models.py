@@ -38,9 +38,9 @@ def lm_named(
         name: A provider and a model, as `dspy.LM` has them. `ollama/NAME` and `ollama_chat/NAME` are the same here, and
             so are `vllm/NAME` and `hosted_vllm/NAME`: a model on a server of vLLM's.
         api_base: Address of the server, if it is not the provider's own. For Ollama it may end in `/v1` or not.
-        num_ctx: Tokens that prompt and reply may have together; only for a name of Ollama's.
+        num_ctx: Tokens that prompt and reply may have together. Only for a name of Ollama's.
         structured: Whether requests carry a JSON schema: `on`, `off`, or `auto`, until the server refuses one.
-        options: Further options of `dspy.LM`; for a name of Ollama's also those of `eldgr_dspy.ollama`.
+        options: Further options of `dspy.LM`. For a name of Ollama's also those of `eldgr_dspy.ollama`.
 
     Raises:
         ArgumentError: The name has no model, the address is not valid, or `num_ctx` is given to a model that is not
@@ -75,7 +75,7 @@ def _lm(name: str, api_base: str | None, num_ctx: int | None, options: dict[str,
 
 
 def require_ollama(num_ctx: int | None, names: Sequence[str]) -> None:
-    """Raise an ArgumentError if a context is given and no model is Ollama's; only Ollama takes one in a request."""
+    """Raise an ArgumentError if a context is given and no model is Ollama's. Only Ollama takes one in a request."""
     if num_ctx is not None and not any(map(is_of_ollama, names)):
         raise ArgumentError(
             f"num_ctx={num_ctx} is for models of Ollama; got {' and '.join(names) or 'no model'}."

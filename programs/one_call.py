@@ -34,7 +34,7 @@ _AT_ONCE = 16
 
 
 class OneCall(Saved):
-    """Asks its signature once; a subclass may say in `show` what the LM is shown, and in `read` what its reply becomes.
+    """Asks its signature once. A subclass may say in `show` what the LM is shown, and in `read` what its reply becomes.
 
     `forward` and `aforward` take the inputs of the signature; further arguments are not read.
 
@@ -98,7 +98,7 @@ class OneCall(Saved):
 
 
 def calls_of(module: dspy.Module, candidates: Sequence[str]) -> int | None:
-    """Return how many LM calls a role takes at most for one question, not counting repeats; None if it does not say.
+    """Return how many LM calls a role takes at most for one question, not counting repeats, or None if it does not say.
 
     A module says so in a method `most_calls(candidates)`, given the candidates as a judge is shown them (an empty list
     for another role). It may depend only on how many there are, how long, which texts are equal and which answers vote
@@ -121,7 +121,7 @@ def ask_each(requests: Sequence[Request]) -> list[Said]:
 
 
 async def aask_each(requests: Sequence[Request]) -> list[Said]:
-    """Return the same, asking a bounded number at once; a call that fails is raised once the others are awaited."""
+    """Return the same, asking a bounded number at once. A call that fails is raised once the others are awaited."""
     free = asyncio.Semaphore(_AT_ONCE)
 
     async def asked(request: Request) -> Said:
@@ -138,7 +138,7 @@ async def aask_each(requests: Sequence[Request]) -> list[Said]:
 
 
 def _plain(value: Any) -> Any:
-    """A field's value without models; a hint may be any JSON, however deep."""
+    """A field's value without models. A hint may be any JSON, however deep."""
     if isinstance(value, list):
         return [item.model_dump(mode="json") if isinstance(item, BaseModel) else item for item in value]
     return value

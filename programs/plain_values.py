@@ -15,7 +15,7 @@ _TOO_LONG = 10**999
 
 
 class UnwritableError(Exception):
-    """A value that a journal cannot hold; the message names it."""
+    """A value that a journal cannot hold. The message names it."""
 
 
 def plain(value: Any) -> Any:

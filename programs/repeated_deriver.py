@@ -25,7 +25,7 @@ class RepeatedDeriver(dspy.Module):
     """Asks a deriver `n` times, and returns one derivation with the others as `other_derivations`.
 
     The first is the earliest that passes the check `bounded` and has the answer of another one that passes, else the
-    earliest. A sample that cannot be used is left out; if all cannot, the deriver abstains. A failed call is raised.
+    earliest. A sample that cannot be used is left out. If all cannot, the deriver abstains. A failed call is raised.
 
     Attributes:
         deriver: A module in the deriver's role. n: how often it is asked. temperature: of the samples.
@@ -64,7 +64,7 @@ class RepeatedDeriver(dspy.Module):
         return _agreed(question, await asyncio.gather(*samples))
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """Return how many LM calls it takes at most; None if the deriver does not say."""
+        """Return how many LM calls it takes at most, or None if the deriver does not say."""
         calls = calls_of(self.deriver, candidates)
         return None if calls is None else self.n * calls
 
@@ -81,7 +81,7 @@ class RepeatedDeriver(dspy.Module):
 
 
 def _agreed(question: str, samples: Sequence[Said]) -> dspy.Prediction:
-    """Return the derivation that another confirms, else the first, with the others; an abstention without any."""
+    """Return the derivation that another confirms, else the first, with the others. An abstention without any."""
     replies = [(sample.content, read_reply("deriver", sample.content, (), 0)) for sample in samples]
     usable = [(content, reply) for content, reply in replies if isinstance(reply, Derivation)]
     if not usable:

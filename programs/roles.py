@@ -1,4 +1,4 @@
-"""The three roles that an LM may play, each asking one signature; their outputs have the names of the journal."""
+"""The three roles that an LM may play, each asking one signature. Their outputs have the names of the journal."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -58,7 +58,7 @@ def rollout(
         sample: The number of the sample, from 0.
         of: How many samples there are at most.
         temperature: Of every request that does not set its own; None leaves the LM's.
-        bound: Whether the program has LMs of its own; see `lms.holds_lm`.
+        bound: Whether the program has LMs of its own. See `lms.holds_lm`.
     """
     number = partial(numbered_lm, sample=sample, of=of, temperature=temperature)
     called, originals = view(program, number) if bound else (program, {})
@@ -69,7 +69,7 @@ def rollout(
 
 
 def own_trace() -> Trace | None:
-    """Return a list for the trace of some calls; None if DSPy keeps no trace."""
+    """Return a list for the trace of some calls, or None if DSPy keeps no trace."""
     return None if dspy.settings.trace is None else []
 
 

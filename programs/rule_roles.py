@@ -18,7 +18,7 @@ _ASKED: Mapping[Task, Mapping[str, tuple[Role, ...]]] = {
     "retrieval": _RETRIEVAL,
     "arithmetic": {**_RETRIEVAL, **_ARITHMETIC},
 }
-"""The roles that each rule may ask in each task; a rule that is not here may ask any."""
+"""The roles that each rule may ask in each task. A rule that is not here may ask any."""
 
 
 def may_ask(parameter: str, rule: str, kind: AnswerType) -> bool:
@@ -44,5 +44,5 @@ def later_roles(
 
 
 def roles_of(rule: str, kind: AnswerType) -> tuple[Role, ...]:
-    """Return the roles that a rule may ask in a question of this type; one of one's own may ask any."""
+    """Return the roles that a rule may ask in a question of this type. One of one's own may ask any."""
     return _ASKED[kind.task].get(rule.partition("(")[0], ROLES)

@@ -51,7 +51,7 @@ class Sampled(Saved):
         pred.answer, pred.reasoning, pred.branch, pred.votes, pred.completions
 
     It takes the inputs of the program. The question is the input `question`, else all inputs that are not evidence. The
-    evidence is the input `evidence`, `context` or `passages`; without one, the passages that the samples return under
+    evidence is the input `evidence`, `context` or `passages`. Without one, the passages that the samples return under
     these names, all together. The answer is the field that the selector's `answer_field` names.
 
     A sample that fails is raised or dropped, as the selector says: `on_failure` covers calls that did not come through,
@@ -61,7 +61,7 @@ class Sampled(Saved):
     others.
 
     Attributes:
-        program: The program; its predictors are those that optimizers see, together with the selector's.
+        program: The program. Its predictors are those that optimizers see, together with the selector's.
         select: The selector.
         n, stop, temperature, num_threads: As given.
     """
@@ -83,7 +83,7 @@ class Sampled(Saved):
             select: Decides; `Selector()` by default. Its `answer` and `answer_field` are as the program answers.
             stop: None draws all samples at once. "settled" draws them in batches, and stops when no remaining sample
                 can change the class that ships. It is proved for some rules and certificates, and others are refused.
-                `Posterior(0.95)`, of `eldgr_dspy.stopping`, stops when the lead is probable; the samples that it spares
+                `Posterior(0.95)`, of `eldgr_dspy.stopping`, stops when the lead is probable. The samples that it spares
                 could have changed the answer.
             temperature: Of the samples, unless a predictor sets its own. None leaves the LM's own.
             num_threads: The most samples at once; None: all of a batch.

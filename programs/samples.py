@@ -59,7 +59,7 @@ def require_prediction(output: Any, name: str, field: str, advice: str) -> dspy.
 
 
 def by_name(program: dspy.Module, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the inputs of a call by name; those given by position have the names of the program's `forward`."""
+    """Return the inputs of a call by name. Those given by position have the names of the program's `forward`."""
     if not args:
         return dict(inputs)
     named = [one.name for one in parameters_of(program)]
@@ -106,7 +106,7 @@ def retrieved(
         field: The name of the passages; None looks for evidence, context and passages.
 
     Returns:
-        The passages, each once; None if nothing has such a name.
+        The passages, each once, or None if nothing has such a name.
     """
     names = [name for name in ((field,) if field else _EVIDENCE) if name not in outputs]
     for place in (fields, output):
@@ -139,7 +139,7 @@ def shipped(
     declared: Mapping[str, Any],
     field: str,
 ) -> tuple[dict[str, Any], int | None]:
-    """Return the fields of a decision with the answer in its type, and which sample ships; None if none has the answer.
+    """Return the fields of a decision with the answer in its type, and which sample ships, None if none has the answer.
 
     Args:
         case: The samples as the rule sees them.

@@ -49,7 +49,7 @@ class SavedChoices(Parameter):
         """Compare the choices with saved ones.
 
         Raises:
-            ArgumentError: They differ; the message says in what.
+            ArgumentError: They differ. The message says in what.
         """
         if not isinstance(state, Mapping):
             raise ArgumentError(f"The saved choices of a {self.of} must be a mapping; got {state!r:.80}. Save it anew.")

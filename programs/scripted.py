@@ -28,8 +28,8 @@ class Line:
     """A scripted reply that may be cut off.
 
     Attributes:
-        text: The reply; a mapping is sent as JSON.
-        cut: Whether the response says that it was cut off (`finish_reason` is `length`); the text is sent unchanged.
+        text: The reply. A mapping is sent as JSON.
+        cut: Whether the response says that it was cut off (`finish_reason` is `length`). The text is sent unchanged.
     """
 
     text: str | Mapping[str, Any] = ""
@@ -74,7 +74,7 @@ class ScriptedEngine:
         yield from _events(self.complete(request))
 
     def close(self) -> None:
-        """Do nothing; there is no connection."""
+        """Do nothing. There is no connection."""
 
     def answer(self, request: Request) -> Response:
         """Keep the request; return the scripted response at once, or raise the scripted exception."""
@@ -94,7 +94,7 @@ class ScriptedEngine:
 
 
 class AsyncScriptedEngine:
-    """The same script for `await`; it does not block the event loop."""
+    """The same script for `await`. It does not block the event loop."""
 
     def __init__(self, engine: ScriptedEngine) -> None:
         self.engine = engine
@@ -112,14 +112,14 @@ class AsyncScriptedEngine:
             yield event
 
     async def aclose(self) -> None:
-        """Do nothing; there is no connection."""
+        """Do nothing. There is no connection."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "AsyncScriptedEngine":
         return self
 
 
 class ScriptedLM(dspy.LM):
-    """A `dspy.LM` whose replies come from a script; see `scripted_lm`."""
+    """A `dspy.LM` whose replies come from a script. See `scripted_lm`."""
 
     @property
     def script(self) -> ScriptedEngine:

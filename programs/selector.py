@@ -70,8 +70,8 @@ class Selector(Saved):
         deriver: (question) -> derivation_steps, derived_answer, consistency_check.
         repairer: (question, evidence) -> repaired_answer, repair_passage.
         type: The answer type.
-        settings: The choices of the rule; see `eldgr_dspy.questions.Settings`. No optimizer changes them.
-        certifier: Asks a certificate of your own that is awaited or asks an LM; None for any other.
+        settings: The choices of the rule. See `eldgr_dspy.questions.Settings`. No optimizer changes them.
+        certifier: Asks a certificate of your own that is awaited or asks an LM, or None for any other.
         scorers: Who scores the candidates' reasoning, as given; none by default.
     """
 
@@ -99,19 +99,19 @@ class Selector(Saved):
                 a run then takes pools of any type.
             rule: The rule that decides: a name, or a rule of your own as a generator function or `module:function`;
                 see `eldgr_dspy.rules`.
-            settings: The choices that a rule leaves open, whole; by default `Settings()`.
+            settings: The choices that a rule leaves open, whole. By default `Settings()`.
             on_error: What happens if a reply cannot be parsed, or has a value that is not allowed: `abstain` (the role
                 abstains) or `raise`. For a scorer `abstain` catches every error: its scores are undefined.
             on_failure: What happens if a call fails (no connection, refused, too late): `raise`, or `abstain` (the role
                 abstains, and `failures` says why). A certificate whose call failed is inapplicable.
-            timeout: Seconds for all calls about one question; a later one is a failure, and `math` answers not compared
+            timeout: Seconds for all calls about one question. A later one is a failure, and `math` answers not compared
                 by then differ. If failures abstain, each call has an equal share of what is left.
             role_timeouts: Seconds by name for a role, `certificate`, `repair_certificate` or `scorer`, instead of that.
             replies: How replies are read: `strict` (one JSON object of exactly the fields) or `lenient` (see
                 `eldgr_dspy.programs.engines.lenient`). An adapter of the settings comes first.
             uncertified: What ships if the decision is not certified: `consensus` (the rule's answer) or `abstain`
                 (None). An answer to which no certificate applies ships. Branch and decision are the same.
-            answer_field: The field of the candidates that holds the answer; the prediction has it too.
+            answer_field: The field of the candidates that holds the answer. The prediction has it too.
             scorers: Objects with `score`, and perhaps `ascore`, from a list of `Reasoning` to a `StepTable` each; the
                 first ranks inside a stratum. None changes what ships.
             choices: Single settings by name, such as `certificate="token"`, in the place of those in `settings`:
@@ -162,9 +162,9 @@ class Selector(Saved):
         Args:
             question: The question as asked.
             candidates: A list of strings, numbers, mappings or predictions, completions, or a prediction with
-                completions. None is a candidate without an answer; a number's answer is its shortest text, 4.0 as "4".
+                completions. None is a candidate without an answer. A number's answer is its shortest text, 4.0 as "4".
                 A candidate's final answer is what it marks as such (`#### x`, `\boxed{}`, "the answer is"), else the
-                whole text; in arithmetic the last number. Judges that count ballots read columns too.
+                whole text (in arithmetic the last number). Judges that count ballots read columns too.
             evidence: A list of strings, or of mappings or objects with `text` or `long_text` and perhaps `title`; one
                 string; or a prediction with `passages`. To a scorer None means no corpus, an empty list a corpus in
                 which nothing was found.

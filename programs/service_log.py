@@ -1,6 +1,6 @@
 """Log what goes wrong in a service: each kind at most once a minute, with the count since, so that no log is flooded.
 
-The logger is `eldgr_dspy`. A reply that cannot be used and a failed call are warnings; an abstention that the role
+The logger is `eldgr_dspy`. A reply that cannot be used and a failed call are warnings. An abstention that the role
 states itself, such as a repairer that finds no span, is only information.
 """
 
@@ -17,7 +17,7 @@ EVERY = 60
 """Seconds between two lines of one kind."""
 
 MOST_KINDS = 256
-"""The most kinds that are told apart; later ones are one kind. Errors of a role of the user's may have any name."""
+"""The most kinds that are told apart. Later ones are one kind. Errors of a role of the user's may have any name."""
 
 _LOGGER = logging.getLogger("eldgr_dspy")
 

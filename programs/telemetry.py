@@ -42,9 +42,9 @@ class DecisionEvent:
 
     Attributes:
         branch, reason, certified, consulted: See `eldgr_dspy.decision.Decision`.
-        abstentions: By role, the kind of its reason; see `eldgr_dspy.words.ABSTENTION_KINDS`.
+        abstentions: By role, the kind of its reason. See `eldgr_dspy.words.ABSTENTION_KINDS`.
         failures: By who was called, the error.
-        input_tokens, output_tokens: Of all calls, as their servers reported; None if one did not, or none was sent.
+        input_tokens, output_tokens: Of all calls, as their servers reported, or None if one did not, or none was sent.
         seconds: From the call of the selector to its decision, scores included.
         call_seconds: By who was called.
     """
@@ -61,7 +61,7 @@ class DecisionEvent:
     call_seconds: Mapping[str, float]
 
     def attributes(self) -> dict[str, Any]:
-        """Return the attributes of a span; what is unknown is not one of them."""
+        """Return the attributes of a span. What is unknown is not one of them."""
         by_name = {"abstentions": self.abstentions, "failures": self.failures, "seconds": self.call_seconds}
         values = {
             "eldgr.branch": self.branch,
@@ -119,7 +119,7 @@ def _event(prediction: Any, replies: Mapping[Role, Reply], calls: Calls, usage: 
 
 
 def _hand(event: DecisionEvent, listener: Callable[..., Any], select: dspy.Module) -> None:
-    """Give a callback an event; what it raises is logged, as DSPy logs it, and does not end the call."""
+    """Give a callback an event. What it raises is logged, as DSPy logs it, and does not end the call."""
     try:
         listener(call_id=ACTIVE_CALL_ID.get(), instance=select, event=event)
     except Exception as error:  # noqa: BLE001 - a callback of the user's may raise anything
@@ -129,7 +129,7 @@ def _hand(event: DecisionEvent, listener: Callable[..., Any], select: dspy.Modul
 
 @cache
 def _api() -> Any:
-    """Return OpenTelemetry's module for spans; None where it is not installed."""
+    """Return OpenTelemetry's module for spans, or None where it is not installed."""
     try:
         from opentelemetry import trace
     except ImportError:
@@ -139,7 +139,7 @@ def _api() -> Any:
 
 @contextmanager
 def _span(name: str) -> Iterator[Any]:
-    """Yield the span of a decision, which is the current one in the block; None if it is not recorded."""
+    """Yield the span of a decision, which is the current one in the block, or None if it is not recorded."""
     api = _api()
     if api is None:
         yield None

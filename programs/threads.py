@@ -35,7 +35,7 @@ async def at_once(call: Callable[[], R]) -> R:
 
 
 def in_own_loop(coroutine: "Coroutine[Any, Any, R]") -> R:
-    """Return what a coroutine returns in a loop and a thread of its own; the caller may be in another loop."""
+    """Return what a coroutine returns in a loop and a thread of its own. The caller may be in another loop."""
     return start(lambda: asyncio.run(coroutine)).result()
 
 
@@ -99,7 +99,7 @@ class _Callers:
             self._idle.append(caller)
 
     def _let_go(self, caller: _Caller) -> bool:
-        """Take a thread out of those that wait; False if it is about to get a job."""
+        """Take a thread out of those that wait. Return False if it is about to get a job."""
         with self._lock:
             if caller not in self._idle:
                 return False
@@ -119,7 +119,7 @@ _CALLERS = _Callers()
 
 @contextmanager
 def reused_threads() -> Iterator[None]:
-    """End the threads that made calls inside the block and are now idle; a late one ends by itself."""
+    """End the threads that made calls inside the block and are now idle. A late one ends by itself."""
     try:
         yield
     finally:

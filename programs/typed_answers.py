@@ -56,7 +56,7 @@ def _plain(value: Any) -> Any:
 
 
 def outputs(program: dspy.Module) -> dict[str, Any]:
-    """Return the output fields of the program's predictors with their types; of one name, the last predictor's."""
+    """Return the output fields of the program's predictors with their types. Of one name, the last predictor's."""
     fields: dict[str, Any] = {}
     for _, part in sub_modules(program, dspy.Predict):
         fields |= {name: field.annotation for name, field in part.signature.output_fields.items()}

@@ -69,9 +69,9 @@ class _Options:
 
     @staticmethod
     def _server(settings: Sequence[Mapping[str, Any]]) -> tuple[str | None, int | None]:
-        """The address and the context that were asked for; where they are the model's own, none.
+        """Return the address and the context that the user set. None where the model has its own.
 
-        Ollama's engine states an address in a form of its own, so that of another LM is taken first.
+        Ollama's engine has its own form of an address, so another LM's address is taken first.
         """
         from eldgr_dspy.programs.engines.ollama import ADDRESS, CONTEXT
 

@@ -22,7 +22,7 @@ class UnreadableError(ValueError):
 
 
 def read_object(reply: str) -> dict[str, Any]:
-    """Return the one JSON object of a reply; each refusal is a `ValueError` that says why."""
+    """Return the one JSON object of a reply. Each refusal is a `ValueError` that says why."""
     text = without_thought(reply.strip())
     block = _CODE_BLOCK.fullmatch(text)
     whole = block[1].strip() if block else text
@@ -74,7 +74,7 @@ _JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", boo
 
 
 def without_thought(text: str) -> str:
-    """Return the text after one closed thinking block at its start; a reply without one is returned whole."""
+    """Return the text after one closed thinking block at its start. A reply without one is returned whole."""
     if not text.startswith("<think>"):
         return text
     thought = _THOUGHT.match(text)

@@ -18,7 +18,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.redaction import remember
 
 TIMEOUT = 600.0
-"""Seconds that a call may take, by default; a small model on two cores reads about 50 tokens a second."""
+"""Seconds that a call may take, by default. A small model on two cores reads about 50 tokens a second."""
 
 MOST_TOKENS = 512
 """Tokens of a reply, by default: a weak model may not find the end of a text."""
@@ -54,7 +54,7 @@ def local(
         context: Tokens that prompt and reply of one request may have together. A prompt that does not fit is an error
             of the call.
         parallel: Requests that run at once; further ones wait. Each takes memory for its context.
-        threads: Threads that calculate; None for one for each core that this process may use. They wait by spinning:
+        threads: Threads that calculate, or None for one for each core that this process may use. They wait by spinning:
             beside other work on all cores two threads are slower than one.
         timeout: Seconds that a call may take.
         options: Further options of `dspy.LM`, such as `temperature`, `max_tokens` (512 by default), `seed`, `cache`.

@@ -23,7 +23,7 @@ from eldgr_dspy.redaction import redacted_message, remember
 from eldgr_dspy.thinking import split_thinking
 
 ADDRESS, CONTEXT, MOST_MIB = "http://127.0.0.1:11434", 8192, 32
-"""Where a server is and the tokens of its model's context, by default; the MiB that a response may have."""
+"""Where a server is and the tokens of its model's context, by default. The MiB that a response may have."""
 CARRIED = frozenset({"temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty"})
 OWN = frozenset({"host", "think", "keep_alive", *Options.model_fields}) - CARRIED - {"num_predict", "stop"}
 """The options that DSPy has no name for; `CARRIED` are those that DSPy and Ollama call alike."""
@@ -36,14 +36,14 @@ _HOST = re.compile(r"(https?://)?(\[[\da-f:.]+\]|[\w.-]*)(:\d{1,5})?(/[\w.-]+)*"
 
 @dataclass(frozen=True)
 class OllamaEngine:
-    """Carries one request to Ollama and its reply back within `timeout` seconds; it keeps no connection."""
+    """Carries one request to Ollama and its reply back within `timeout` seconds. It keeps no connection."""
 
     timeout: float
     supports_response_schema: ClassVar = True
     supported_params: ClassVar = CARRIED | {"max_tokens", "stop", "response_format"}
 
     def complete(self, request: Request) -> Any:
-        """Return the reply, or raise an error of `dspy.lm15`; a prompt that was cut is such an error."""
+        """Return the reply, or raise an error of `dspy.lm15`. A prompt that was cut is such an error."""
         with start_blocking_portal() as portal:  # a loop in a thread: only a task can be cancelled wherever it stands
             return portal.call(_ask, request, self.timeout)
 
@@ -52,7 +52,7 @@ class OllamaEngine:
         return lm15.response_to_events(self.complete(request))
 
     def dump_state(self) -> dict[str, Any]:
-        """Return the arguments of the engine; they hold no secret."""
+        """Return the arguments of the engine. They hold no secret."""
         return asdict(self)
 
     @classmethod
@@ -99,13 +99,13 @@ def ollama(
 
     Args:
         model: Its name there, such as `deepseek-r1:7b`.
-        host: Address of the server; by default `OLLAMA_HOST`, else this machine. It may have no password in it, because
+        host: Address of the server. By default `OLLAMA_HOST`, else this machine. It may have no password in it, because
             addresses are written to files: a key is read from `OLLAMA_API_KEY`.
         num_ctx: Tokens that prompt and reply may have together. A prompt that did not fit is an error of the call
             (`dspy.ContextWindowExceededError`) and never a reply.
         timeout: Seconds that a call may take from start to end (`dspy.LMTimeoutError`).
         options: Options of `dspy.LM`, and of Ollama, such as `keep_alive`. `think` is whether the model thinks first
-            (True, False, "low", "medium", "high"), by default not; its thinking is kept out of the reply.
+            (True, False, "low", "medium", "high"), by default not. Its thinking is kept out of the reply.
 
     Raises:
         ArgumentError: An argument has a wrong type or value.
@@ -185,7 +185,7 @@ def is_cut(words: int, num_ctx: int, n_prompt: int | None, n_reply: int | None) 
 
 
 def fault_of(error: Exception, model: str, host: str, seconds: float) -> lm15.LM15Error:
-    """Return DSPy's error for what the client raised in a call of so many seconds; its message says what to do."""
+    """Return DSPy's error for what the client raised in a call of so many seconds. Its message says what to do."""
     if isinstance(error, TimeoutError):
         return lm15.TimeoutError(f"{model} at {host} had not answered in full after {seconds:g} s; raise timeout=.")
     remember(os.environ.get("OLLAMA_API_KEY", ""))

@@ -84,7 +84,7 @@ def schema_abilities(lm: Any) -> tuple[bool, bool]:
     """Return whether an LM is sent a response format, and whether that is a JSON schema.
 
     `lm.structured` is `on`, `off` or, as if it had none, `auto`: a server at an address of the user's, of which DSPy
-    knows nothing, is sent a schema until it refuses one; for a provider's own, DSPy's list of models decides.
+    knows nothing, is sent a schema until it refuses one. For a provider's own, DSPy's list of models decides.
     """
     wish, server = getattr(lm, "structured", "auto"), _server(lm)
     if wish == "auto" and server is None:
@@ -94,7 +94,7 @@ def schema_abilities(lm: Any) -> tuple[bool, bool]:
 
 
 def _server(lm: Any) -> tuple[Any, Any] | None:
-    """Return an LM's address, of the user's own, and its model; None if DSPy knows the provider's."""
+    """Return an LM's address, of the user's own, and its model, or None if DSPy knows the provider's."""
     address = (getattr(lm, "kwargs", None) or {}).get("api_base")
     return None if not isinstance(address, str) else (address, lm.model)
 

@@ -219,7 +219,7 @@ def typed_value(signature: Any, name: str, annotation: Any, given: Any) -> Any:
 
 
 def _type_adapter(annotation: Any) -> TypeAdapter[Any]:
-    """Return what reads a type; a list stops at its first fault, since only one is reported and thousands take long."""
+    """Return a type's adapter. In a list it stops at the first fault: one is reported, and thousands take long."""
     annotated: Any = Annotated  # for pyright: its argument is known only now
     return TypeAdapter(annotated[annotation, FailFast()] if get_origin(annotation) is list else annotation)
 

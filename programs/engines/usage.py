@@ -32,7 +32,7 @@ def is_count(value: object) -> bool:
 
 
 def reported_usage(response: object) -> Mapping[str, Any]:
-    """Return the counts of a response as its server wrote them; empty where it wrote none."""
+    """Return the counts of a response as its server wrote them. Empty where it wrote none."""
     body = getattr(response, "provider_data", None)
     usage = body.get("usage") if isinstance(body, Mapping) else None
     return usage if isinstance(usage, Mapping) else {}

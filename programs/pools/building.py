@@ -27,7 +27,7 @@ class Recipe:
     """The sources and settings of a pool.
 
     Attributes:
-        sources: Files of predictions; the candidates of a question are in their order.
+        sources: Files of predictions. The candidates of a question are in their order.
         task: The task of all questions.
         questions: A file of questions, gold answers and evidence; None: they are in the first source.
         layout: The layout of all sources; None: each is recognised.
@@ -79,7 +79,7 @@ def build_pool(recipe: Recipe, out: Path) -> Built:
 
     Args:
         recipe: The sources and settings of the pool.
-        out: The file; its name states the format.
+        out: The file. Its name states the format.
 
     Raises:
         ArgumentError: A file is given twice, or `out` is one of the files that are read.
@@ -235,7 +235,7 @@ class _Joined:
 
 
 def _refuse_other_question(question: str, entry: Entry, where: str) -> None:
-    """Refuse an entry with another question; a prompt that contains the question is accepted."""
+    """Refuse an entry with another question. A prompt that contains the question is accepted."""
     wanted, other = folded_question(question), folded_question(entry.question or "")
     if wanted not in other and other not in wanted:
         raise PoolError(

@@ -33,7 +33,7 @@ class Columns:
     """What the columns of tables hold.
 
     Attributes:
-        names: The columns of a field; a table need not have all of them. Another field has the column of its own name.
+        names: The columns of a field. A table need not have all of them. Another field has the column of its own name.
         by: What two rows on one question have in common; None: the id if they have one, else the question.
         seen: The columns of the tables that were read.
         fields: The fields of all records that were read, in any layout.
@@ -62,11 +62,11 @@ class Columns:
 
 
 MAX_TABLE = 256 * 2**20
-"""The longest table that is read, in bytes, unpacked; it is in memory whole."""
+"""The longest table that is read, in bytes, unpacked. It is in memory whole."""
 
 _A_SAMPLE: tuple[Field, ...] = ("answer", "source", "confidence")  # fields with a column for each of prediction
 _MISSING = frozenset(("nan", "NaN", "-nan", "-NaN", "null", "NULL", "<NA>", "#N/A", "#NA", "#N/A N/A", "NaT"))
-"""Cells without a value, as pandas and databases write them; a model that answers so writes "Nan" or "Null"."""
+"""Cells without a value, as pandas and databases write them. A model that answers so writes "Nan" or "Null"."""
 
 _NO_SAMPLE = frozenset(("None", "NA", "N/A", "n/a"))  # of these, a gold answer may be one
 _ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -81,9 +81,9 @@ def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterato
     """Yield the questions of a table, in the order of their first rows.
 
     Args:
-        path: The table, in UTF-8; the name states whether tabs separate its cells, or commas or semicolons.
+        path: The table, in UTF-8. The name states whether tabs separate its cells, or commas or semicolons.
         columns: What its columns hold; gets their names.
-        samples: Whether it has samples; a table without is a file of questions, with a row each.
+        samples: Whether it has samples. A table without is a file of questions, with a row each.
 
     Raises:
         PoolError: naming the file, the row as a spreadsheet counts it, and the remedy.
@@ -177,7 +177,7 @@ class _Questions:
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the rows that are not blank, each with its number; the first row of the file is row 1."""
+    """Return the rows that are not blank, each with its number. The first row of the file is row 1."""
     require_file(path)
     data = read_whole(path, MAX_TABLE, "write its rows as JSON lines, which are read one at a time")
     text, form = _decoded(path, data), "TSV" if ".tsv" in path.name.lower()[-7:] else "CSV"
@@ -250,7 +250,7 @@ def _places(where: str, header: Sequence[str], columns: Columns, *, samples: boo
 
 
 def _refuse_counts(where: str, places: Mapping[Field, Sequence[int]]) -> None:
-    """Refuse columns of which it is not clear to what sample they belong."""
+    """Refuse columns that cannot be matched to samples."""
     n = len(places["prediction"])
     for name in _A_SAMPLE:
         if len(places[name]) not in (0, n):
@@ -286,7 +286,7 @@ def _number(cell: str) -> float | str | None:
 
 
 def _sample(text: str, answer: str | None, source: str, columns: Stated | None) -> Sample:
-    """Return a sample; one without text and answer has no answer, as a prediction of null."""
+    """Return a sample. One without text and answer has no answer, as a prediction of null."""
     states = answer is not None or not text.strip()
     return Sample(text, answer if answer and answer.strip() else None, states, source.strip() or None, columns)
 

@@ -52,7 +52,7 @@ class Asked:
 
     @property
     def id(self) -> str:
-        """The question's id; one made from its text if it states none."""
+        """The question's id. One made from its text if it states none."""
         return id_of_question(str(self.entry.question)) if self.entry.id is None else self.entry.id
 
     def row(self, task: Task, candidates: Sequence[Mapping[str, Any]], passages: Sequence[Passage]) -> Row:
@@ -134,7 +134,7 @@ def _of_file(path: Path, program: dspy.Module, answer: str) -> Iterator[Asked]:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the rows of a file, each with its place; the cells of a table are texts, and empty ones are left out."""
+    """Yield the rows of a file, each with its place. The cells of a table are texts, and empty ones are left out."""
     if is_table(path):
         first, header, rows = table_rows(path)
         if twice := next((name for name in header if name and header.count(name) > 1), None):
@@ -162,7 +162,7 @@ def _of_list(name: str, answer: str) -> Iterator[Asked]:
 
 
 def _entry(row: Mapping[str, Any], answer: str, where: str) -> Entry:
-    """Return a question with its gold answers; the program finds the evidence."""
+    """Return a question with its gold answers. The program finds the evidence."""
     question, choices = question_at(row, where), choices_at(row)
     if question is None:
         raise PoolError(f"{where}: question is missing; add it.")

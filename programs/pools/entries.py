@@ -29,7 +29,7 @@ _LIMITS = ("length", "max_tokens", "model_length", "max_length", "max_output_tok
 
 
 class Sample(NamedTuple):
-    """One sampled text; if `stated`, `answer` is its answer, else the answer must be found in the text.
+    """One sampled text. If `stated`, `answer` is its answer, else the answer must be found in the text.
 
     `source` is where it is from; None: its file. `columns` is what else is stated of it; None: nothing. `cut` says that
     it stopped at its limit of tokens.
@@ -63,12 +63,12 @@ class Entry:
 
     Attributes:
         where: File and line, for messages.
-        id: The file's id of the question; None if it has none.
-        question: The text in the file; None if it has none.
+        id: The file's id of the question, or None if it has none.
+        question: The text in the file, or None if it has none.
         samples: The sampled texts, in order; empty in a file of questions.
         gold: Accepted answers.
         evidence: What was retrieved for the question.
-        options: What there is to choose from; empty if the file has no list of texts for it.
+        options: What there is to choose from. Empty if the file has no list of texts for it.
         may_repeat: Whether the file may repeat this on another line, as a log with several filters does.
     """
 
@@ -121,7 +121,7 @@ def text_at(value: Any, field: str, where: str) -> str:
 
 
 def id_at(record: Mapping[str, Any], field: str, where: str) -> str | None:
-    """Return the id in a field as text; a whole number counts as its digits. A missing field or null has no id."""
+    """Return the id in a field as text. A whole number counts as its digits. A missing field or null has no id."""
     value = record.get(field)
     if value is None:
         return None
@@ -144,7 +144,7 @@ def question_at(record: Mapping[str, Any], where: str) -> str | None:
 
 
 def last_said(value: Any, field: str, where: str) -> Any:
-    """Return the text of the user's last message in a list of them, None without one; any other value as it is."""
+    """Return the text of the user's last message in a list of them, None without one. Any other value as it is."""
     if not isinstance(value, list):
         return value
     users = [message for message in value if isinstance(message, Mapping) and message.get("role") == "user"]
@@ -177,7 +177,7 @@ def evidence_at(record: Mapping[str, Any], where: str) -> tuple[Passage, ...]:
 
 
 def columns_at(fields: Mapping[str, Any], where: str, place: str = "{}") -> Columns | None:
-    """Return the columns of a candidate among these fields, None without any; see `read_columns`.
+    """Return the columns of a candidate among these fields, None without any. See `read_columns`.
 
     Raises:
         PoolError: naming the place in the file and the column.

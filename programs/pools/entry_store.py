@@ -46,7 +46,7 @@ class EntryStore(AbstractContextManager["EntryStore"]):
         self._entries.close()
 
     def add(self, source: int, entry: Entry) -> None:
-        """Append an entry; one that may repeat and does is not added."""
+        """Append an entry. One that may repeat and does is not added."""
         if entry.may_repeat and self._has(source, entry):
             return
         folded = None if entry.question is None else folded_question(entry.question)

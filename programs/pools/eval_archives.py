@@ -46,7 +46,7 @@ def read_archive(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
     """Return the header of a log, and its samples in the order in which inspect lists them, each with its place.
 
     One sample is in memory whole at a time, and what is read of the others. A log that inspect never finished has no
-    header; its status is `started`.
+    header. Its status is `started`.
 
     Raises:
         PoolError: The file is cut off, damaged, or not such a log; or it expands beyond the limit of files.

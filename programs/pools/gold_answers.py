@@ -57,7 +57,7 @@ def gold_at(
 ) -> tuple[str, ...]:
     """Return the gold answers of a row: of `gold` alone if it has that, else of all fields in `NAMES` together.
 
-    A whole number is the place of an option, from 0, where there are options; a label is that option's text.
+    A whole number is the place of an option, from 0, where there are options. A label is that option's text.
 
     Args:
         row: The fields. where: File and line. choices: The options of the question.
@@ -111,7 +111,7 @@ def final_answers(value: Any, field: str, where: str) -> tuple[str, ...]:
 
 
 def _chosen(value: Any, field: str, where: str, choices: Choices) -> tuple[str, ...]:
-    """Return accepted answers as `final_answers` does; those that name an option by its place or label, as its text."""
+    """Return accepted answers as `final_answers` does. Those that name an option by its place or label, as its text."""
     texts = choices.texts
     if type(value) is int and 0 <= value < len(texts):
         if str(value) in texts and str(value) != texts[value] and not choices.numbered:
@@ -165,7 +165,7 @@ def _is_filled(value: Any) -> bool:
 
 
 def _unprinted(text: str, field: str, where: str) -> Any:
-    """Return the list or object that a text prints, as Python, JSON or numpy does; any other text as it is.
+    """Return the list or object that a text prints, as Python, JSON or numpy does. Any other text as it is.
 
     Numbers in brackets are an answer such as an interval, unless numpy printed them or the field holds a list.
     """

@@ -29,7 +29,7 @@ from eldgr_dspy.programs.pools.eval_archives import is_archive, read_archive
 from eldgr_dspy.programs.pools.gold_answers import gold_at
 
 MAX_LOG = 256 * 2**20
-"""The longest log of inspect in JSON that is read, in bytes, unpacked; in memory it takes about five times as much."""
+"""The longest log of inspect in JSON that is read, in bytes, unpacked. In memory it takes about five times as much."""
 
 _SPLIT = "write the samples of such a log as JSON lines with id, prediction and gold"
 _NAMED = "The name of a file of JSON lines ends in .jsonl."
@@ -122,7 +122,7 @@ def _read_json(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
 
 
 def _lacking(log: Mapping[str, Any], samples: Sequence[Any]) -> str:
-    """Describe an incomplete log: its status and how many of its samples are done; empty if it is complete."""
+    """Describe an incomplete log: its status and how many of its samples are done. Empty if it is complete."""
     status, planned = log.get("status", "success"), _planned(log)
     failed = sum(1 for sample in samples if isinstance(sample, Mapping) and sample.get("error"))
     complete = len(samples) - failed
@@ -176,7 +176,7 @@ def _inspected(epochs: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:
 
 
 def _outputs(output: Any, where: str) -> Iterator[Sample]:
-    """Return a sample for each choice; one without text if the model gave no output."""
+    """Return a sample for each choice. One without text if the model gave no output."""
     fields = object_at(output or {}, f"{where}, output")
     choices = fields.get("choices")
     if not isinstance(choices, list) or not choices:

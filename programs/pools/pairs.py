@@ -36,10 +36,10 @@ class Pairing:
         layout: Of the rows.
         most: How many pairs a question may have.
         gold: Whether gold answers part the candidates and not certificates.
-        score: The name of a recorded score; a pair gets a `margin`, the chosen candidate's less the rejected one's.
+        score: The name of a recorded score. A pair gets a `margin`, the chosen candidate's less the rejected one's.
         messages: Whether prompts and completions are messages, and not texts.
         evidence: Whether prompts show the evidence.
-        ask: The request below the question; None for that of the answer type, see `prompt_of`.
+        ask: The request below the question, or None for that of the answer type, see `prompt_of`.
     """
 
     layout: Layout = "dpo"
@@ -122,7 +122,7 @@ def write_pairs(
 
     Args:
         pool: The pool.
-        path: The file; its name states the format, as that of a pool does.
+        path: The file. Its name states the format, as that of a pool does.
         settings: What certifies, and what refuses.
         pairing: How the pool becomes pairs.
 
@@ -150,7 +150,7 @@ def write_pairs(
 
 
 def _records(pool: Pool, settings: Settings, pairing: Pairing, counts: PairCounts) -> Iterator[dict[str, Any]]:
-    """Yield the rows to write and count them; if there are none, raise."""
+    """Yield the rows to write and count them. If there are none, raise."""
     for row in pool.rows():
         with naming_question(pool.name, row.id):
             case = Case(row.to_question(), settings)

@@ -121,7 +121,7 @@ def _unpack(row: dict[str, Any], where: str) -> None:
 
 
 def _samples(row: Mapping[str, Any], where: str) -> Iterable[Sample]:
-    """Return the samples of a row; each column of the row has a value for the only one, or a list with one for each."""
+    """Return the samples of a row. Each column of the row has a value for the only one, or a list with one for each."""
     prediction = row["prediction"]
     columns = {name: row[name] for name in (*COLUMNS, *STOPS) if row.get(name) is not None}
     if not isinstance(prediction, list):

@@ -14,18 +14,18 @@ ASKED: Final[dict[Task, str]] = {
     "A: answer",
     "number": "Reason in short steps, one a line. Then write the answer, a number, on a line of its own: #### number",
 }
-"""The request below a question: the forms that `format` rewards. The paper prints no prompt; these are ours."""
+"""The request below a question: the forms that `format` rewards. The paper prints no prompt. These are ours."""
 
 
 def prompt_of(
     question: str, answer: Task | AnswerType, evidence: Sequence[Passage] = (), ask: str | None = None
 ) -> list[dict[str, str]]:
-    """Return the prompt of a question as messages; by default the question and the request, without evidence.
+    """Return the prompt of a question as messages. By default the question and the request, without evidence.
 
     Args:
         question: Its text. answer: Its answer type, or its name.
         evidence: Passages to show above the question.
-        ask: The request below the question, empty for none; None for the one of the type, which types of your own and
+        ask: The request below the question, empty for none, None for the one of the type, which types of your own and
             those other than short text and numbers do not have.
     """
     request = ASKED.get(answer_type(answer).name, "") if ask is None else ask

@@ -37,7 +37,7 @@ def read_questions(
 
     A row has `question`, optionally `id`, and the fields of its layout: `answer` with a solution and `#### 18` (GSM8K);
     `answer`, `context` and `supporting_facts` (HotpotQA); `answers`, `context` and `title` (SQuAD); or `gold`,
-    `evidence`, `options` as in a pool. Gold answers may have other names, see `gold_answers`; no other field is read.
+    `evidence`, `options` as in a pool. Gold answers may have other names, see `gold_answers`. No other field is read.
 
     Args:
         path: JSON lines, Parquet, or a table in CSV or TSV.
@@ -81,7 +81,7 @@ def _passages(row: Mapping[str, Any], evidence: Evidence, where: str) -> tuple[P
 
 
 def _hotpotqa(row: Mapping[str, Any], evidence: Evidence, where: str) -> tuple[Passage, ...]:
-    """Return the evidence of a HotpotQA row; the corpus of its facts checks the layout."""
+    """Return the evidence of a HotpotQA row. The corpus of its facts checks the layout."""
     wanted = row.get("supporting_facts") if evidence == "facts" else _NO_FACTS
     context, marked = _columns(row["context"], "title", "sentences"), _columns(wanted, "title", "sent_id")
     try:

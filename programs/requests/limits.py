@@ -125,7 +125,7 @@ class Spending:
         """Take the limits, None for none, and what the journal holds; recorded consultations cost nothing.
 
         Everything journaled as paid counts, including consultations that failed. The dearest request of a consultation
-        that took several is journaled with it; if it is not, each is assumed to have cost the same. Requests that were
+        that took several is journaled with it. If it is not, each is assumed to have cost the same. Requests that were
         under way when a session was killed are in no journal, and do not count.
         """
         self._max_calls, self._max_cost = max_calls, max_cost
@@ -149,7 +149,7 @@ class Spending:
             self._dearest = max(self._dearest or 0.0, dearest)
 
     def admit(self) -> bool:
-        """Admit one request; False if it must wait until those under way return.
+        """Admit one request. Return False if it must wait until those under way return.
 
         Raises:
             RunStoppedError: if a limit would be exceeded.
@@ -208,7 +208,7 @@ class Spending:
             self._under_way -= 1
 
     def failed(self) -> None:
-        """Count a request that was not answered with a reply; its cost is not known, and counted as 0."""
+        """Count a request that was not answered with a reply. Its cost is not known, and counted as 0."""
         with self._lock:
             self._under_way -= 1
             self._calls += 1

@@ -1,7 +1,7 @@
 """LMs as a run calls them: each request is admitted, counted, and retried if that may help.
 
 A metered LM is a copy whose call records go to the current consultation instead of DSPy's histories, so that a long run
-keeps nothing in memory. It retries requests as DSPy would, but counts each one; the clients below it do not retry.
+keeps nothing in memory. It retries requests as DSPy would, but counts each one. The clients below it do not retry.
 """
 
 import time
@@ -151,6 +151,6 @@ def metered_lm(lm: Any) -> Any:
 
 
 def metered(module: dspy.Module) -> dspy.Module:
-    """Return a copy of a role module in which every LM that it holds is metered; see `with_lms` for those it finds."""
+    """Return a copy of a role module in which every LM that it holds is metered. See `with_lms` for those it finds."""
     twin: dspy.Module = with_lms(module, lambda lm: lm if isinstance(lm, _Metered) else metered_lm(lm))
     return twin

@@ -1,6 +1,6 @@
 """The cost of a consultation: requests, tokens, money and the model that answered, read from DSPy's own call records.
 
-A setting of DSPy's passes the meter of a consultation on; the LMs of `eldgr_dspy.programs.requests.metered_lms` report
+A setting of DSPy's passes the meter of a consultation on. The LMs of `eldgr_dspy.programs.requests.metered_lms` report
 to it.
 """
 
@@ -36,7 +36,7 @@ class Entry:
     Attributes:
         served: The model that answered. prompt_characters: how long the prompt was.
         prompt_tokens, completion_tokens: As reported. cost: in dollars. All three None if unknown.
-        implausible: Reported values that cannot be true, as text; None if all are plausible.
+        implausible: Reported values that cannot be true, as text, or None if all are plausible.
     """
 
     served: str | None = None
@@ -76,8 +76,8 @@ class Meter:
         over: Whether the consultation has ended: later requests are not counted, and nothing more may be sent.
         wait: Seconds that it waited for a request to be admitted while no other request was under way.
         stopped: Whether the run is being stopped. spending: what the run may still send.
-        failure: Why the last request that failed did; None if none did.
-        refused: Why a request was not admitted, even if the module caught that error; None if none was refused.
+        failure: Why the last request that failed did, or None if none did.
+        refused: Why a request was not admitted, even if the module caught that error, or None if none was refused.
         tracker: DSPy's usage tracker that the meter replaces, None without one.
     """
 
@@ -105,7 +105,7 @@ class Meter:
             self._held_until = now
 
     def admit(self) -> bool:
-        """Ask for a request to be admitted; False if it must wait. Raises as `Spending.admit`, and remembers it."""
+        """Ask for a request to be admitted. Return False if it must wait. Raise as `Spending.admit`, and note it."""
         try:
             return self.spending.admit()
         except RunStoppedError as error:
@@ -113,7 +113,7 @@ class Meter:
             raise
 
     def begin(self) -> bool:
-        """Record that an admitted request is about to be sent; False if the consultation has ended meanwhile."""
+        """Record that an admitted request is about to be sent. Return False if the consultation has ended."""
         self.under_way.append(None)
         if self.over:
             self.withdraw()
@@ -163,7 +163,7 @@ class Meter:
             self.withdraw()
 
     def _ended(self) -> bool:
-        """Remove a request from those under way; False if `close` has already removed and counted it."""
+        """Remove a request from those under way. Return False if `close` has already removed and counted it."""
         try:
             self.under_way.pop()
         except IndexError:

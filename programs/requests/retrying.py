@@ -28,7 +28,7 @@ class Retries:
         self._left, self._sent = retries, 0
 
     def pause_after(self, error: Exception) -> float | None:
-        """Return the seconds before the request is sent again, and count it; None if it is not sent again."""
+        """Return the seconds before the request is sent again, and count it, or None if it is not sent again."""
         if self._sent >= self._left or not is_transient(error):
             return None
         self._sent += 1
@@ -40,7 +40,7 @@ class Limit:
     """Until when a call may take.
 
     Attributes:
-        ends: By the monotonic clock. seconds: the timeout of a request whose LM has none; the same for all calls of a
+        ends: By the monotonic clock. seconds: the timeout of a request whose LM has none. The same for all calls of a
             role, because DSPy keeps connections apart by timeout.
         error: Why the last request failed that was sent again, but for a timeout.
     """
@@ -134,7 +134,7 @@ def _asked_pause(error: BaseException, otherwise: float) -> float:
 
 
 def _header(error: BaseException | None) -> float | None:
-    """Return the seconds of a `Retry-After` header; a date there is ignored."""
+    """Return the seconds of a `Retry-After` header. A date there is ignored."""
     while error is not None:
         headers = getattr(error, "litellm_response_headers", None)
         if headers is not None:

@@ -47,7 +47,7 @@ class Collected:
     Attributes:
         pool: The pool.
         unread: How many samples have no answer because an LM's reply could not be read.
-        failed: How many have none because they failed; the same command asks for them again.
+        failed: How many have none because they failed. The same command asks for them again.
         bare: How many questions have no passages.
         unusable: How many samples have a column that could not be used. fault: What was wrong with the first.
         unclosed: How many samples have no answer because their thinking never ends.
@@ -68,7 +68,7 @@ def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.Bas
     """Collect a pool, or resume an interrupted collection.
 
     Args:
-        collection: What to collect. watcher: Callbacks; a row is a question.
+        collection: What to collect. watcher: Callbacks. A row is a question.
         lm: For the predictors without an LM of their own; None: that of DSPy's settings, also if the module sets it.
 
     Raises:

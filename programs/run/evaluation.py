@@ -49,16 +49,16 @@ def evaluate(
     """Run a plan with a selector's roles and settings, in threads, and return the summary that it wrote.
 
     Args:
-        selector: Its roles are asked, its settings hold for every pool; a pool states its own answer type.
+        selector: Its roles are asked, its settings hold for every pool. A pool states its own answer type.
         plan: What to do. watcher: callbacks.
         elsewhere: Makes of the roles those that are asked in other processes; None to ask in this one.
 
     Raises:
         PoolError, ArgumentError: before any call, naming file, line and remedy.
         RunChangedError, RunLockedError: if the directory belongs to another run or is in use.
-        RunStoppedError: if a limit of the plan is reached. All paid replies are in the journal; the same plan, with a
+        RunStoppedError: if a limit of the plan is reached. All paid replies are in the journal. The same plan, with a
             higher limit if need be, resumes the run.
-        KeyboardInterrupt: on ctrl-C, once the calls under way have been awaited and journaled; a second one abandons
+        KeyboardInterrupt: on ctrl-C, once the calls under way have been awaited and journaled. A second one abandons
             them. The same plan resumes the run. In the main thread, Python handlers of SIGINT and SIGTERM are called
             when the run checks for signals, and not when they arrive.
     """
@@ -77,7 +77,7 @@ def evaluate(
 
 
 def _require_selector(selector: object) -> None:
-    """Refuse an object that is not a selector; if it is a program that holds one, name the attribute."""
+    """Refuse an object that is not a selector. If it is a program that holds one, name the attribute."""
     if isinstance(selector, Selector):
         return
     names = [name for name, value in getattr(selector, "__dict__", {}).items() if isinstance(value, Selector)]
@@ -91,7 +91,7 @@ def _opened(
 ) -> Iterator[tuple[Run, Results]]:
     """Read and check everything, then open the run directory, state the settings of the run, and begin its results.
 
-    From then on signals are noted; the run checks for them whenever it writes something.
+    From then on signals are noted. The run checks for them whenever it writes something.
     """
     out = out_of(plan)
     pools = open_pools(plan.pools, selector.settings.type)
@@ -184,7 +184,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def rarer_collections() -> Iterator[None]:
-    """Look for cycles less often inside the block; the last of several runs to end restores what the first found.
+    """Look for cycles less often inside the block. The last of several runs to end restores what the first found.
 
     A run makes many objects that live as long as their question, and few cycles: a seventh of the time of its questions
     was spent looking for them (`python -m benchmarks.throughput`).

@@ -1,6 +1,6 @@
 """Everything that shapes a call: if any of it changed, an old consultation would be another question.
 
-The details are readable, so that a run that cannot be resumed can say what changed; the fingerprint is their hash.
+The details are readable, so that a run that cannot be resumed can say what changed. The fingerprint is their hash.
 """
 
 import hashlib
@@ -73,7 +73,7 @@ def _parts(module: dspy.Module) -> list[tuple[str, Any]]:
 
 
 def _code(module: dspy.Module) -> dict[str, str]:
-    """Return a hash of the source of each class that a module is made of; for DSPy's own, the version is enough."""
+    """Return a hash of the source of each class that a module is made of. For DSPy's own, the version is enough."""
     kinds = {kind for _, part in sub_modules(module, dspy.Module) for kind in type(part).__mro__}
     texts = {_name(kind): _source(kind) for kind in kinds if kind.__module__.split(".")[0] not in ("dspy", "builtins")}
     return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in sorted(texts.items()) if text}
@@ -130,7 +130,7 @@ def _type(annotation: Any) -> Any:
 
 
 def _lm(module: dspy.Module) -> Any:
-    """Return the LMs of a module: one description if they are all the same, else one each; None without LMs."""
+    """Return the LMs of a module: one description if they are all the same, else one each, or None without LMs."""
     lms = {name: p.lm or dspy.settings.lm for name, p in predictors(module)}
     lms |= {"settings": dspy.settings.lm} if asks_by_code(module) else {}
     bound = {id(lm) for lm in lms.values()}
@@ -141,7 +141,7 @@ def _lm(module: dspy.Module) -> Any:
 
 
 def describe_lm(lm: Any) -> dict[str, Any] | None:
-    """Return the details of an LM: its model, and its settings without secrets; None without an LM."""
+    """Return the details of an LM: its model, and its settings without secrets, or None without an LM."""
     if lm is None:
         return None
     kind = getattr(lm, "model_type", None)
@@ -168,7 +168,7 @@ def _clean(value: Any) -> Any:
 
 
 def _masked(value: Any) -> Any:
-    """Hide the value under a secret's name; a number there is a count, such as a budget of tokens."""
+    """Hide the value under a secret's name. A number there is a count, such as a budget of tokens."""
     if isinstance(value, Mapping):
         return {str(name): _masked(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -42,7 +42,7 @@ def possible_roles(rule: Rule, case: Case, replies: Mapping[Consulted, Heard]) -
     """Return the roles that a rule may ask about a question, and the certificates that this needs.
 
     Args:
-        replies: The replies that are already given; the other roles may say anything.
+        replies: The replies that are already given. The other roles may say anything.
     """
     possible = _possible(case)
     gathered: set[Consulted] = set()
@@ -147,7 +147,7 @@ def forecast(selector: Selector, plan: Plan) -> Forecast:
 
 
 def _journaled(out: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]:
-    """Return what a run has journaled so far; a last line that is torn or still being written is skipped."""
+    """Return what a run has journaled so far. A last line that is torn or still being written is skipped."""
     path = out / "journal.jsonl"
     if path.exists():
         yield from read_journal(path, heads, on_torn=lambda error: None)
@@ -193,7 +193,7 @@ def _calls(selector: Selector, plan: Plan, label: Asked, case: Case) -> int | No
 
 
 def _any(plan: Plan, case: Case, replies: Mapping[Asked, Heard]) -> frozenset[Asked]:
-    """Whom the rules may ask, given the replies of some; a rule is tried once for judges that say the same."""
+    """Whom the rules may ask, given the replies of some. A rule is tried once for judges that say the same."""
     labels, tried = set[Asked](), dict[tuple[str, Heard | None], frozenset[Consulted]]()
     for name in plan.rules:
         by_role: dict[Consulted, Heard] = {

@@ -1,4 +1,4 @@
-"""A freeze: a rule frozen in a file, with everything that decides; a change of it is refused.
+"""A freeze: a rule in a file, with everything that decides. A change of it is refused.
 
 It is plain JSON, and the same rule always makes the same file: rules, settings, roles with their prompts and models,
 the identity of the code that decides. Where only the code of this package has changed, the run that was frozen is
@@ -220,7 +220,7 @@ def _require_same_decisions(
 
 
 def _note(frozen: Mapping[str, Any], now: Mapping[str, Any], same_code: bool) -> str:
-    """Return a sentence and a space on the code and the versions that are other ones; nothing if none is."""
+    """Return a sentence and a space on the code and the versions that are other ones. Nothing if none is."""
     was, present = (content["versions"] for content in (frozen, now))
     other = [name for name in present if was.get(name) != present[name]]
     before, after = (", ".join(f"{name} {of.get(name)}" for name in other) for of in (was, present))

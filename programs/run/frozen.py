@@ -60,14 +60,14 @@ def frozen_selector(
 
     Args:
         path: The freeze.
-        rule: Which of its rules decides; by default the only one, else `eldgr`. Of several named judges, the one that
+        rule: Which of its rules decides. By default the only one, else `eldgr`. Of several named judges, the one that
             it names becomes the selector's judge: `eldgr[NAME]`. A rule of your own must be given: the function, or its
             name.
         lm: The LM of the roles that have one. By default it is that of DSPy's settings if the freeze names that one;
             else it is made by the name in the freeze, with credentials from the environment.
         api_base: The address of the server of LMs that are made. A freeze never states where to send a key.
         program: The program that samples, if the freeze states one: its prompts and LMs are compared.
-        recordings: Where the run that was frozen is now, then files of its pools that were moved; it is decided again
+        recordings: Where the run that was frozen is now, then files of its pools that were moved. It is decided again
             if the code that decides has changed.
         extra: `certificate`, `refusals` or `answer` of your own, where the freeze has one; a role of your own, such as
             `judge`; and arguments of the selector that no freeze holds: `answer_field`, `on_failure`, `timeout`
@@ -127,7 +127,7 @@ def _require_program(freeze: Freeze, program: dspy.Module | None) -> None:
 
 
 def _chosen(freeze: Freeze, rule: str | None) -> str:
-    """Return the rule that decides: the given one, else the only one, else eldgr; the judge's name may be left out."""
+    """Return the rule that decides: the given one, else the only one, else eldgr. The judge's name may be left out."""
     chosen = rule or (freeze.rules[0] if len(freeze.rules) == 1 else "eldgr")
     alike = [name for name in freeze.rules if chosen in (name, unlabelled(name))]
     if len(alike) != 1:
@@ -139,7 +139,7 @@ def _chosen(freeze: Freeze, rule: str | None) -> str:
 
 
 def _make_role(role: Role, details: Mapping[str, Any], choice: Any, lms: "_LMs") -> dspy.Module | None:
-    """Return a role as it is given, or as a freeze describes it; None if it is neither given nor one of ours."""
+    """Return a role as it is given, or as a freeze describes it, or None if it is neither given nor one of ours."""
     if isinstance(choice, dspy.Module):
         return choice
     if choice is not None:
@@ -157,13 +157,13 @@ def _make_role(role: Role, details: Mapping[str, Any], choice: Any, lms: "_LMs")
 
 
 def _module_from(role: Role, choice: Any) -> dspy.Module:
-    """Return the module that a caller names or gives the class of; a judge may be a word, or a function of a ballot."""
+    """Return the module that a caller names or gives the class of. A judge may be a word, or a function of a ballot."""
     named = judge_named(choice) if role == "judge" and isinstance(choice, str) else None
     return named or own_judge(choice)
 
 
 def _ours(role: Role, details: Mapping[str, Any]) -> Iterator[dspy.Module]:
-    """Yield the modules of this package that may be the described one; a freeze is compared with them."""
+    """Yield the modules of this package that may be the described one. A freeze is compared with them."""
     yield from (getattr(select, role) for select in (Selector(), heuristic_selector()))
     parts = details["attributes"].values() if role == "judge" else ()
     for formula in [str(part.get("formula")) for part in parts]:

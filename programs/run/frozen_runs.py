@@ -29,7 +29,7 @@ _NAMED = 20
 
 
 def collected_program(pool: Path) -> dict[str, Any] | None:
-    """Return prompts and LMs of the program that a pool was collected from; None if nothing next to it states them."""
+    """Return prompts and LMs of the program that a pool was collected from, None if nothing next to it states them."""
     journal, heads = collected_folder(pool) / "journal.jsonl", list[dict[str, Any]]()
     if not journal.is_file():
         return None
@@ -83,7 +83,7 @@ def require_same_decisions(
 
     Args:
         recording: What the freeze states of the run. beside: the folder of the freeze. settings, rules: those of now.
-        places: Where the run is now, then its pools that were moved; if empty, the run is where it was.
+        places: Where the run is now, then its pools that were moved. If empty, the run is where it was.
 
     Raises:
         ArgumentError: the run or a pool is not there.
@@ -124,7 +124,7 @@ def _decided(run: RunRead, rules: Sequence[str]) -> _Decided:
 
 
 def _decided_now(run: RunRead, pools: Sequence[Pool], rules: Sequence[str]) -> _Decided:
-    """Return what this code decides on the run's recorded replies; an empty list if one is lacking."""
+    """Return what this code decides on the run's recorded replies. An empty list if one is lacking."""
     decisions: _Decided = {rule: {} for rule in rules}
     sizes = {name: pool["n"] for name, pool in run.summary()["pools"].items()}
     for pool, row, _, outcomes, _ in outcomes_of(run, rules, pools, sizes):
@@ -135,7 +135,7 @@ def _decided_now(run: RunRead, pools: Sequence[Pool], rules: Sequence[str]) -> _
 
 
 def _changed(before: _Decided, now: _Decided) -> str:
-    """Name the questions on which something else is decided; empty if there is none."""
+    """Name the questions on which something else is decided. Empty if there is none."""
     keys = dict.fromkeys(key for rule in before for key in before[rule] if before[rule][key] != now[rule].get(key))
     names = [f"{pool}: {question}" for pool, question in keys]
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""

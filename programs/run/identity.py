@@ -33,7 +33,7 @@ DECIDING = tuple(
     stripping structured text_keys thinking tracing voting wholes words
     """.split()
 )
-"""The modules that read a question, an answer or a reply, and decide; with all that they import."""
+"""The modules that read a question, an answer or a reply, and decide, with all that they import."""
 
 ASKING = tuple(
     """
@@ -45,7 +45,7 @@ ASKING = tuple(
     programs.one_call programs.plain_values programs.repeated_deriver programs.roles programs.selector
     """.split()
 )
-"""The modules that make a question from what is given, and the roles that are asked; without all that they import."""
+"""The modules that make a role's question, and the roles that are asked, without all that they import."""
 
 PACKAGE = "eldgr_dspy"
 
@@ -85,7 +85,7 @@ def own_identities(selector: Selector, rules: Sequence[str], judges: Mapping[str
 
 
 def _own_modules(selector: Selector, judges: Mapping[str, dspy.Module]) -> set[str]:
-    """Return the modules with the classes of a user's roles and answer type; a script has no name to find it by."""
+    """Return the modules with the classes of a user's roles and answer type. A script has no name to find it by."""
     modules = [*modules_of(selector, judges).values(), *([selector.certifier] if selector.certifier else [])]
     parts = [part for module in modules for _, part in sub_modules(module, dspy.Module)]
     names = {kind.__module__ for part in [*parts, selector.type] for kind in type(part).__mro__}

@@ -35,7 +35,7 @@ def join(pool: Path, runs: Sequence[Path], out: Path, parts: Sequence[Path] = ()
     Raises:
         ArgumentError: a run or a part cannot be read, a part has a question that the pool lacks, or `out` holds a run.
         RunChangedError: the runs differ in what they were made with, or two of them consulted a role differently on
-            the same question; nothing is written then.
+            the same question. Nothing is written then.
         PoolError, JournalError: a file cannot be read.
     """
     whole, runs_read = open_pool(pool), [read_run(run, **own) for run in runs]

@@ -69,7 +69,7 @@ def _params(run: RunRead, summary: Summary) -> Iterator[tuple[str, Any]]:
 
 
 def _metrics(summary: Summary) -> Iterator[tuple[str, float]]:
-    """Yield every figure that is defined; an undefined one has no metric."""
+    """Yield every figure that is defined. An undefined one has no metric."""
     for role, sums in summary["consultations"].items():
         yield from _numbers(sums, "consultations", role)
     for name, pool in summary["pools"].items():

@@ -39,13 +39,13 @@ def write_pages(
     """Write the report and, if the run's pools are there, the page of questions next to it.
 
     Args:
-        run: The run. summary: its figures. report: the file of the report; the page of questions is `questions.html`
+        run: The run. summary: its figures. report: the file of the report. The page of questions is `questions.html`
             in its folder, or `NAME-questions.html` next to a report NAME.html.
         files: Where pools are now that have been moved.
         pages: Whether the page of questions is also written beyond `MOST_QUESTIONS`.
 
     Returns:
-        Why there is no page of questions, in a sentence; None if it is written.
+        Why there is no page of questions, in a sentence, or None if it is written.
 
     Raises:
         ArgumentError, PoolError, RunChangedError: The run, or one of `files`, cannot be used.
@@ -66,7 +66,7 @@ def write_pages(
 
 
 def left_out(run: Path, n: int) -> str | None:
-    """Return why a run has no page of questions, and how to write it; None if it has one.
+    """Return why a run has no page of questions, and how to write it, or None if it has one.
 
     Args:
         run: Its directory. n: how many questions it has.
@@ -193,7 +193,7 @@ def _consultations(
 def _case(
     run: RunRead, settings: Settings | None, pool: str, row: Row, consultations: Mapping[Asked, Consultation]
 ) -> Case | None:
-    """Return the case with the certificates that its run got; None without the settings, which need the user's code."""
+    """Return the case with the certificates that its run got, None without the settings, which need the user's code."""
     if settings is None:
         return None
     case = Case(run.question(pool, row), settings)

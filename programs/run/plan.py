@@ -29,18 +29,18 @@ class Plan:
     """The plan of a run.
 
     Attributes:
-        pools: Files to read. out: the run directory; None for `runs/NAME[+NAME...]`.
+        pools: Files to read. out: the run directory, or None for `runs/NAME[+NAME...]`.
         rules: Which rules decide. limit: how many questions a pool, None for all.
         workers: How many questions are under way at once.
-        judges: Judges by name, in the place of the selector's judge; a rule that may ask one is run for each, as
+        judges: Judges by name, in the place of the selector's judge. A rule that may ask one is run for each, as
             `RULE[NAME]`.
         replay: A journal of recorded consultations, used instead of calls; or several by the name of their judge, with
             the empty name for that of all roles. recorded_for: a pool whose recording counts for the pools of this run.
         max_failures: How many questions may fail before the run stops: a count, or a share such as "5%".
-        max_abstentions: How many questions may have an unusable reply before the run stops, in the same form; None for
+        max_abstentions: How many questions may have an unusable reply before the run stops, in the same form, None for
             no limit. Replayed replies and those of earlier sessions count.
         timeout: Seconds that a role may take for one question, retries and pauses included.
-        max_calls, max_cost: Requests and dollars that the run may take, earlier sessions included; None for no limit.
+        max_calls, max_cost: Requests and dollars that the run may take, earlier sessions included, None for no limit.
         fresh: Start anew in a directory that holds a run.
         freeze: A rule frozen by `eldgr freeze`, which the run is checked against.
     """

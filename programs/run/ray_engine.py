@@ -30,7 +30,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.words import Consulted
 
 Prepare: TypeAlias = Callable[[], AbstractContextManager[tuple[Selector, Plan]]]
-"""Makes the selector and the plan of a run; it is sent to each worker, which so has connections of its own."""
+"""Makes the selector and the plan of a run. It is sent to each worker, which so has connections of its own."""
 
 _SHARE = 0.5  # of a CPU, which a worker takes: the rest is for what is asked in a process of its own
 _AGAIN = 2  # further processes in which a question is asked by itself
@@ -52,7 +52,7 @@ class _Told:
 def evaluate_on_ray(prepare: Prepare, watcher: Watcher | None = None) -> Summary:
     """Run the plan that `prepare` makes as `evaluate` does, with the roles in processes of a Ray cluster.
 
-    The plan's `workers` are under way at once, over all processes; there is a process for each CPU of the cluster, at
+    The plan's `workers` are under way at once, over all processes. There is a process for each CPU of the cluster, at
     most. `max_calls` and `max_cost` may be exceeded by what the questions under way take beyond a request each.
 
     Args:
@@ -76,7 +76,7 @@ def evaluate_on_ray(prepare: Prepare, watcher: Watcher | None = None) -> Summary
 
 @contextmanager
 def _connected(ray: Any) -> Iterator[None]:
-    """Connect to the cluster that RAY_ADDRESS names, or start one here; a connection of the caller's is used."""
+    """Connect to the cluster that RAY_ADDRESS names, or start one here. A connection of the caller's is used."""
     if ray.is_initialized():
         yield
         return
@@ -163,7 +163,7 @@ class _Elsewhere(RoleCall):
     label: Asked = ""
 
     def ask(self, inputs: Mapping[str, object], role: Consulted) -> Said:
-        """Ask it; what was sent for it is reported to the meter of the consultation."""
+        """Ask it. What was sent for it is reported to the meter of the consultation."""
         for seconds in admission():
             time.sleep(seconds)
         assert self.workers is not None

@@ -28,7 +28,7 @@ from eldgr_dspy.system import naming
 _ABSENT = -1
 
 Replays: TypeAlias = str | Path | Mapping[str, str | Path] | None
-"""A recording, or several by the judge's name; the recording for all roles has the empty name."""
+"""A recording, or several by the judge's name. The recording for all roles has the empty name."""
 
 
 def recordings_in(replay: Replays) -> dict[str, Path]:
@@ -38,10 +38,10 @@ def recordings_in(replay: Replays) -> dict[str, Path]:
 
 
 class _Replies:
-    """Consultations by pool, whom they asked, and question; of several for one question, the last.
+    """Consultations by pool, role or judge, and question. A question keeps its last one.
 
-    They are in a temporary file, which goes with the process, so that fifty judges and a hundred thousand questions fit
-    into memory: a reply takes eight bytes of it. In the file each distinct one of a recording is kept once.
+    They are in a temporary file, which ends with the process. In memory a reply takes eight bytes, so fifty judges
+    and a hundred thousand questions fit. Equal replies of a recording are written once.
     """
 
     def __init__(self) -> None:
@@ -67,16 +67,16 @@ class _Replies:
         places[number] = place
 
     def end_recording(self) -> None:
-        """Forget what the next recording would have alike, which takes memory."""
+        """Forget which replies are already written, to free memory. Recordings share few replies."""
         self._written.clear()
 
     def place(self, pool: str, label: Asked, question: str) -> int | None:
-        """Return where a consultation is in the file; None if there is none."""
+        """Return where a consultation is in the file, or None if there is none."""
         number, places = self._numbers.get(question), self._places.get((pool, label), ())
         return None if number is None or number >= len(places) or places[number] == _ABSENT else places[number]
 
     def find(self, pool: str, label: Asked, question: str) -> Consultation | None:
-        """Return a consultation, with its pool as recorded; None if there is none."""
+        """Return a consultation, with its pool as recorded, or None if there is none."""
         place = self.place(pool, label, question)
         if place is None:
             return None
@@ -90,7 +90,7 @@ class Recordings:
     """Recorded consultations, used instead of calls. A role recorded for a pool is never asked of that pool."""
 
     def __init__(self, replay: Replays = None, recorded_for: str | None = None, judges: Collection[str] = ()) -> None:
-        """Read journals, or none. Entries without a pool match any; a failed one does not answer its question.
+        """Read journals, or none. Entries without a pool match any. A failed one does not answer its question.
 
         Of several journals, the first that has a role answers for it, but a named judge's own answers for that judge.
         A torn last line is skipped with a `TornLineWarning`.
@@ -143,7 +143,7 @@ class Recordings:
         return (pool, label) in self._governed or ("", label) in self._governed
 
     def require_made_for(self, pools: Sequence[Pool], kind: AnswerType | None = None) -> None:
-        """Refuse pools for which nothing is recorded, as every role would be asked; a changed pool or type.
+        """Refuse pools for which nothing is recorded, as every role would be asked, and a changed pool or type.
 
         Args:
             pools: Those of the run. kind: their answer type.

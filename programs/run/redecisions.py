@@ -32,7 +32,7 @@ class Redecided:
 
     Attributes:
         rules: Which rules. pools: the run's, as they were read.
-        limit: How many questions of each pool were used; None for all.
+        limit: How many questions of each pool were used, or None for all.
         figures: Those of each pool, as in `summary.json`.
     """
 
@@ -53,7 +53,7 @@ class _NeverAskedError(Exception):
 def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ()) -> Redecided:
     """Decide the questions of a run by rules, from its journal.
 
-    For a finished run the questions are those that it decided; for another, all of its pools. A call that did not come
+    For a finished run the questions are those that it decided. For another, all of its pools. A call that did not come
     through decides like a role that abstains, as it did in the run. A rule that needs a role which was never asked on
     some question is withheld: its figures are under `withheld`, the number of such questions by role.
 
@@ -117,7 +117,7 @@ def outcomes_of(
 
 
 def _outcome(case: Case, rule: str, entries: Mapping[Asked, Consultation], used: dict[Asked, Consultation]) -> Outcome:
-    """Return a rule's decision on the consultations of a question; those that it needs are added to `used`."""
+    """Return a rule's decision on the consultations of a question. Those that it needs are added to `used`."""
     replies: dict[Consulted, Heard] = {}
 
     def reply(role: Consulted) -> Heard:

@@ -82,7 +82,7 @@ class Results:
 
         Args:
             directory: Of the run. rules: their names. files: by name, as `replacing_all` opens them.
-            look: Called before something is written. confirmation: the run's freeze; None without one.
+            look: Called before something is written. confirmation: the run's freeze, or None without one.
         """
         self._confirmation = confirmation
         self._rules = rules
@@ -147,7 +147,7 @@ class Results:
         return summary
 
     def _effects_by_judge(self) -> dict[str, Effects]:
-        """Return the judge's biases on each pool that has rows; those of a judge with a name as `POOL[NAME]`."""
+        """Return the judge's biases on each pool that has rows. Those of a judge with a name as `POOL[NAME]`."""
         judges = dict.fromkeys([None, *map(judge_in, self._rules)])
         effects = {name: pool_effects(rows) for name, rows in self._rows.items()}
         return {labelled(name, judge): of[judge] for name, of in effects.items() for judge in judges if judge in of}

@@ -76,6 +76,6 @@ def calls_of_roles(selector: Selector, judges: Mapping[str, dspy.Module]) -> dic
 
 
 def _sets_lm(module: dspy.Module) -> bool:
-    """Return whether a part of a role may set an LM when it is called; one that does not say so may."""
+    """Return whether a part of a role may set an LM when it is called. One that does not say so may."""
     parts = (part for _, part in sub_modules(module, dspy.Module) if not isinstance(part, dspy.Predict))
     return any(getattr(part, "asks_lm", True) and getattr(part, "sets_lm", True) for part in parts)

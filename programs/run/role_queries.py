@@ -66,11 +66,11 @@ class Query(ABC):
 
     @property
     def failure(self) -> str | None:
-        """Return why its last request failed; None if none did."""
+        """Return why its last request failed, or None if none did."""
         return self._meter.failure
 
     def make(self) -> Any:
-        """Ask; a failure is returned."""
+        """Ask. A failure is returned."""
         self._began = time.monotonic()
         with nullcontext() if self.call.heuristic else metering(self._meter):
             try:
@@ -82,7 +82,7 @@ class Query(ABC):
         return self._meter.refused or result
 
     def keep(self, result: Any) -> Consultation:
-        """Write the reply to the journal, or that it is late, and count it; the caller that decides from it flushes."""
+        """Write the reply to the journal, or that it is late, and count it. The caller that decides from it flushes."""
         outcome = self._outcome(result)
         self._write(outcome, result)
         self._count(result)
@@ -134,7 +134,7 @@ class RoleQuery(Query):
     """A question about to be put to a role.
 
     Attributes:
-        reply: Its reply, as rules see it; an abstention until then.
+        reply: Its reply, as rules see it. An abstention until then.
     """
 
     def __init__(self, key: Key, case: Case, call: RoleCall, books: Books, inputs: Mapping[str, object]) -> None:

@@ -115,7 +115,7 @@ class RunDirectory:
 
 
 def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Iterable[Statement]) -> None:
-    """Refuse statements that differ from those that a run in `path` was started with; a role may change its address.
+    """Refuse statements that differ from those that a run in `path` was started with. A role may change its address.
 
     Raises:
         RunChangedError: saying what differs.
@@ -132,7 +132,7 @@ def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Ite
 
 
 def without_address(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the details of a role without the addresses of its LMs; any other details as they are."""
+    """Return the details of a role without the addresses of its LMs. Any other details as they are."""
     return {**details, "lm": _without_addresses(details["lm"])} if "lm" in details else dict(details)
 
 
@@ -145,7 +145,7 @@ def _without_addresses(value: Any) -> Any:
 
 
 class RoleStatements:
-    """The details of each role of a run, stated when it is first asked; one that was asked before must be the same.
+    """The details of each role of a run, stated when it is first asked. One that was asked before must be the same.
 
     A role that is asked at another address is the same, and stated again.
     """

@@ -70,7 +70,7 @@ class Settled:
 
 @dataclass(slots=True)
 class Watcher:
-    """Callbacks for a caller that watches a run; the default ones do nothing. Called from the run's own threads.
+    """Callbacks for a caller that watches a run. The default ones do nothing. Called from the run's own threads.
 
     Attributes:
         on_start: The number of questions. on_row: One of them is decided. on_consultation: One was made or looked up.
@@ -151,7 +151,7 @@ class Run:
             self._late[key] = {*comparisons.late}
 
     def _case(self, pool: str, row: Row) -> Case:
-        """Return a row as a case; what is recorded of comparing its answers is not compared again."""
+        """Return a row as a case. What is recorded of comparing its answers is not compared again."""
         recorded = [*self.comparisons.get((pool, row.id), ()), *self.recordings.comparisons(pool, row.id)]
         case = Case(row.to_question(Comparisons(recorded) if recorded else None), self.settings)
         self.record_comparisons(pool, case, row.id)
@@ -182,7 +182,7 @@ class Run:
         return chosen
 
     def _recorded(self, key: Key) -> Consultation | NotAskedError | None:
-        """Return what is journaled or recorded; None if the role must be asked."""
+        """Return what is journaled or recorded, or None if the role must be asked."""
         consultation = self.directory.journal.find(key)
         if consultation is not None:
             return consultation

@@ -34,7 +34,7 @@ class SampleQuery(Query):
     """A sample about to be asked for.
 
     Attributes:
-        came: Whether any sample of the collection came through; the list is shared by all queries.
+        came: Whether any sample of the collection came through. The list is shared by all queries.
     """
 
     failures = (Exception,)
@@ -92,7 +92,7 @@ class SampleQuery(Query):
         return {"outcome": "ok", "content": content}
 
     def _count(self, result: Mapping[str, Any] | Exception) -> None:
-        """Count a failure to its question; a program that never fits is refused at once."""
+        """Count a failure to its question. A program that never fits is refused at once."""
         budget = self._books.budget
         if not isinstance(result, Exception):
             self.came.append(None)

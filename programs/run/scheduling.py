@@ -47,7 +47,7 @@ class Call(Protocol):
 
     @property
     def failure(self) -> str | None:
-        """Return why its last request failed; None if none did."""
+        """Return why its last request failed, or None if none did."""
         ...
 
     def make(self) -> Any:
@@ -70,9 +70,9 @@ def map_ordered(
     on_stop: OnStop,
     look: Callable[[], None] = lambda: None,
 ) -> Iterator[Iterator[R]]:
-    """Run a generator for each item in this thread; the context gives what they return, in the order of the items.
+    """Run a generator for each item in this thread. The context gives what they return, in the order of the items.
 
-    Calls are made in `workers` threads, and each in a copy of this context, so that `dspy.context` holds in it; a late
+    Calls are made in `workers` threads, and each in a copy of this context, so that `dspy.context` holds in it. A late
     one is abandoned after `seconds`. If several calls fail, the first failure is raised. `look` is called often, even
     while this waits, and ends the map by what it raises.
     """
@@ -102,7 +102,7 @@ def _in_order(rows: Iterable[Steps[R]], calls: "_Calls", look: Callable[[], None
 
 
 def _raise_first(failures: Sequence[Exception], error: BaseException) -> None:
-    """Raise the first failure of a call if `error` is a later one; an interrupt never counts as a failure."""
+    """Raise the first failure of a call if `error` is a later one. An interrupt never counts as a failure."""
     if failures and isinstance(error, Exception) and error is not failures[0]:
         raise failures[0] from failures[0].__cause__
 
@@ -219,7 +219,7 @@ class _Calls:
             self._start()
 
     def get(self, *, wait: bool) -> tuple[int, Any] | None:
-        """Return the number of a finished call and what was kept of it; it waits at most one tick.
+        """Return the number of a finished call and what was kept of it. It waits at most one tick.
 
         Raises:
             BaseException: What the call failed with.
@@ -267,7 +267,7 @@ class _Calls:
         worker.thread.name = IDLE
 
     def _next(self, worker: _Worker) -> _Job | None:
-        """Return the call that a thread makes next; None if it is no longer at work."""
+        """Return the call that a thread makes next, or None if it is no longer at work."""
         with self._lock:
             if not self._waiting:
                 self._at_work.discard(worker)
@@ -278,7 +278,7 @@ class _Calls:
             return job
 
     def _claim(self, job: _Job, *, late: bool = False) -> bool:
-        """Remove a job from those under way; the first to do so, its thread or the clock, keeps the reply."""
+        """Remove a job from those under way. The first to do so, its thread or the clock, keeps the reply."""
         with self._lock:
             mine = self._started.pop(job, None) is not None
             if mine and late and job.worker is not None and job.worker.thread is not None:
@@ -295,7 +295,7 @@ class _Calls:
         self._through.put(job)
 
     def _until_the_next_deadline(self) -> float:
-        """How long to wait, while no call can be late; the earliest may have been held, and be late only later."""
+        """How long to wait, while no call can be late. The earliest may have been held, and be late only later."""
         now = time.monotonic()
         with self._lock:
             first = next(iter(self._started.values()), now)

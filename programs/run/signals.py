@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM during a run: a handler notes them, and the run acts when it checks for them.
 
 A handler that raises does so at any point of Python code. In the callback of a weak reference its exception is printed
-and forgotten, and the run continues; in an import it can become another error.
+and forgotten, and the run continues. In an import it can become another error.
 """
 
 import signal
@@ -16,14 +16,14 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Signals:
-    """Notes signals while it is entered, in the main thread; `look` then does what the handlers would have done.
+    """A context that notes signals in the main thread. `look` then calls their handlers.
 
-    A signal that the system handles by itself is left to it. A signal that comes before the run has looked for the last
-    one is handled at once, since the run may not look again: a rule may never return.
+    Signals that the system handles by itself are left to it. A second signal before `look` is handled at once, because
+    the run may never look again: a rule may not return.
     """
 
     def __init__(self, numbers: Iterable[signal.Signals] = _NUMBERS) -> None:
-        """Start with nothing noted, of ctrl-C and SIGTERM unless others are given."""
+        """Note these signals, by default ctrl-C and SIGTERM."""
         self._numbers = tuple(numbers)
         self._came = deque[signal.Signals]()
         self._handlers = dict[signal.Signals, Callable[[int, FrameType | None], Any]]()
@@ -42,7 +42,7 @@ class Signals:
         self.look()
 
     def look(self) -> None:
-        """Handle what was noted, with the handler from before, but without a frame; that may raise."""
+        """Call the earlier handler of each noted signal, without a frame. The handler may raise."""
         while self._came:
             number = self._came.popleft()
             self._handlers[number](number, None)
