@@ -18,7 +18,7 @@ _OBEYED = re.compile(
 
 def printable(text: str) -> str:
     """Return a text with each control or bidirectional character as its code point, such as `[U+001B]`."""
-    return _OBEYED.sub(_code_point, text)
+    return _OBEYED.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
 
 
 def is_printable(text: str) -> bool:
@@ -43,7 +43,3 @@ def encodable(text: str) -> str:
 def on_one_line(text: str) -> str:
     """Return a text as `shown` does, with every run of white space as one space."""
     return shown(" ".join(text.split()))
-
-
-def _code_point(match: re.Match[str]) -> str:
-    return f"[U+{ord(match[0]):04X}]"

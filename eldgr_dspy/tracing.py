@@ -152,15 +152,11 @@ def _fold_last(program: list[Operand | str], values: Container[Exact]) -> None:
 
 def tokens_of(question: str) -> list[str]:
     """Return the numerals, words and signs of a question, words in lower case and in the singular."""
-    return [_singular(token) for token in _TOKEN.findall(_plain(question))]
+    plain = _VULGAR.sub(_as_fraction, fold_digits(question)).lower()  # digits in ASCII, and `½` as ` 1/2`
+    return [_singular(token) for token in _TOKEN.findall(plain)]
 
 
-def _plain(question: str) -> str:
-    """Return the question in lower case, its digits in ASCII and `½` as ` 1/2`."""
-    return _VULGAR.sub(_written_out, fold_digits(question)).lower()
-
-
-def _written_out(fraction: re.Match[str]) -> str:
+def _as_fraction(fraction: re.Match[str]) -> str:
     return " " + unicodedata.normalize("NFKC", fraction[0]).replace("\N{FRACTION SLASH}", "/")
 
 

@@ -18,7 +18,7 @@ from ollama import Client, ShowResponse
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import inputs_of
-from eldgr_dspy.consultations import Abstention, Reply, Verdict
+from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import brief
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.calls import Usage
@@ -235,13 +235,9 @@ def _reads(wanted: ReplyFormat) -> str:
     return f"The Selector {_SENDS[wanted]}, and abstains if a reply is not exactly as asked."
 
 
-def _reply(output: Said) -> Reply:
-    return read_reply("judge", output.content, _ASKED["candidates"], len(_ASKED["evidence"]))
-
-
 def _verdict(output: Said, wanted: ReplyFormat) -> Finding:
     """Return what the rule would make of the judge's reply."""
-    reply = _reply(output)
+    reply = read_reply("judge", output.content, _ASKED["candidates"], len(_ASKED["evidence"]))
     if isinstance(reply, Abstention):
         other = ", or a server that holds it to a JSON schema" if wanted == "json_schema" else ""
         advice = f" Use another model as judge{other}." if reply.kind == "unreadable" else ""

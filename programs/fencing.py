@@ -139,17 +139,13 @@ def defuse(text: str) -> str:
     model's token: a single name in angle brackets, or one in square brackets with two capitals in a row, an underscore
     or a number at its end. A marker that already has dots gets one more, so that `restore` undoes this for every text.
     """
-    return _MARKER.sub(_dotted, text) if "[" in text or "<" in text else text
+    # A function, since `sub` would look up a template even where it finds no marker.
+    return _MARKER.sub(lambda match: f"{match[0]}·", text) if "[" in text or "<" in text else text
 
 
 def restore(text: str) -> str:
     """Undo `defuse`: a span that an LM copied from defused text becomes the span of the original."""
     return _DEFUSED.sub("", text)
-
-
-def _dotted(match: re.Match[str]) -> str:
-    """A marker's beginning with one more dot; `sub` would look up a template even where it finds no marker."""
-    return f"{match[0]}·"
 
 
 def _as_letters(text: str) -> str:

@@ -71,7 +71,8 @@ class _Metered(Resending):
             self._refuse_echo(request)
         except BaseException as error:
             if meter is not None:
-                meter.withdraw() if _unsent(error) else meter.fail(error)
+                is_unsent = isinstance(error, _UNSENT) and not is_several_answers(error)
+                meter.withdraw() if is_unsent else meter.fail(error)
             raise
         finally:
             REQUEST.reset(token)
@@ -134,10 +135,6 @@ def admission() -> Iterator[float]:
         since = time.monotonic()
         yield 0.02
         meter.hold(since)  # its clock does not run while others hold it back
-
-
-def _unsent(error: BaseException) -> bool:
-    return isinstance(error, _UNSENT) and not is_several_answers(error)
 
 
 def metered_lm(lm: Any) -> Any:

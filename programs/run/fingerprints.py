@@ -35,10 +35,12 @@ def describe(module: dspy.Module) -> dict[str, Any]:
     """
     remember_credentials(module)
     adapter = dspy.settings.adapter
+    # Without predictors, whose own state is described as prompts.
+    parts = [(name, part) for name, part in sub_modules(module, dspy.Module) if not isinstance(part, dspy.Predict)]
     details = {
         "module": _name(type(module)),
         "code": _code(module),
-        "attributes": {name: _options(part) for name, part in _parts(module) if _options(part)},
+        "attributes": {name: _options(part) for name, part in parts if _options(part)},
         "prompts": {name: _prompt(predictor) for name, predictor in predictors(module)},
         "lm": _lm(module),
         "adapter": _name(type(adapter or STRICT)),
@@ -65,11 +67,6 @@ def asks_by_code(module: dspy.Module) -> bool:
 def fingerprint(details: Mapping[str, Any]) -> str:
     """Return 16 hexadecimal digits that identify the details."""
     return hashlib.sha256(_canonical(details).encode()).hexdigest()[:16]
-
-
-def _parts(module: dspy.Module) -> list[tuple[str, Any]]:
-    """The module and its sub-modules, without predictors, whose own state is described as prompts."""
-    return [(name, part) for name, part in sub_modules(module, dspy.Module) if not isinstance(part, dspy.Predict)]
 
 
 def _code(module: dspy.Module) -> dict[str, str]:

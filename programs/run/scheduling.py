@@ -13,7 +13,7 @@ awaited. Only an interrupt during that wait abandons them.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import Context, copy_context
@@ -84,7 +84,8 @@ def map_ordered(
         calls.stop()
         on_stop(error)  # a second interrupt, here or in the next line, skips the wait
         calls.wait(look)
-        _raise_first(failures, error)
+        if failures and isinstance(error, Exception) and error is not failures[0]:
+            raise failures[0] from failures[0].__cause__
         raise
     calls.stop()
     calls.wait(look)
@@ -99,12 +100,6 @@ def _in_order(rows: Iterable[Steps[R]], calls: "_Calls", look: Callable[[], None
             under_way.go_on(*finished)
         elif under_way.due:
             yield under_way.use()
-
-
-def _raise_first(failures: Sequence[Exception], error: BaseException) -> None:
-    """Raise the first failure of a call if `error` is a later one. An interrupt never counts as a failure."""
-    if failures and isinstance(error, Exception) and error is not failures[0]:
-        raise failures[0] from failures[0].__cause__
 
 
 def window_of(workers: int) -> int:
