@@ -20,7 +20,7 @@ import torch
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import StepReward, format, orm
-from eldgr_dspy.training.curves import FILE, Point, learning_curve, read_curve, rolling_mean
+from eldgr_dspy.training.curves import Point, learning_curve, rolling_mean
 from eldgr_dspy.words import CHANNELS
 from tests.tiny_policy import tiny_policy, tiny_tokenizer, warmed
 
@@ -80,7 +80,7 @@ class Repeats:
 
 
 def trained(weights: Sequence[float], folder: Path, seed: int = 1) -> list[Point]:
-    """Train a policy with these weights, and return its learning curve, which is also written to the folder."""
+    """Train a policy with these weights, and return its learning curve."""
     from datasets import Dataset
     from transformers import PrinterCallback
     from trl.trainer.grpo_config import GRPOConfig
@@ -121,11 +121,10 @@ def trained(weights: Sequence[float], folder: Path, seed: int = 1) -> list[Point
         args=GRPOConfig(str(folder), **settings),
         train_dataset=Dataset.from_list(rows * PROMPTS),
         processing_class=tokenizer,
-        callbacks=[learning_curve()],
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train()
-    return read_curve(folder / FILE)
+    return learning_curve(trainer.state.log_history)
 
 
 def _policy(seed: int) -> tuple[Any, Any]:

@@ -14,6 +14,7 @@ from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import Extraction, extract_answer
+from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.training.completions import Completion, Output, outputs_of
 from eldgr_dspy.words import Task
 
@@ -72,8 +73,8 @@ class Call:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What the model wrote, thinking included, without the tags around it."""
-        return tuple(output.reasoning.text for output in self.outputs)
+        """What the model wrote, thinking included, with white space in place of the tags around it."""
+        return tuple(output.reasoning for output in self.outputs)
 
     def column(self, name: str) -> list[Any]:
         """Return a column of the dataset, one entry a completion.
@@ -135,9 +136,16 @@ class Call:
         """
         return [None if given is None else self._parsed(at, given) for at, given in enumerate(self.column("evidence"))]
 
-    def _parsed(self, at: int, evidence: object) -> tuple[Passage, ...]:
-        from eldgr_dspy.programs.inputs import to_passages  # it imports DSPy, which `orm` and `format` do not need
+    def require_passages(self) -> None:
+        """Raise an `ArgumentError` if no row has passages, as a reward that reads them would be another one then."""
+        if not any(self.column("evidence")):
+            raise ArgumentError(
+                f"The reward {self.reward!r} reads passages, but no row of the dataset has any in the column "
+                "'evidence'; add them as strings or as {title, text}, or give all rows one corpus, by the field corpus "
+                "of a recipe or by StepReward(NLIScorer(nli, retriever=...), evidence=False)."
+            )
 
+    def _parsed(self, at: int, evidence: object) -> tuple[Passage, ...]:
         try:
             return to_passages(evidence)
         except ArgumentError as error:

@@ -11,12 +11,11 @@ from typing import Any, Literal, TypeVar
 
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.file_limits import document, parsed_json
-from eldgr_dspy.programs.scoring.weights import digest, revision_of
+from eldgr_dspy.programs.scoring.weights import located, revision_of
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
 _ADAPTER = "adapter_config.json"
-_WEIGHTS = ("*.safetensors", "config.json", _ADAPTER)
 _Loaded = TypeVar("_Loaded")
 
 
@@ -26,8 +25,8 @@ class Checkpoint:
 
     Attributes:
         name: The name of its candidates in the pool.
-        model: The folder, or a name on the Hugging Face Hub.
-        base: The model that it is an adapter on; None for a whole model.
+        model: The folder.
+        base: The folder of the model that it is an adapter on; None for a whole model.
     """
 
     name: str
@@ -39,23 +38,24 @@ class Checkpoint:
         """Return the checkpoint in a folder: an adapter where it says so, on `base` or else on the base that it names.
 
         Raises:
-            ArgumentError: A folder is absent, or holds no weights as safetensors; or no base is named.
+            ArgumentError: A model cannot be found or has no weights as safetensors, or no base is named.
         """
-        own = Path(model).expanduser() / _ADAPTER
-        if not own.is_file():
-            checkpoint = cls(name, str(Path(model).expanduser()), None)
-        else:
-            named = base or parsed_json(document(own), str(own)).get("base_model_name_or_path")
-            if not named:
-                raise ArgumentError(f"The adapter of the checkpoint {name!r} names no base; give it as base=.")
-            checkpoint = cls(name, str(own.parent), str(named))
-        for place in checkpoint._parts():
-            _require_weights(name, place)
-        return checkpoint
+        folder = Path(model).expanduser()
+        if not (folder / _ADAPTER).is_file():
+            return cls(name, str(located(model)), None)
+        named = base or parsed_json(document(folder / _ADAPTER), str(folder / _ADAPTER)).get("base_model_name_or_path")
+        if not named:
+            raise ArgumentError(f"The adapter of the checkpoint {name!r} names no base; give it as base=.")
+        if not any(folder.glob("*.safetensors")):
+            raise ArgumentError(
+                f"The adapter of the checkpoint {name!r} has no weights as safetensors in {str(folder)!r} (pickles are "
+                "not loaded); give the folder that the trainer saved its model to."
+            )
+        return cls(name, str(folder), str(located(named)))
 
     def identity(self) -> dict[str, Any]:
-        """Return what identifies it: a digest of each folder's weights, the commit of a name of the Hub."""
-        return {"weights": [_identity(place) for place in self._parts()]}
+        """Return what identifies it: a digest of each folder, or its commit in the cache of the Hub."""
+        return {"weights": [revision_of(Path(place)) for place in (self.model, self.base) if place is not None]}
 
     def tokenizer(self) -> Any:
         """Return its tokenizer: its own, or that of its base if the adapter was saved without one.
@@ -106,11 +106,10 @@ class Checkpoint:
         ends = {*(own if isinstance(own, list) else [own]), tokenizer.eos_token_id} - {None}
         model.generation_config = plain(eos_token_id=sorted(ends), pad_token_id=tokenizer.pad_token_id)
         if self.base is not None:
-            model = self._loaded("adapter", self.model, lambda: _adapted(model, self.model))
-        return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
+            from peft import PeftModel
 
-    def _parts(self) -> list[str]:
-        return [self.model] if self.base is None else [self.model, self.base]
+            model = self._loaded("adapter", self.model, lambda: PeftModel.from_pretrained(model, self.model))
+        return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
     def _loaded(self, what: str, place: str, load: Callable[[], _Loaded]) -> _Loaded:
         try:
@@ -190,33 +189,3 @@ def _require_messages(asked: str, prompt: Any) -> None:
             f"{asked[0].upper()}{asked[1:]} must be messages with a role and a text, the last one the user's; "
             f"got {prompt!r:.80}."
         )
-
-
-def _adapted(model: Any, folder: str) -> Any:
-    from peft import PeftModel
-
-    return PeftModel.from_pretrained(model, folder)
-
-
-def _require_weights(name: str, place: str) -> None:
-    folder = Path(place)
-    if folder.is_dir():
-        if not any(folder.glob("*.safetensors")):
-            raise ArgumentError(
-                f"The checkpoint {name!r} needs weights as safetensors in the folder {place!r}, which has none "
-                "(pickles are not loaded); give the folder that the trainer saved its model to."
-            )
-    elif len(folder.parts) > 2 or folder.is_absolute() or place.startswith("."):
-        raise ArgumentError(
-            f"The checkpoint {name!r} needs {place!r}, which is not a folder on this disk; give one that is."
-        )
-
-
-def _identity(place: str) -> str:
-    from huggingface_hub import try_to_load_from_cache
-
-    folder = Path(place)
-    if folder.is_dir():
-        return digest(path for kind in _WEIGHTS for path in folder.glob(kind))
-    cached = try_to_load_from_cache(place, "config.json")
-    return f"{place}@{revision_of(Path(cached).parent)}" if isinstance(cached, str) else place

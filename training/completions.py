@@ -8,9 +8,8 @@ of the prompt; such a completion begins inside the thinking.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise, zip_longest
-from typing import Any, Final
+from itertools import zip_longest
+from typing import Any, Final, NamedTuple
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.thinking import find_thinking
@@ -25,43 +24,18 @@ _PROMPT_END = 200  # characters; no tag is longer
 _BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)")
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    """Slices of a text, joined, and where each character was; one that was put between slices has a place there too."""
-
-    text: str
-    places: tuple[int, ...]
-
-    @classmethod
-    def of(cls, pieces: Iterable[tuple[str, int]]) -> "Excerpt":
-        """Return pieces joined, each with the place of its first character; no place is used twice."""
-        given = list(pieces)
-        return cls(
-            "".join(piece for piece, _ in given),
-            tuple(place for piece, start in given for place in range(start, start + len(piece))),
-        )
-
-    def within(self, outer: "Excerpt") -> "Excerpt":
-        """Return this excerpt of another one's text as an excerpt of the whole text."""
-        return Excerpt(self.text, tuple(outer.places[place] for place in self.places))
-
-    def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return where a slice of the excerpt starts and ends in the text."""
-        return (self.places[start], self.places[end - 1] + 1) if start < end else (0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """What the model wrote.
 
     Attributes:
         whole: The text, with the tags around its thinking.
-        reasoning: The same without tags: what is split into steps.
+        reasoning: The same with line breaks and spaces in place of the tags, so that every character is where it was:
+            what is split into steps.
         final: The text outside of the thinking: what is read for the answer. Empty if the thinking does not end.
     """
 
     whole: str
-    reasoning: Excerpt
+    reasoning: str
     final: str
 
 
@@ -99,57 +73,39 @@ def _output(at: int, completion: object, rendered: bool, prompt: object) -> Outp
 def _message(message: Message, rendered: bool) -> Output:
     content = _text(message, "content")
     thought = next(filter(None, (_text(message, name).strip() for name in THINKING)), "")
-    said = _read(content, inside=rendered and not thought)
-    if not thought:
-        return said
-    texts = list(filter(None, (thought, said.reasoning.text.strip())))
-    both = _gap(texts).join(texts)
-    return Output(both, Excerpt.of([(both, 0)]), said.final)
+    answer = _read(content, inside=rendered and not thought)
+    return _joined([Output(thought, thought, ""), answer])._replace(final=answer.final) if thought else answer
 
 
 def _read(whole: str, *, inside: bool) -> Output:
     """Return a text that begins inside the thinking, or outside of it."""
     tags, parts, unclosed = find_thinking(whole, inside=inside)
     start = parts[0][0] if parts else len(whole) * bool(tags)
-    final = "" if unclosed else whole[start:]
-    if not tags:
-        return Output(whole, Excerpt.of([(whole, 0)]), final)
     edges = [0, *(edge for tag in tags for edge in tag), len(whole)]
-    between = [(start, whole[start:end]) for start, end in zip(edges[::2], edges[1::2], strict=True)]
-    pieces = [(text.strip(), start + len(text) - len(text.lstrip())) for start, text in between if text.strip()]
-    return Output(whole, _set_apart(pieces), final)
-
-
-def _set_apart(pieces: Sequence[tuple[str, int]]) -> Excerpt:
-    """Return pieces as lines, or as paragraphs if one of them has paragraphs, so that none shares a step with another.
-
-    What is put between two pieces has the place of the tag that was there.
-    """
-    gap = _gap(piece for piece, _ in pieces)
-    alternating = [both for piece, start in pieces for both in ((piece, start), (gap, start + len(piece)))]
-    return Excerpt.of(alternating[:-1])
+    pieces = [whole[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
+    gap, reasoning = _gap(piece.strip() for piece in pieces), pieces[0]
+    for piece, (start_of_tag, end_of_tag) in zip(pieces[1:], tags, strict=True):
+        before, after = reasoning.rstrip(), piece.lstrip()
+        blank = len(reasoning) - len(before) + end_of_tag - start_of_tag + len(piece) - len(after)
+        reasoning = before + gap.rjust(blank) + after
+    return Output(whole, reasoning, "" if unclosed else whole[start:])
 
 
 def _gap(texts: Iterable[str]) -> str:
+    """Return what keeps texts apart: a line break, or a blank line if one of them has paragraphs."""
     return "\n\n" if any(_BLANK_LINE.search(text) for text in texts) else "\n"
 
 
 def _joined(own: Sequence[Output]) -> Output:
     """Return several messages as one; if the last one does not get beyond its thinking, there is no answer."""
-    gap = _gap(output.whole for output in own)
-    starts = [0]
-    for output in own:
-        starts.append(starts[-1] + len(output.whole) + len(gap))
-    pieces = list[tuple[str, int]]()
-    for output, (start, end) in zip(own, pairwise(starts), strict=True):
-        pieces += [
-            (letter, start + place)
-            for letter, place in zip(output.reasoning.text, output.reasoning.places, strict=True)
-        ]
-        pieces.append((gap, end - len(gap)))
-    unended = bool(own) and bool(own[-1].whole.strip()) and not own[-1].final.strip()
-    final = "" if unended else gap.join(one.final for one in own)
-    return Output(gap.join(one.whole for one in own), Excerpt.of(pieces[:-1]), final)
+    kept = [output for output in own if output.whole.strip()]
+    gap = _gap(output.reasoning for output in kept)
+    unended = bool(kept) and not kept[-1].final.strip()
+    return Output(
+        gap.join(output.whole for output in kept),
+        gap.join(output.reasoning for output in kept),
+        "" if unended else gap.join(output.final for output in kept),
+    )
 
 
 def _opens_thinking(trainer: Any) -> bool:

@@ -50,15 +50,11 @@ class TokenConfidence:
             One score a span; undefined if the tokens do not spell the text exactly once, if no token ends in the span,
             or if one of its tokens has no number.
         """
-        places = self.places(text, spans)
-        return [ELSEWHERE] * len(spans) if places is None else [self._of(self.logps[place]) for place in places]
-
-    def places(self, text: str, spans: Sequence[tuple[int, int]]) -> list[slice] | None:
-        """Return which tokens end in each span, as `of_steps` takes them; None if they do not spell the text once."""
         if self.text.count(text) != 1:
-            return None
+            return [ELSEWHERE] * len(spans)
         at = self.text.index(text)
-        return [slice(*(bisect_right(self.ends, at + edge) for edge in span)) for span in spans]
+        places = [slice(*(bisect_right(self.ends, at + edge) for edge in span)) for span in spans]
+        return [self._of(self.logps[place]) for place in places]
 
     def _of(self, logps: tuple[float, ...]) -> Score:
         if not logps:

@@ -3,30 +3,27 @@
 A reward can rise while answers get worse: a policy that repeats a passage is grounded in it and answers nothing. So a
 point of the curve has the exact match and every channel separately, and never only their sum.
 
-A step in which nothing was sampled, as when completions are used twice, has null, and not the value of the step before.
+The curve is in the log that a trainer of transformers keeps: `trainer.state.log_history`, and `trainer_state.json` in
+each checkpoint. With `logging_steps=1` it has a point a step. A step in which nothing was sampled, as when completions
+are used twice, has null, and not the value of the step before.
 """
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.file_limits import document, parsed_json
-from eldgr_dspy.files import replacing
-from eldgr_dspy.system import appending
+from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, document, parsed_json
 from eldgr_dspy.words import CHANNELS
-
-if TYPE_CHECKING:
-    from transformers import TrainerCallback
 
 WINDOW: Final = 10
 """Steps of the rolling mean, as in the paper."""
 
-FILE: Final = "learning_curve.jsonl"
-"""The name of the file in the folder of a run."""
+FILE: Final = "trainer_state.json"
+"""The file of a run and of its checkpoints that has the log."""
 
 EXACT_MATCH: Final = "orm/exact_match"
 """The name under which the outcome reward logs it: over the completions of rows with gold."""
@@ -34,12 +31,12 @@ EXACT_MATCH: Final = "orm/exact_match"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A step of training.
+    """A logged step of training.
 
     Attributes:
         step: Its number, from 1.
         exact_match: Of the completions sampled in it, in [0, 1]; None if none was sampled or scored.
-        rolling: The mean of `exact_match` over this step and the nine before, of those that have one; None if none
+        rolling: The mean of `exact_match` over this point and the nine before, of those that have one; None if none
             has.
         reward: The mean weighted reward; None if nothing was sampled.
         rewards: The mean of each reward, unweighted, by name.
@@ -55,111 +52,62 @@ class Point:
     channels: Mapping[str, float | None]
 
 
-class CurveRecorder:
-    """The work of `learning_curve`: it appends one line a step to a file, from the trainer's log.
+def read_curve(run: str | Path, *, exact_match: str = EXACT_MATCH) -> list[Point]:
+    """Return the learning curve of a run: of one that has not ended, up to its last checkpoint.
 
-    A run that is resumed keeps the lines up to its checkpoint; a new run keeps none.
+    Args:
+        run: The output folder of a trainer.
+        exact_match: The name under which exact match is logged, if the outcome reward has another.
+
+    Raises:
+        ArgumentError: The folder has no log, or it is not one of a trainer.
+        PoolError: The log is longer, or holds more values, than the limits allow.
     """
+    checkpoints = sorted(Path(run).glob(f"checkpoint-*/{FILE}"), key=_number_of)
+    paths = [path for path in (Path(run) / FILE, *checkpoints[-1:]) if path.is_file()]
+    if not paths:
+        raise ArgumentError(f"{run}: has no {FILE}; give the output folder of a run that has a checkpoint or ended.")
+    return max((_curve(path, exact_match) for path in paths), key=len)
 
-    def __init__(self, path: str | Path | None = None, *, exact_match: str = EXACT_MATCH) -> None:
-        """Make the recorder.
 
-        Args:
-            path: The file; None takes `learning_curve.jsonl` in the output folder of the run.
-            exact_match: The name under which exact match is logged, if the outcome reward has another.
-        """
-        self._path = None if path is None else Path(path)
-        self._key = exact_match
-        self._matches: list[float | None] = []
+def _curve(path: Path, exact_match: str) -> list[Point]:
+    try:
+        state = parsed_json(document(path), str(path), MAX_DOCUMENT_VALUES)
+        return learning_curve(state["log_history"], exact_match=exact_match)
+    except PoolError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ArgumentError(f"{path}: not the log of a trainer; give the output folder of a run.") from error
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Open the curve.
 
-        Raises:
-            ArgumentError: The trainer does not log every step.
-        """
-        if getattr(args.logging_strategy, "value", args.logging_strategy) != "steps" or args.logging_steps != 1:
-            raise ArgumentError(
-                f"logging_steps must be 1, for a point a step; got logging_steps={args.logging_steps!r} with "
-                f"logging_strategy={str(args.logging_strategy)!r} (GRPOConfig's default is 10). Set logging_steps=1."
-            )
-        if not state.is_world_process_zero:
-            return
-        path = self._file(args)
-        kept = [point for point in read_curve(path) if point.step <= state.global_step] if path.exists() else []
-        self._matches = [point.exact_match for point in kept]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as out:
-            out.writelines(map(_line, kept))
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
-        """Append a point for a logged step of training, but not for an evaluation or a summary."""
-        if not state.is_world_process_zero or logs is None or "loss" not in logs:
-            return
-        self._matches.append(_number(logs.get(self._key)))
-        rewards = {key.split("/")[1]: _number(logs[key]) for key in logs if _is_reward(key)}
-        channels = {key: _number(logs[key]) for key in logs if key.rpartition("/")[2] in CHANNELS and "/" in key}
-        rolling = rolling_mean(self._matches)[-1]
-        reward = _number(logs.get("reward"))
-        point = Point(state.global_step, self._matches[-1], rolling, reward, rewards, channels)
-        with appending(self._file(args)) as file:
-            file.write(_line(point))
-
-    def _file(self, args: Any) -> Path:
-        return self._path or Path(args.output_dir) / FILE
+def learning_curve(logs: Iterable[Mapping[str, Any]], *, exact_match: str = EXACT_MATCH) -> list[Point]:
+    """Return the points of a log, `trainer.state.log_history`; evaluations and the summary have none."""
+    steps = [log for log in logs if "loss" in log]
+    matches = [_number(log.get(exact_match)) for log in steps]
+    return [
+        Point(
+            step=log["step"],
+            exact_match=match,
+            rolling=rolling,
+            reward=_number(log.get("reward")),
+            rewards={key.split("/")[1]: _number(log[key]) for key in log if re.fullmatch("rewards/.+/mean", key)},
+            channels={key: _number(log[key]) for key in log if key.rpartition("/")[2] in CHANNELS and "/" in key},
+        )
+        for log, match, rolling in zip(steps, matches, rolling_mean(matches), strict=True)
+    ]
 
 
 def rolling_mean(values: Sequence[float | None], window: int = WINDOW) -> list[float | None]:
     """Return for each value the mean of it and those before it within the window; None if all of them are None."""
     windows = (values[max(0, at + 1 - window) : at + 1] for at in range(len(values)))
-    known = ([value for value in span if value is not None] for span in windows)
-    return [math.fsum(span) / len(span) if span else None for span in known]
+    numbers = ([value for value in span if value is not None] for span in windows)
+    return [math.fsum(span) / len(span) if span else None for span in numbers]
 
 
-def read_curve(path: str | Path) -> list[Point]:
-    """Return the points of a curve in order; a last line that a kill has torn is skipped.
-
-    Raises:
-        ArgumentError: There is no such file, or a line is not a point.
-        PoolError: The file is longer, or a line holds more values, than the limits allow.
-    """
-    path = Path(path)
-    try:
-        *whole, _ = document(path).split(b"\n")
-    except OSError as error:
-        raise ArgumentError(f"{path}: cannot be read ({error.strerror}); give the file of a learning curve.") from error
-    return [_point(path, number, line) for number, line in enumerate(whole, start=1)]
-
-
-def _is_reward(key: str) -> bool:
-    return key.startswith("rewards/") and key.endswith("/mean")
+def _number_of(path: Path) -> int:
+    number = path.parent.name.rpartition("-")[2]
+    return int(number) if number.isdecimal() else -1
 
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
-
-
-def _line(point: Point) -> bytes:
-    return json.dumps(asdict(point), allow_nan=False).encode("ascii") + b"\n"
-
-
-def _point(path: Path, number: int, line: bytes) -> Point:
-    try:
-        return Point(**parsed_json(line, f"{path}, line {number}"))
-    except PoolError:
-        raise
-    except (ValueError, TypeError) as error:
-        raise ArgumentError(f"{path}, line {number}: not a point of a learning curve; give another file.") from error
-
-
-def learning_curve(path: str | Path | None = None, *, exact_match: str = EXACT_MATCH) -> "TrainerCallback":
-    """Return a callback for trainers of transformers and TRL, `GRPOTrainer(callbacks=[learning_curve()])`.
-
-    The arguments are those of `CurveRecorder`.
-    """
-    from transformers import TrainerCallback  # which takes seconds
-
-    class LearningCurve(CurveRecorder, TrainerCallback):
-        """The recorder as a callback."""
-
-    return LearningCurve(path, exact_match=exact_match)

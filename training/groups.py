@@ -4,16 +4,14 @@ A process ranks its own completions, so each must have whole groups: `per_device
 `steps_per_generation` is a multiple of `num_generations`.
 """
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, NamedTuple
+from dataclasses import replace
+from typing import Any, ClassVar, Final
 
 from eldgr_dspy.answer_types import IN_FILES
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.cases import Case
-from eldgr_dspy.channels.undefined import Scores, Undefined
+from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.lexical import is_yes_no
 from eldgr_dspy.questions import Question, Settings
@@ -30,19 +28,6 @@ INAPPLICABLE: Final = 0
 """The strata: certified, or a yes or no where one is asked for; not certified; a yes or no where none is asked for."""
 
 NO_SCORE: Final = Undefined("there is no auxiliary score")
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What a rank needs to know about a completion.
-
-    Attributes:
-        answer: Its final answer; None without one.
-        score: Its auxiliary score; None without one.
-    """
-
-    answer: str | None
-    score: float | None
 
 
 class GroupReward(Reward):
@@ -95,11 +80,12 @@ class GroupReward(Reward):
         self.auxiliary, self.group_size = auxiliary, group_size
         self.settings = Settings(certificate=certificate)
 
-    def wants_passages(self, task: str | None) -> bool:
-        """Whether certificates are looked for in them, or its auxiliary reward wants them; see `Reward`."""
-        kind = IN_FILES.get(self.task or task or "")
-        certifies = kind is None or kind.way == "evidence"
-        return certifies or (self.auxiliary is not None and self.auxiliary.wants_passages(task))
+    def check(self, call: Call) -> None:
+        """Raise if certificates are looked for and no row has passages; also what `Reward.check` raises."""
+        super().check(call)
+        kinds = [IN_FILES.get(task) for task in call.tasks(self.task)]
+        if any(kind is None or kind.way == "evidence" for kind in kinds):
+            call.require_passages()
 
     def measure(self, call: Call) -> Measured:
         """Return the place of each completion; see `Reward.measure`.
@@ -110,11 +96,16 @@ class GroupReward(Reward):
         size = self._size(call)
         _require_whole_groups(call, size)
         answers = [answer.answer if answer else None for answer in call.answers(self.task)]
-        samples, rows = list(map(Sample, answers, self._auxiliary_scores(call))), self._questions(call)
-        places = list[Place]()
-        for at in range(0, len(samples), size):
-            places += self._rank(rows[at], samples[at : at + size])
-        return _measured(samples, places)
+        scores, questions = self._auxiliary_scores(call), self._questions(call)
+        places, keys = list[float](), list[Key]()
+        for at in range(0, len(answers), size):
+            group = slice(at, at + size)
+            own = self._keys(questions[at], answers[group], scores[group])
+            keys += own
+            places += midranks(own)
+        supported = [key[0] == SUPPORTED for key in keys]
+        parts = {"supported": Scores.of(list(map(float, supported))), "auxiliary": scores}
+        return Measured(Scores.of(places, "place", 0, 1), parts, {"supported": supported})
 
     def _size(self, call: Call) -> int:
         """Return how many completions a prompt has: as the trainer samples now, which differs in evaluation."""
@@ -128,23 +119,26 @@ class GroupReward(Reward):
             )
         return int(size)
 
-    def _auxiliary_scores(self, call: Call) -> list[float | None]:
+    def _auxiliary_scores(self, call: Call) -> Scores:
         if self.auxiliary is None:
-            return [None] * len(call.texts)
-        scored = self.auxiliary.measure(replace(call, reward=self.auxiliary.__name__)).scores
-        return [None if isinstance(score, Undefined) else score for score in scored]
+            return Scores.of([NO_SCORE] * len(call.texts))
+        return self.auxiliary.measure(replace(call, reward=self.auxiliary.__name__)).scores
 
     def _questions(self, call: Call) -> list[Question]:
         """Return the question of each row with its evidence, and no candidates yet."""
         rows = zip(call.strings("question"), call.tasks(self.task), call.passages(), strict=True)
         return [Question(question, task, (), passages=passages or ()) for question, task, passages in rows]
 
-    def _rank(self, row: Question, group: Sequence[Sample]) -> list["Place"]:
-        case = Case(replace(row, answers=tuple(sample.answer for sample in group)), self.settings)
+    def _keys(self, question: Question, answers: Sequence[str | None], scores: Sequence[Score]) -> list[Key]:
+        case = Case(replace(question, answers=tuple(answers)), self.settings)
         votes = case.vote.counts
         consensus = {key for key, n in votes.items() if n == max(votes.values())}
-        keys = [_key(case, sample, key, key in consensus) for sample, key in zip(group, case.vote.classes, strict=True)]
-        return list(map(Place, midranks(keys), (key[0] == SUPPORTED for key in keys)))
+        keys = list[Key]()
+        for answer, score, key in zip(answers, scores, case.vote.classes, strict=True):
+            stratum = UNCERTIFIED if key is None or case.refuses(answer) else _stratum(case, answer)
+            scored = (False, 0.0) if isinstance(score, Undefined) else (True, score)
+            keys.append((stratum, stratum == SUPPORTED and key in consensus, *scored))
+        return keys
 
 
 def _require_whole_groups(call: Call, size: int) -> None:
@@ -152,30 +146,14 @@ def _require_whole_groups(call: Call, size: int) -> None:
 
     A group is a place in that order. Equal prompts alone do not make a group: two rows of a dataset may have the same.
     """
-    prompts = [json.dumps(prompt, sort_keys=True, default=_as_text) for prompt in call.prompts]
-    for number, at in enumerate(range(0, len(prompts), size)):
-        group = prompts[at : at + size]
-        if len(group) != size or len(set(group)) > 1:
+    for number, at in enumerate(range(0, len(call.prompts), size)):
+        group = call.prompts[at : at + size]
+        if len(group) != size or any(prompt != group[0] for prompt in group):
             raise ArgumentError(
-                f"{len(prompts)} completions are not groups of {size} of one prompt each: group {number} has "
-                f"{len(group)} completions of {len(set(group))} prompts; give the num_generations of the trainer as "
+                f"{len(call.prompts)} completions are not groups of {size} of one prompt each: the {len(group)} of "
+                f"group {number} are too few, or have different prompts; give the num_generations of the trainer as "
                 "group_size, completions in the trainer's order, and each process a multiple of num_generations."
             )
-
-
-def _as_text(part: Any) -> str:
-    """Return the part of a prompt that is not text or a number; an image by its content, since copies differ."""
-    if not callable(getattr(part, "tobytes", None)):
-        return str(part)
-    shape = [getattr(part, name, None) for name in ("mode", "size", "shape", "dtype")]
-    return f"{type(part).__name__} {shape} {hashlib.sha256(part.tobytes()).hexdigest()}"
-
-
-class Place(NamedTuple):
-    """Return the place of a completion in its group, and whether its answer is supported."""
-
-    place: float
-    supported: bool
 
 
 def midranks(keys: Sequence[tuple[Any, ...]]) -> list[float]:
@@ -187,23 +165,11 @@ def midranks(keys: Sequence[tuple[Any, ...]]) -> list[float]:
     return [count / (len(keys) - 1) if len(keys) > 1 else 0.5 for count in beaten]
 
 
-def _key(case: Case, sample: Sample, key: str | None, in_consensus: bool) -> Key:
-    stratum = UNCERTIFIED if key is None or case.refuses(sample.answer) else _stratum(case, sample.answer)
-    return stratum, stratum == SUPPORTED and in_consensus, sample.score is not None, sample.score or 0.0
-
-
 def _stratum(case: Case, answer: str | None) -> int:
     certified = case.certified(answer)
     if certified is None:
         return SUPPORTED if is_yes_no(case.question.text) else INAPPLICABLE
     return SUPPORTED if certified else UNCERTIFIED
-
-
-def _measured(samples: Sequence[Sample], places: Sequence[Place]) -> Measured:
-    scores = [NO_SCORE if sample.score is None else sample.score for sample in samples]
-    parts = {"supported": Scores.of([float(place.supported) for place in places]), "auxiliary": Scores.of(scores)}
-    shown = {"supported": [place.supported for place in places]}
-    return Measured(Scores.of([place.place for place in places], "place", 0, 1), parts, shown)
 
 
 eldgr_rank = GroupReward()

@@ -1,8 +1,8 @@
 """A training run from a recipe: `python -m eldgr_dspy.training.grpo --config ra_msd --dataset_name data`.
 
-It is TRL's GRPO with our rewards, the policy's token confidence, the learning curve, and a record of the recipe. A run
-is resumed as TRL resumes it, with the settings that are given. Every flag and field of `GRPOConfig` and `ModelConfig`
-is TRL's own; under `accelerate launch -m` it runs on many processes.
+It is TRL's GRPO with our rewards, the policy's token confidence, and a record of the recipe. A run is resumed as TRL
+resumes it, with the settings that are given. Every flag and field of `GRPOConfig` and `ModelConfig` is TRL's own; under
+`accelerate launch -m` it runs on many processes.
 """
 
 import json
@@ -10,19 +10,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from eldgr_dspy.errors import ArgumentError, EldgrError, brief
 from eldgr_dspy.files import replacing
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import refusal
-from eldgr_dspy.training.curves import learning_curve
 from eldgr_dspy.training.recipe import NAMES, RewardArguments, first_rows, recipe_path, rewards_of
-from eldgr_dspy.training.requirements import require_columns, require_template
-from eldgr_dspy.training.rewards import Reward, require_names, weights_of
-
-FILE: Final = "recipe.json"
-"""The name of the recipe's record in the folder of a run."""
+from eldgr_dspy.training.rewards import Reward, require_columns, require_names, weights_of
 
 
 class Recipe(NamedTuple):
@@ -72,9 +67,10 @@ def train(recipe: Recipe) -> Any:
     """Train with a recipe, save the model into its output folder, and return the trainer.
 
     Raises:
-        ArgumentError: The data lack a column, the tokenizer a chat template, or the folder has another run.
+        ArgumentError: The data lack a column, or the folder has another run.
     """
-    folder, resume = Path(recipe.training.output_dir), _resumed(recipe.training.resume_from_checkpoint)
+    folder, resume = Path(recipe.training.output_dir), recipe.training.resume_from_checkpoint
+    resume = {"true": True, "false": False}.get(str(resume).lower(), resume)  # on the command line it is a text
     if not resume and any(folder.glob("checkpoint-*")):
         raise ArgumentError(
             f"output_dir={str(folder)!r} has checkpoints of a run; set resume_from_checkpoint: true to resume it, "
@@ -84,7 +80,7 @@ def train(recipe: Recipe) -> Any:
     if trainer.is_world_process_zero():
         folder.mkdir(parents=True, exist_ok=True)
         fields = {**asdict(recipe.rewards), **asdict(recipe.model), **recipe.training.to_dict()}
-        with replacing(folder / FILE) as out:
+        with replacing(folder / "recipe.json") as out:
             out.write(json.dumps(fields, indent=1, default=str).encode("ascii") + b"\n")
     from peft import PeftModel
 
@@ -92,6 +88,7 @@ def train(recipe: Recipe) -> Any:
     own, whole = PeftModel.get_nb_trainable_parameters(trainer.model)
     trainer.accelerator.print(f"Trainable parameters: {own:,} of {whole:,} ({own / max(whole, 1):.3%}).")
     trainer.log_metrics("train", trainer.train(resume_from_checkpoint=resume).metrics)
+    trainer.save_state()
     trainer.save_model(str(folder))
     trainer.accelerator.print(f"The model is in {folder}.")
     if recipe.training.push_to_hub:
@@ -120,9 +117,9 @@ def made(recipe: Recipe) -> Any:
     script, splits = recipe.script, _data(recipe)
     train = first_rows(_split(splits, script, "dataset_train_split"), recipe.rewards.train_rows)
     test = _split(splits, script, "dataset_test_split") if settings.eval_strategy != "no" else None
-    datasets = [dataset for dataset in (train, test) if dataset is not None]
-    for dataset in datasets:
-        require_columns(dataset, own, settings)
+    for dataset in (train, test):
+        if dataset is not None:
+            require_columns(dataset, own)
     for reward in own:
         reward.prepare()  # before the policy is loaded, which takes long
     try:
@@ -134,7 +131,6 @@ def made(recipe: Recipe) -> Any:
             eval_dataset=test,
             quantization_config=trl.get_quantization_config(recipe.model),
             peft_config=trl.get_peft_config(recipe.model),
-            callbacks=[learning_curve()],
         )
     except OSError as error:  # which transformers raises if there is no such model or tokenizer
         said = " ".join(str(error).split())
@@ -145,8 +141,6 @@ def made(recipe: Recipe) -> Any:
     except ValueError as error:
         raise ArgumentError(f"TRL refuses the recipe: {brief(error, 200)}. Change the field that it names.") from error
     require_names(trainer.reward_func_names)  # TRL names functions, partial ones, objects and models each in its way
-    for dataset in datasets:
-        require_template(dataset, trainer.processing_class)
     return trainer
 
 
@@ -195,12 +189,6 @@ def _split(splits: Any, script: Any, field: str) -> Any:
             f"{field} must be a split of the data ({', '.join(splits)}); got {name!r}. Give one of them."
         )
     return splits[name]
-
-
-def _resumed(given: Any) -> Any:
-    """Return whether, or from which checkpoint, a run is resumed: on the command line every value is a text."""
-    words = {"true": True, "false": False}
-    return words.get(str(given).lower(), given)
 
 
 if __name__ == "__main__":

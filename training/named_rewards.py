@@ -17,7 +17,7 @@ from eldgr_dspy.channels.rewards import PAPER, Weighting
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI, Precision
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.training.conditioned import Conditioned, Gated
+from eldgr_dspy.training.conditioned import Conditioned
 from eldgr_dspy.training.outcome import orm
 from eldgr_dspy.training.steps_reward import StepReward
 from eldgr_dspy.words import CHANNELS, Channel
@@ -95,4 +95,3 @@ def process_reward(nli: NLI, name: str = "prm") -> StepReward:
 prm = process_reward(NamedNLI())
 ra_msd = StepReward(NLIScorer(NamedNLI()))
 ra_msd_conditioned = Conditioned(ra_msd, on=orm)
-ra_msd_gated = Gated(ra_msd)

@@ -14,9 +14,6 @@ from typing import Any, Final
 
 from eldgr_dspy.training.confidence import TokenConfidence, token_confidence
 
-TEMPERATURE: Final = 1.0
-"""The logits are divided by it; 1 is the model's own distribution."""
-
 BATCH: Final = 8
 """Sequences that are read at once, if no trainer says how many."""
 
@@ -29,10 +26,9 @@ def token_logps(
     prompt_ids: Sequence[Sequence[int]],
     completion_ids: Sequence[Sequence[int]],
     *,
-    temperature: float = TEMPERATURE,
     batch_size: int = BATCH,
 ) -> list[list[float]]:
-    """Return log p(token | prompt and earlier tokens) for each token of each completion, in nats.
+    """Return log p(token | prompt and earlier tokens) at temperature 1 for each token of each completion, in nats.
 
     Sequences are padded on the right, where a causal model does not look, so positions are those of a sequence alone;
     and prompts of similar length are read together. Dropout is off; each module keeps its mode.
@@ -41,7 +37,6 @@ def token_logps(
         model: A causal language model of transformers, adapters included; it reads on its current device.
         prompt_ids: The tokens of each prompt; at least one.
         completion_ids: The tokens of each completion.
-        temperature: The divisor of the logits.
         batch_size: Sequences at once.
     """
     import torch
@@ -52,7 +47,7 @@ def token_logps(
     with _evaluating(model), torch.no_grad():
         for first in range(0, len(rows), batch_size):
             places = order[first : first + batch_size]
-            for at, logps in zip(places, _logps(model, [rows[at] for at in places], temperature), strict=True):
+            for at, logps in zip(places, _logps(model, [rows[at] for at in places]), strict=True):
                 all_logps[at] = logps
     return all_logps
 
@@ -95,7 +90,7 @@ def _evaluating(model: Any) -> Iterator[None]:
             module.training = mode
 
 
-def _logps(model: Any, batch: list[tuple[list[int], list[int]]], temperature: float) -> Iterator[list[float]]:
+def _logps(model: Any, batch: list[tuple[list[int], list[int]]]) -> Iterator[list[float]]:
     import torch
 
     longest = max(len(prompt) + len(completion) for prompt, completion in batch)
@@ -110,13 +105,13 @@ def _logps(model: Any, batch: list[tuple[list[int], list[int]]], temperature: fl
 
     inputs = {"input_ids": ids.to(model.device), "attention_mask": mask.to(model.device)}
     logits = model(**inputs, use_cache=False, logits_to_keep=longest - first).logits[:, -wanted.shape[1] :]
-    logps = iter(_by_chunks(logits, wanted.to(logits.device), tokens.to(logits.device), temperature))
+    logps = iter(_by_chunks(logits, wanted.to(logits.device), tokens.to(logits.device)))
     yield from ([next(logps) for _ in completion] for _, completion in batch)
 
 
-def _by_chunks(logits: Any, wanted: Any, tokens: Any, temperature: float) -> list[float]:
+def _by_chunks(logits: Any, wanted: Any, tokens: Any) -> list[float]:
     logps: list[float] = []
     for places, chosen in zip(wanted.nonzero().split(CHUNK), tokens.split(CHUNK), strict=True):
-        scaled = logits[places[:, 0], places[:, 1]].float() / temperature
+        scaled = logits[places[:, 0], places[:, 1]].float()
         logps += scaled.log_softmax(dim=-1).gather(1, chosen[:, None])[:, 0].tolist()
     return logps

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.programs.pools.prompts import ASKED, prompt_of
+from eldgr_dspy.programs.pools.prompts import prompt_of
 from eldgr_dspy.programs.pools.questions import Evidence, read_questions
 from eldgr_dspy.training.calls import task_of
-from eldgr_dspy.training.gold import read_gold
+from eldgr_dspy.training.outcome import read_gold
 from eldgr_dspy.words import Task
 
-__all__ = ["ASKED", "prompt_of", "training_rows"]
+__all__ = ["prompt_of", "training_rows"]
 
 
 def training_rows(

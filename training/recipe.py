@@ -6,7 +6,7 @@ arguments, so that vLLM, DeepSpeed, FSDP and whatever TRL adds need no line of o
 
 import json
 import os
-from collections.abc import Sequence, Sized
+from collections.abc import Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -22,15 +22,16 @@ from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.cross_encoder import Precision
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.questions import require_one_of
-from eldgr_dspy.training import eldgr_rank, format, orm
-from eldgr_dspy.training.conditioned import Conditioned, Gated
+from eldgr_dspy.training.conditioned import Conditioned
+from eldgr_dspy.training.groups import eldgr_rank
 from eldgr_dspy.training.named_rewards import BATCH, NLI_VARIABLE, NamedNLI, process_reward
+from eldgr_dspy.training.outcome import format, orm
 from eldgr_dspy.training.steps_reward import StepReward
 
 RECIPES: Final = Path(__file__).parent / "recipes"
 """Where the recipes of this package are."""
 
-NAMES: Final = ("orm", "format", "prm", "ra_msd", "eldgr_rank", "ra_msd_conditioned", "ra_msd_gated")
+NAMES: Final = ("orm", "format", "prm", "ra_msd", "eldgr_rank", "ra_msd_conditioned")
 
 
 @dataclass
@@ -139,8 +140,6 @@ def _reward(name: str, arguments: RewardArguments) -> Any:
         return _steps(arguments)
     if name == "ra_msd_conditioned":
         return Conditioned(_steps(arguments), on=orm)
-    if name == "ra_msd_gated":
-        return Gated(_steps(arguments))
     if name == "prm":
         return process_reward(_nli(arguments))
     plain = {"orm": orm, "format": format, "eldgr_rank": eldgr_rank}
@@ -171,28 +170,20 @@ def _any(given: Any) -> Any:
 
 
 def _corpus(path: Path) -> Retriever:
-    passages: list[Passage] = []
+    passages, place = list[Passage](), ""
     try:
         for where, record in read_records(path):
-            passages += _passages(path, where, record)
-    except PoolError as error:
+            place = f"{path}, {where}: "
+            passages += to_passages([record])
+            place = ""
+    except (PoolError, ArgumentError) as error:
         raise ArgumentError(
-            f"corpus={str(path)!r} cannot be read ({error}); give a file of passages, or leave the field out to "
+            f"corpus={str(path)!r} cannot be read ({place}{error}); give a file of passages, or leave the field out to "
             "compare each step with the evidence of its row."
         ) from error
     if not passages:
-        raise ArgumentError(
-            f"corpus={str(path)!r} has no passage; give a file with some, or leave the field out to compare each step "
-            "with the evidence of its row."
-        )
+        raise ArgumentError(f"corpus={str(path)!r} has no passage; give a file with some, or leave the field out.")
     return BM25(passages)
-
-
-def _passages(path: Path, where: str, record: Any) -> Sequence[Passage]:
-    try:
-        return to_passages([record])
-    except ArgumentError as error:
-        raise ArgumentError(f"{path}, {where}: {error}") from error
 
 
 def _own(name: str) -> Any:

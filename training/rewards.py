@@ -6,18 +6,47 @@ stays `Undefined` until the very end. There it becomes 0, because TRL has nothin
 and infinity silently takes its whole group out of training.
 """
 
+import random
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training.calls import Call
-from eldgr_dspy.training.completions import Completion
-from eldgr_dspy.training.randomness import kept_random_state
+from eldgr_dspy.training.calls import Call, missing_column
+from eldgr_dspy.training.completions import Completion, outputs_of
+
+
+@contextmanager
+def kept_random_state() -> Iterator[None]:
+    """Restore the global random state of Python, numpy, torch and every CUDA device after the block, error or not.
+
+    A trainer samples from these streams, and the first number that a reward drew would change every later completion.
+    A stream that does not exist yet is not saved: torch if nothing has imported it, CUDA if nothing has used it.
+    """
+    python, legacy = random.getstate(), np.random.get_state()
+    try:
+        with _kept_torch():
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(legacy)
+
+
+def _kept_torch() -> AbstractContextManager[Any]:
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return nullcontext()
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    kept: AbstractContextManager[Any] = torch.random.fork_rng(devices=list(devices), device_type="cuda")
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +89,6 @@ class Reward(ABC):
         self.confidence = confidence
         self.parts = tuple(parts)
 
-    def wants_passages(self, task: str | None) -> bool:
-        """Return whether it reads the passages of a row with this task."""
-        return "evidence" in self.needs
-
     def prepare(self) -> None:
         """Load its model, so that a missing one is reported before a run and not at its first step.
 
@@ -74,13 +99,13 @@ class Reward(ABC):
             reward.prepare()
 
     def check(self, call: Call) -> None:
-        """Raise if a row of the dataset has a value that cannot be rewarded, so that it is reported before a run.
+        """Raise if the dataset has a value that cannot be rewarded, so that it is reported before a run.
 
         Args:
             call: All rows of the dataset as the columns of one call, without completions.
 
         Raises:
-            ArgumentError: Naming the column and the row.
+            ArgumentError: Naming the column.
         """
         for reward in self.parts:
             reward.check(replace(call, reward=reward.__name__))
@@ -158,6 +183,29 @@ def require_names(names: Iterable[str]) -> None:
             raise ArgumentError(
                 f"{n} rewards are named {name!r}, and a trainer would log them as one; give each a name of its own."
             )
+
+
+def require_columns(dataset: Any, rewards: Sequence[Reward]) -> None:
+    """Raise unless a dataset has the columns, passages and gold answers that rewards read; this needs no model.
+
+    Args:
+        dataset: Of Hugging Face's `datasets`; of one that is streamed, only the columns of the first row are checked.
+        rewards: The rewards of this package.
+
+    Raises:
+        ArgumentError: In one sentence: what is missing, and how to fix it.
+    """
+    first: Mapping[str, Any] = next(iter(dataset), {})
+    if not first:
+        raise ArgumentError("The dataset must have at least one row; give one with a column 'prompt'.")
+    for reward in rewards:
+        for name in reward.needs:
+            if name not in first:
+                raise ArgumentError(missing_column(reward.__name__, name))
+        if reward.needs and isinstance(dataset, Sized):
+            rows = list(dataset.select_columns(list(reward.needs)) if hasattr(dataset, "select_columns") else dataset)
+            columns = {name: [row.get(name) for row in rows] for name in reward.needs}
+            reward.check(Call(reward.__name__, (), outputs_of([""] * len(rows)), columns))
 
 
 def reasons(scores: Sequence[Score]) -> list[str | None]:

@@ -1,7 +1,7 @@
 """From checkpoints to a pool: one or several candidates a question of each, frozen, with token probabilities.
 
 The pool is what `eldgr_dspy.pools` reads. Candidates are in the order of the checkpoints, samples of one together. A
-file of the samples grows next to it: an interrupted call resumes from it, and a finished one asks no model.
+journal of the samples grows next to it: an interrupted call resumes from it, and a finished one asks no model.
 """
 
 import gc
@@ -12,16 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.differences import differences
+from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.extraction import extract_answer
+from eldgr_dspy.journal import Journal
+from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.pools import Pool, pool_name, write_pool
+from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.training.checkpoints import Checkpoint, Precision, rendered
 from eldgr_dspy.training.completions import outputs_of
 from eldgr_dspy.training.generation import Sampling, complete, numbers
-from eldgr_dspy.training.samples import Key, Sample, SamplesFile
 
 _PLACES = 4
 _END = 16  # tokens at the end of a prompt, among which a template may open the thinking
@@ -46,7 +50,7 @@ def sample_pool(
     The global random streams are unchanged.
 
     Args:
-        path: The file of the pool; its name states the format. `NAME.samples.jsonl` next to it holds the samples.
+        path: The file of the pool; its name states the format. `NAME.samples.jsonl` next to it is the journal.
         questions: Rows as for training: `id`, `prompt` (messages; text for models without a chat template), `question`,
             `task`, and optionally `gold` and `evidence`.
         checkpoints: A folder for each name: a model of transformers, or an adapter of PEFT. A model may also be named
@@ -67,7 +71,7 @@ def sample_pool(
         ArgumentError: A checkpoint or its chat template cannot be used, a prompt is too long, there is no checkpoint,
             or `path` is a pool that was not sampled; all of it before anything is sampled.
         PoolError: The questions do not make a pool.
-        RunChangedError: The file of samples was started with other settings, weights or prompts.
+        RunChangedError: The journal was started with other settings, weights or prompts.
         RunLockedError: Another process is sampling into it.
     """
     path = Path(path)
@@ -76,25 +80,27 @@ def sample_pool(
         raise ArgumentError(f"batch_size must be a whole number of at least 1; got {batch_size!r:.80}.")
     if not checkpoints:
         raise ArgumentError("checkpoints must have at least one, such as {'grpo': 'runs/grpo'}; got none.")
-    asked = _asked(path, questions)
-    plans = [_plan(Checkpoint.of(name, model, base), asked, sampling) for name, model in checkpoints.items()]
+    rows = _questions(path, questions)
+    plans = [_plan(Checkpoint.of(name, model, base), rows, sampling) for name, model in checkpoints.items()]
     beside = path.with_name(f"{pool_name(path)}.samples.jsonl")
     if path.exists() and not beside.exists():
         raise ArgumentError(f"{path} exists without {beside.name} next to it; give a path that is not in use.")
-    with SamplesFile.opened(beside) as samples:
-        settings = _settings(sampling, dtype)
-        samples.state("settings", "sampling", settings)
-        for plan in plans:
-            samples.state("checkpoint", plan.checkpoint.name, plan.checkpoint.identity())
-            for key in plan.keys(sampling.samples):
-                samples.require_prompt(key, _hash(plan.prompts[key[0]]))
-        for plan in plans:
-            _fill(samples, plan, sampling, batch_size, device, dtype)
-        return write_pool(path, _rows(asked, plans, sampling, samples))
+    settings = {name: getattr(sampling, name) for name in ("seed", "temperature", "top_p", "max_new_tokens")}
+    busy = f"{beside}: another process is sampling into it; wait for it, or give another path."
+    with locked(beside.with_name(f".{beside.name}.lock"), busy):
+        with Journal(beside) as journal:
+            _state(journal, "sampling", {**settings, "dtype": dtype})
+            for plan in plans:
+                _state(journal, f"checkpoint {plan.checkpoint.name}", plan.checkpoint.identity())
+            missing = [_missing(journal, plan, sampling.samples) for plan in plans]
+            for plan, keys in zip(plans, missing, strict=True):
+                _fill(journal, plan, keys, sampling, batch_size, device, dtype)
+        with Journal(beside) as journal:
+            return write_pool(path, _rows(rows, plans, sampling, journal))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Question:
     """A question: its row, in which one empty candidate is a placeholder for the samples, and its prompt."""
 
     row: Row
@@ -109,19 +115,20 @@ class _Plan:
     tokenizer: Any
     prompts: Mapping[str, list[int]]
 
-    def keys(self, samples: int) -> list[Key]:
-        return [(id, self.checkpoint.name, number) for id in self.prompts for number in range(1, samples + 1)]
+    def key(self, id: str, number: int) -> tuple[str, str, Any]:
+        """Return the key of a sample in the journal; its first part is the source of the candidate."""
+        return f"{self.checkpoint.name}/{number}", id, PROGRAM
 
 
-def _asked(path: Path, questions: Iterable[Mapping[str, Any]]) -> list[_Asked]:
+def _questions(path: Path, questions: Iterable[Mapping[str, Any]]) -> list[_Question]:
     """Return the questions, checked as a pool before hours are spent on them."""
-    asked = [_question(f"questions[{at}]", given) for at, given in enumerate(questions)]
+    rows = [_question(f"questions[{at}]", record) for at, record in enumerate(questions)]
     with tempfile.TemporaryDirectory() as folder:
-        write_pool(Path(folder) / path.name, (question.row for question in asked))
-    return asked
+        write_pool(Path(folder) / path.name, (question.row for question in rows))
+    return rows
 
 
-def _question(where: str, given: Mapping[str, Any]) -> _Asked:
+def _question(where: str, given: Mapping[str, Any]) -> _Question:
     for name in ("id", "prompt", "question", "task"):
         if given.get(name) is None:
             raise ArgumentError(f"{where} must have id, prompt, question and task; it has no {name!r}.")
@@ -136,15 +143,13 @@ def _question(where: str, given: Mapping[str, Any]) -> _Asked:
         "evidence": [{"title": passage.title, "text": passage.text} for passage in passages],
         "gold": [gold] if isinstance(gold, str) else [] if gold is None else gold,
     }
-    return _Asked(validate(record, where), given["prompt"])
+    return _Question(validate(record, where), given["prompt"])
 
 
-def _plan(checkpoint: Checkpoint, asked: Sequence[_Asked], sampling: Sampling) -> _Plan:
+def _plan(checkpoint: Checkpoint, questions: Sequence[_Question], sampling: Sampling) -> _Plan:
     """Render every prompt, so that what a checkpoint lacks is reported before another one is sampled for hours."""
     tokenizer, window = checkpoint.tokenizer(), checkpoint.window()
-    prompts = {
-        question.row.id: rendered(tokenizer, checkpoint.name, question.row.id, question.prompt) for question in asked
-    }
+    prompts = {one.row.id: rendered(tokenizer, checkpoint.name, one.row.id, one.prompt) for one in questions}
     for id, tokens in prompts.items():
         if window is not None and len(tokens) + sampling.max_new_tokens > window:
             raise ArgumentError(
@@ -155,72 +160,91 @@ def _plan(checkpoint: Checkpoint, asked: Sequence[_Asked], sampling: Sampling) -
     return _Plan(checkpoint, tokenizer, prompts)
 
 
-def _settings(sampling: Sampling, dtype: Precision) -> dict[str, Any]:
-    """Return the settings that every sample of a file shares; the number of samples may grow."""
-    names = ("seed", "temperature", "top_p", "max_new_tokens")
-    return {**{name: getattr(sampling, name) for name in names}, "dtype": dtype}
+def _state(journal: Journal, name: str, details: Mapping[str, Any]) -> None:
+    """State settings that all samples share; an earlier statement must be the same."""
+    earlier = next((head["details"] for head in journal.heads if head["name"] == name), None)
+    if earlier is None:
+        journal.append_head({"kind": "settings", "name": name, "details": details})
+    elif changed := differences(earlier, details):
+        lines = "\n".join(f"  {line}" for line in changed)
+        raise RunChangedError(
+            f"{journal.path}: it was started with another {name}:\n{lines}\nUndo the change, or give another path for "
+            "the pool."
+        )
+
+
+def _missing(journal: Journal, plan: _Plan, samples: int) -> list[tuple[str, int]]:
+    """Return which samples a journal lacks, by question and number; one that it has must be of the same prompt."""
+    missing = list[tuple[str, int]]()
+    for id, prompt in plan.prompts.items():
+        for number in range(1, samples + 1):
+            entry = journal.find(plan.key(id, number))
+            if entry is None:
+                missing.append((id, number))
+            elif (entry.content or {}).get("prompt") != _hash(prompt):
+                raise RunChangedError(
+                    f"{journal.path}: the question {id!r:.80} was sampled from {plan.checkpoint.name!r} with another "
+                    "prompt or another chat template; undo the change, give the question another id, or give another "
+                    "path for the pool."
+                )
+    return missing
 
 
 def _fill(
-    samples: SamplesFile, plan: _Plan, sampling: Sampling, batch_size: int, device: str | None, dtype: Precision
+    journal: Journal,
+    plan: _Plan,
+    missing: Sequence[tuple[str, int]],
+    sampling: Sampling,
+    batch_size: int,
+    device: str | None,
+    dtype: Precision,
 ) -> None:
-    """Sample what a file still lacks of a checkpoint, a batch at a time; the model is loaded only for that."""
-    missing = [key for key in plan.keys(sampling.samples) if key not in samples.samples]
+    """Sample what a journal lacks of a checkpoint, a batch at a time; the model is loaded only for that."""
     if not missing:
         return
     model = plan.checkpoint.policy(plan.tokenizer, device=device, dtype=dtype)
-    for at in range(0, len(missing), batch_size):
-        samples.add(_batch(model, plan, missing[at : at + batch_size], sampling))
+    for first in range(0, len(missing), batch_size):
+        keys = missing[first : first + batch_size]
+        prompts = [plan.prompts[id] for id, _ in keys]
+        streams = [
+            numbers(sampling.max_new_tokens, sampling.seed, id, plan.checkpoint.name, number) for id, number in keys
+        ]
+        completions = complete(
+            model, plan.tokenizer, prompts, streams, temperature=sampling.temperature, top_p=sampling.top_p
+        )
+        for key, prompt, completion in zip(keys, prompts, completions, strict=True):
+            content = {
+                "prompt": _hash(prompt),
+                "text": completion.tokens.text,
+                "ended": completion.ended,
+                "ends": list(completion.tokens.ends),
+                "logps": [round(logp, _PLACES) for logp in completion.tokens.logps],
+            }
+            journal.append(Consultation(*plan.key(*key), "ok", content=content))
+        journal.flush()
     del model
     gc.collect()  # to free memory for the next one
 
 
-def _batch(model: Any, plan: _Plan, keys: Sequence[Key], sampling: Sampling) -> list[Sample]:
-    prompts = [plan.prompts[id] for id, _, _ in keys]
-    drawn = [numbers(sampling.max_new_tokens, sampling.seed, *key) for key in keys]
-    completions = complete(
-        model, plan.tokenizer, prompts, drawn, temperature=sampling.temperature, top_p=sampling.top_p
-    )
-    return [
-        Sample(
-            *key,
-            prompt=_hash(prompt),
-            text=completion.tokens.text,
-            ended=completion.ended,
-            ends=list(completion.tokens.ends),
-            logps=[round(logp, _PLACES) for logp in completion.tokens.logps],
-        )
-        for key, prompt, completion in zip(keys, prompts, completions, strict=True)
-    ]
-
-
-def _rows(asked: Sequence[_Asked], plans: Sequence[_Plan], sampling: Sampling, samples: SamplesFile) -> Iterator[Row]:
-    for question in asked:
-        id, own, prompts = question.row.id, list[Sample](), list[str]()
+def _rows(
+    questions: Sequence[_Question], plans: Sequence[_Plan], sampling: Sampling, journal: Journal
+) -> Iterator[Row]:
+    """Yield each question with its samples; what a model thinks is part of the text, and holds no answer."""
+    for question in questions:
+        row, candidates, kept = question.row, list[dict[str, Any]](), list[dict[str, Any]]()
         for plan in plans:
-            own += [samples.samples[id, plan.checkpoint.name, number] for number in range(1, sampling.samples + 1)]
-            prompts += [plan.tokenizer.decode(plan.prompts[id][-_END:])] * sampling.samples
-        yield _row(question.row, own, prompts)
-
-
-def _row(row: Row, samples: Sequence[Sample], prompts: Sequence[str]) -> Row:
-    """Return a question with its samples; what a model thinks is part of the text, and holds no answer."""
-    outputs = outputs_of([sample.text for sample in samples], prompts)
-    answers = [extract_answer(output.final, row.task) for output in outputs]
-    pairs = list(zip(samples, answers, strict=True))
-    candidates = [
-        {
-            "text": sample.text,
-            "answer": answer.answer if answer else None,
-            "source": f"{sample.checkpoint}/{sample.number}",
-        }
-        for sample, answer in pairs
-    ]
-    shown = [
-        {"ended": sample.ended, "form": answer.form if answer else None, "ends": sample.ends, "logps": sample.logps}
-        for sample, answer in pairs
-    ]
-    return Row.model_validate({**row.model_dump(), "candidates": candidates, "meta": {"samples": shown}})
+            end_of_prompt = plan.tokenizer.decode(plan.prompts[row.id][-_END:])
+            for number in range(1, sampling.samples + 1):
+                key = plan.key(row.id, number)
+                entry = journal.find(key)
+                sample = dict(entry.content or {}) if entry is not None else {}
+                text = sample.pop("text")
+                (output,) = outputs_of([text], [end_of_prompt])
+                answer = extract_answer(output.final, row.task)
+                candidates.append({"text": text, "answer": answer.answer if answer else None, "source": key[0]})
+                del sample["prompt"]
+                kept.append({"ended": sample.pop("ended"), "form": answer.form if answer else None, **sample})
+        yield Row.model_validate({**row.model_dump(), "candidates": candidates, "meta": {"samples": kept}})
 
 
 def _hash(prompt: Sequence[int]) -> str:

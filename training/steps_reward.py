@@ -1,26 +1,26 @@
 """The reward of the steps: mean_t R_step over the seven channels, for all completions of a batch in one call.
 
 `ra_msd` is all seven and `prm` is `logic` alone; they differ in the weights of the scorer. An undefined channel is
-dropped and the others renormalised, inside a step. A step without a reward counts as 0 in the mean, and so does a line
-of padding. A completion without a measurable step is undefined, earns 0 and is logged as such. So a policy gains
-nothing by not being measurable.
+dropped and the others renormalised, inside a step. A step without a reward counts as 0 in the mean. A completion
+without a measurable step is undefined, earns 0 and is logged as such. So a policy gains nothing by not being
+measurable.
 """
 
 import json
 import warnings
 from collections.abc import Sequence
+from itertools import compress, pairwise
 from typing import Any, ClassVar
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.channels.protocols import Reasoning, Scorer
 from eldgr_dspy.channels.steps import split_steps
-from eldgr_dspy.channels.table import StepTable
+from eldgr_dspy.channels.table import StepTable, checked_tables
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
-from eldgr_dspy.errors import ArgumentError, ScoringError, brief, settled
+from eldgr_dspy.errors import ArgumentError, ScoringError, brief
 from eldgr_dspy.training.calls import Call, is_marked, task_of
-from eldgr_dspy.training.completions import Excerpt
+from eldgr_dspy.training.completions import Output
 from eldgr_dspy.training.confidence import TokenConfidence
-from eldgr_dspy.training.padding import without_padding
 from eldgr_dspy.training.policy import policy_confidence
 from eldgr_dspy.training.rewards import Measured, Reward, reasons
 from eldgr_dspy.words import CHANNELS, Task
@@ -34,13 +34,12 @@ Confidences = Sequence[Score] | None
 class StepReward(Reward):
     """mean_t R_step of each completion, in [0, 1].
 
-    The divisor is the number of all steps, as in the paper, and of lines of padding (see `without_padding`), which are
-    cut out of the text. So a step that cannot be measured counts as 0, and lines of at most one word never raise it.
-    Lines of two words are steps, and are scored.
+    The divisor is the number of all steps, as in the paper, so a step that cannot be measured, such as "Hmm.", counts
+    as 0.
 
     Also logged: the mean of each channel, over the completions where it is defined; `steps`, how many a completion has;
-    `padding`, how many lines of padding; `conflated`, the share of the steps that is conflated in the paper's form.
-    Shown: `steps`, the table of the completion as JSON, and `note`, why it is undefined.
+    `conflated`, the share of the steps that is conflated in the paper's form. Shown: `steps`, the table of the
+    completion as JSON, and `note`, why it is undefined.
 
     Source: mean_t R_step of the paper's completion reward, where it counts 1. Ours: what the paper leaves undefined
     counts as 0.
@@ -87,28 +86,29 @@ class StepReward(Reward):
 
     def measure(self, call: Call) -> Measured:
         """Return the steps' rewards and channels of each completion; see `Reward.measure`."""
-        trimmed = [without_padding(text) for text in call.texts]
-        tables = self._tables(self._reasonings(call, [kept for kept, _ in trimmed]))
+        tables = self._tables(self._reasonings(call))
         parts: dict[str, Scores] = {
             name: Scores.of([table.mean(name) for table in tables], name, 0, 1) for name in CHANNELS
         }
-        padding = [lines for _, lines in trimmed]
-        parts["padding"] = Scores.of([float(lines) for lines in padding])
         parts["steps"] = Scores.of([float(len(table.scores)) for table in tables])
         parts["conflated"] = Scores.of(map(_conflated, tables))
-        scores = Scores.of(map(_earned, tables, padding), "reward", 0, 1)
-        steps = list(map(_shown, tables, scores, padding))
+        scores = Scores.of(map(_earned, tables), "reward", 0, 1)
+        steps = list(map(_shown, tables, scores))
         return Measured(scores, parts, {"steps": steps, "note": reasons(scores)})
 
-    def _reasonings(self, call: Call, kept: Sequence[Excerpt]) -> list[Reasoning]:
+    def check(self, call: Call) -> None:
+        """Raise if it reads passages and no row has any; see `Reward.check`."""
+        if self.evidence:
+            call.require_passages()
+
+    def _reasonings(self, call: Call) -> list[Reasoning]:
         questions = call.strings("question")
         answers = [answer.answer if answer and is_marked(answer) else "" for answer in call.answers(self.task)]
         passages = call.passages() if self.evidence else [None] * len(call.texts)
-        confidences = self._confidences(call, kept) if self.confidence else [None] * len(kept)
-        texts = [excerpt.text for excerpt in kept]
-        return list(map(Reasoning, texts, questions, passages, answers, confidences))
+        confidences = self._confidences(call) if self.confidence else [None] * len(call.texts)
+        return list(map(Reasoning, call.texts, questions, passages, answers, confidences))
 
-    def _confidences(self, call: Call, kept: Sequence[Excerpt]) -> list[Confidences]:
+    def _confidences(self, call: Call) -> list[Confidences]:
         """Return c_t of the steps of each completion; None for all if token probabilities are not known."""
         confidences = _token_confidence(call)
         if confidences is None:
@@ -118,12 +118,17 @@ class StepReward(Reward):
                 stacklevel=4,
             )
             return [None] * len(call.texts)
-        rows = zip(call.outputs, kept, confidences, strict=True)
-        return [_of_steps(tokens, output.whole, own.within(output.reasoning)) for output, own, tokens in rows]
+        rows = zip(call.outputs, confidences, strict=True)
+        return [_of_steps(tokens, output) for output, tokens in rows]
 
     def _tables(self, reasonings: list[Reasoning]) -> list[StepTable]:
         try:
-            return _checked(self.scorer.score(reasonings), len(reasonings))
+            tables = self.scorer.score(reasonings)
+            for table in (checked := checked_tables(tables, len(reasonings), f"{type(self.scorer).__name__}.score")):
+                Scores.of([table.reward], "reward", 0, 1)
+                for name in CHANNELS:
+                    Scores.of([table.mean(name)], name, 0, 1)
+            return checked
         except Exception as error:
             said = f"{type(error).__name__}: {error}".partition("\n")[0]
             raise ScoringError(
@@ -141,10 +146,13 @@ def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
     return None if call.trainer is None or ids is None else policy_confidence(call.trainer, call.prompts, ids)
 
 
-def _of_steps(tokens: TokenConfidence, whole: str, reasoning: Excerpt) -> list[Score]:
-    """Return c_t of each step of an excerpt of the text that the tokens spell."""
-    spans = split_steps(reasoning.text).spans
-    return tokens.of_steps(whole, [reasoning.span(*span) for span in spans])
+def _of_steps(tokens: TokenConfidence, output: Output) -> list[Score]:
+    """Return c_t of each step; a token of a tag around the thinking is part of none."""
+    whole, reasoning, at = output.whole, output.reasoning, max(0, tokens.text.find(output.whole))
+    spans = [(max(0, start - at), max(0, end - at)) for start, end in pairwise((0, *tokens.ends))]
+    kept = [whole[start:end] == reasoning[start:end] for start, end in spans]
+    own = TokenConfidence(tokens.text, tuple(compress(tokens.ends, kept)), tuple(compress(tokens.logps, kept)))
+    return own.of_steps(whole, split_steps(reasoning).spans)
 
 
 def _one_each(call: Call, passed: object) -> list[TokenConfidence]:
@@ -157,33 +165,18 @@ def _one_each(call: Call, passed: object) -> list[TokenConfidence]:
     return given
 
 
-def _checked(tables: object, n: int) -> list[StepTable]:
-    tables = settled(tables, "its method score", "give a scorer whose score is not")
-    if not isinstance(tables, list | tuple) or not all(isinstance(table, StepTable) for table in tables):
-        raise ArgumentError(f"it returned {tables!r:.80}; expected a list of StepTable, one for each text")
-    if len(tables) != n:
-        raise ArgumentError(f"it returned {len(tables)} tables for {n} texts; expected one for each")
-    for table in tables:
-        Scores.of([table.reward], "reward", 0, 1)
-        for name in CHANNELS:
-            Scores.of([table.mean(name)], name, 0, 1)
-    return list(tables)
-
-
-def _earned(table: StepTable, padding: int) -> Score:
-    """Return the sum of the steps' rewards by the number of all steps and lines of padding; undefined without one."""
+def _earned(table: StepTable) -> Score:
+    """Return the sum of the steps' rewards by the number of all steps; undefined if none is measured."""
     mean = table.reward
     if isinstance(mean, Undefined):
         return mean
     measured = sum(not isinstance(step.reward, Undefined) for step in table.scores)
-    return mean * (measured / (len(table.scores) + padding))
+    return mean * (measured / len(table.scores))
 
 
-def _shown(table: StepTable, reward: Score, padding: int) -> str:
-    shown = {**table.to_json(), "padding": padding}
-    if not isinstance(reward, Undefined):
-        shown["reward"] = reward
-    return json.dumps(shown, ensure_ascii=False, allow_nan=False)
+def _shown(table: StepTable, reward: Score) -> str:
+    own = {} if isinstance(reward, Undefined) else {"reward": reward}
+    return json.dumps({**table.to_json(), **own}, ensure_ascii=False, allow_nan=False)
 
 
 def _conflated(table: StepTable) -> Score:

@@ -69,7 +69,7 @@ def main() -> None:
             for seed in options.seeds:
                 folder, seconds = trained(options.out, name, seed, options.steps, base)
                 after = answers(options.out, folder.name, folder, base, questions)
-                rewards = [point.exact_match for point in read_curve(folder / "learning_curve.jsonl")]
+                rewards = [point.exact_match for point in read_curve(folder)]
                 results[folder.name] = after | {"seconds_a_step": seconds, "exact_match_by_step": rewards}
         KEPT.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     sys.stdout.write("\n".join(table(json.loads(KEPT.read_text(encoding="utf-8")))) + "\n")

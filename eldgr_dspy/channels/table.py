@@ -11,7 +11,7 @@ from eldgr_dspy.channels.conflation import DELTA, ETA, conflated
 from eldgr_dspy.channels.grounding import Grounding
 from eldgr_dspy.channels.rewards import PAPER, Columns, Weighting, columns_of, gate, step_reward
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.words import Channel
 
 UNGROUNDED = "the step was not checked against documents"
@@ -96,6 +96,20 @@ class StepTable:
                 for (start, end), step in rows
             ],
         }
+
+
+def checked_tables(tables: object, n: int, name: str) -> list[StepTable]:
+    """Return what a scorer of the user's returned for n texts; `name` is its method in an error.
+
+    Raises:
+        ArgumentError: It is not one table for each text, or must still be awaited.
+    """
+    tables = settled(tables, name, "give a scorer whose score is not, or one with an async method ascore")
+    if not isinstance(tables, list | tuple) or not all(isinstance(table, StepTable) for table in tables):
+        raise ArgumentError(f"{name} returned {tables!r:.80}; expected a list of StepTable, one for each text.")
+    if len(tables) != n:
+        raise ArgumentError(f"{name} returned {len(tables)} tables for {n} texts; expected one for each.")
+    return list(tables)
 
 
 def score_steps(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
-from eldgr_dspy.errors import ArgumentError, brief, settled
+from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.extraction import before_answer
 from eldgr_dspy.questions import Question
 
@@ -87,16 +87,12 @@ async def ascore_candidates(scorer: "Scorer", reasonings: "Sequence[Reasoning]")
 
 
 def _scores(tables: object, n: int, scorer: "Scorer") -> CandidateScores:
-    from eldgr_dspy.channels.table import StepTable
+    from eldgr_dspy.channels.table import checked_tables
 
     name = type(scorer).__name__
-    tables = settled(tables, f"{name}.score", "name an async method ascore, and await the selector")
-    if not isinstance(tables, list | tuple) or not all(isinstance(table, StepTable) for table in tables):
-        raise ArgumentError(f"{name}.score returned {tables!r:.80}; expected a list of StepTable, one for each text.")
-    if len(tables) != n:
-        raise ArgumentError(f"{name}.score returned {len(tables)} tables for {n} texts; expected one for each.")
+    checked = checked_tables(tables, n, f"{name}.score")
     try:
-        return CandidateScores(json.loads(json.dumps([table.to_json() for table in tables], allow_nan=False)))
+        return CandidateScores(json.loads(json.dumps([table.to_json() for table in checked], allow_nan=False)))
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(f"{name}.score returned a table with a value that is not a score: {error}") from error
 

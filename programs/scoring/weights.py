@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eldgr_dspy.errors import ArgumentError
 
-_FILES = ("*.json", "*.safetensors", "*.model", "*.txt")
+_FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
 _HEX = 12
 
 

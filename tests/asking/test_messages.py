@@ -70,7 +70,7 @@ CALLED: list[tuple[Callable[[], Any], str]] = [
     (lambda: judged(Judging())(**POOL), f"The role module Judging {_ASYNC}name its async method aforward and await"),
     (
         lambda: Selector(scorers=Scoring(), on_error="raise")(**{**POOL, "candidates": ["Doha"]}),  # type: ignore[arg-type]
-        f"Scoring.score {_ASYNC}name an async method ascore, and await the selector.",
+        f"Scoring.score {_ASYNC}give a scorer whose score is not, or one with an async method ascore.",
     ),
     (lambda: DSPyRetriever(later).search(["capital"]), f"search {_ASYNC}give one that is not."),
     (lambda: table(nli=Reading()), f"{Reader().name}.probabilities {_ASYNC}give a model that is not."),
@@ -83,7 +83,7 @@ CALLED: list[tuple[Callable[[], Any], str]] = [
         lambda: StepReward(Scoring(), confidence=False)(  # type: ignore[arg-type]
             ["?"], ["Doha."], question=["?"], task=["retrieval"], evidence=[["Doha."]]
         ),
-        f"its method score {_ASYNC}give a scorer whose score is not.",
+        f"Scoring.score {_ASYNC}give a scorer whose score is not, or one with an async method ascore.",
     ),
 ]
 

@@ -21,12 +21,11 @@ from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.training.checkpoints import Checkpoint
 from eldgr_dspy.training.curves import read_curve
-from eldgr_dspy.training.samples import SamplesFile
 
 WIDE = "[" + "[]," * 600_000 + "[]]"
 """1.8 MB of JSON that takes fifty times as many bytes in memory."""
 DEEP = "[" * 200 + "]" * 200
-SAMPLE = '{"kind": "settings", "name": "", "details": %s}\n'
+HEAD = '{"kind": "settings", "name": "", "details": %s}\n'
 
 
 @pytest.mark.parametrize("made", [Selector, Judge, lambda: Sampled(dspy.Predict("question -> answer"), n=2)])
@@ -52,17 +51,20 @@ def test_a_saved_program_within_the_limits_is_loaded_as_before(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("value", "why"), [(WIDE, "line 1: holds more than 500,000 values"), (DEEP, "nested too")])
-def test_a_line_of_sampled_completions_that_expands_is_refused(value: str, why: str, tmp_path: Path) -> None:
+def test_a_line_of_a_journal_that_expands_is_refused(value: str, why: str, tmp_path: Path) -> None:
     file = tmp_path / "pool.samples.jsonl"
-    file.write_text(SAMPLE % value)
+    file.write_text(HEAD % value)
     with pytest.raises(JournalError, match=why):
-        SamplesFile(file)
+        Journal(file)
 
 
-def test_a_point_of_a_curve_and_the_labels_of_a_model_that_expand_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "curve.jsonl").write_text(f'{{"step": {WIDE}}}\n')
-    with pytest.raises(PoolError, match=r"curve.jsonl, line 1: holds more than"):
-        read_curve(tmp_path / "curve.jsonl")
+def test_the_log_of_a_training_and_the_labels_of_a_model_that_expand_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "trainer_state.json").write_text(f'{{"log_history": {WIDE}}}')
+    monkeypatch.setenv("ELDGR_FILE_LIMITS", "0.1")
+    with pytest.raises(PoolError, match=r"trainer_state.json: holds more than"):
+        read_curve(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"id2label": None}).replace("null", WIDE))
     with pytest.raises(ArgumentError, match="holds more than"):
         stated_columns(tmp_path, "model")
@@ -72,7 +74,7 @@ def test_a_point_of_a_curve_and_the_labels_of_a_model_that_expand_are_refused(tm
     ("name", "read"),
     [
         ("rule.freeze.json", read_freeze),
-        ("curve.jsonl", read_curve),
+        ("trainer_state.json", lambda file: read_curve(file.parent)),
         ("config.json", lambda file: stated_columns(file.parent, "model")),
         ("adapter_config.json", lambda file: Checkpoint.of("mine", file.parent)),
         ("summary.json", lambda file: read_run(file.parent).summary()),

@@ -173,12 +173,11 @@ def _nli(request: pytest.FixtureRequest, tmp_path: Path) -> None:
 def _runs(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """For the page on training, what runs left in the folders that it names."""
     if "train-a-policy" in request.node.name:
-        from eldgr_dspy.training.curves import CurveRecorder
-        from tests.training.recorded import matched, told
+        from tests.training.recorded import kept, matched
         from tests.training.saved import saved_policy
 
         for name in ("orm", "ra_msd"):
-            told(CurveRecorder(), tmp_path / "runs" / name, matched(0.0, None, 1.0))
+            kept(tmp_path / "runs" / name, matched(0.0, None, 1.0))
         (tmp_path / "runs" / "grpo").symlink_to(saved_policy())
 
 

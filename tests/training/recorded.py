@@ -1,11 +1,10 @@
-"""What a learning curve records of logs that a trainer would write."""
+"""Logs that a trainer of transformers would keep, and the folder of a run that has them."""
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-from eldgr_dspy.training.curves import FILE, CurveRecorder
+from eldgr_dspy.training.curves import FILE
 
 SAMPLED = {
     "loss": 0.1, "reward": 2.5, "rewards/orm/mean": 0.5, "rewards/orm/std": 0.5, "rewards/ra_msd/mean": 0.75,
@@ -13,18 +12,14 @@ SAMPLED = {
 }  # fmt: skip
 
 
-def told(
-    recorder: CurveRecorder, folder: Path, logs: list[dict[str, Any] | None], begun: int = 0
-) -> list[dict[str, Any]]:
-    """What the file holds after a run that begins at a step and logs these, a step each."""
-    args = SimpleNamespace(output_dir=str(folder), logging_strategy="steps", logging_steps=1)
-    state = SimpleNamespace(is_world_process_zero=True, global_step=begun)
-    recorder.on_train_begin(args, state, None)
-    for log in logs:
-        state.global_step += 1
-        recorder.on_log(args, state, None, logs=log)
-    return [json.loads(line) for line in (folder / FILE).read_text("utf-8").splitlines()]
+def matched(*values: float | None) -> list[dict[str, Any]]:
+    """The log of a step for each value of exact match; where it is None, nothing was sampled."""
+    logs = [{"loss": 0.0} if value is None else {**SAMPLED, "orm/exact_match": value} for value in values]
+    return [{**log, "step": step} for step, log in enumerate(logs, start=1)]
 
 
-def matched(*values: float | None) -> list[dict[str, Any] | None]:
-    return [{"loss": 0.0} if value is None else {**SAMPLED, "orm/exact_match": value} for value in values]
+def kept(folder: Path, logs: list[dict[str, Any]]) -> Path:
+    """A folder in which a trainer has kept these logs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE).write_text(json.dumps({"global_step": len(logs), "log_history": logs}), "utf-8")
+    return folder

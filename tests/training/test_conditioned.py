@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.channels.rewards import PAPER, Weighting, step_reward
-from eldgr_dspy.channels.table import StepTable, score_steps
 from eldgr_dspy.channels.undefined import Score, Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.training import Conditioned, Gated, StepReward, format, orm, weights_of
+from eldgr_dspy.training import Conditioned, StepReward, format, orm, weights_of
 from tests.refusing import refused
 from tests.scoring.readers import Reader
 from tests.training.calling import Broken, Fixed, Log, by_heart, rows
@@ -112,66 +110,3 @@ def test_it_is_pickled_named_and_weighed_as_the_other_rewards() -> None:
 def test_a_scorer_that_fails_ends_the_training_as_it_does_alone() -> None:
     with pytest.raises(ScoringError, match="'ra_msd' failed on 1 completions"):
         Conditioned(StepReward(Broken(), confidence=False), on=orm)(["?"], ["A: Qatar"], **rows(1))
-
-
-# --- the gate of a completion -----------------------------------------------------------------------------------------
-
-
-class ByStep(Fixed):
-    """A scorer that gives each step the `logic`, `fact` and `info` that a test says."""
-
-    def __init__(self, steps: Sequence[tuple[Score, Score, Score]], weighting: Weighting = PAPER) -> None:
-        super().__init__()
-        self.steps, self.weighting = list(steps), weighting
-
-    def _table(self, text: str) -> StepTable:
-        columns: dict[Any, list[Score]] = {
-            name: list(column)
-            for name, column in zip(("logic", "fact", "info"), zip(*self.steps, strict=True), strict=True)
-        }
-        return StepTable(text, ((0, 1),) * len(self.steps), score_steps(columns, weighting=self.weighting))
-
-
-def gated(steps: Sequence[tuple[Score, Score, Score]], weighting: Weighting = PAPER) -> tuple[float, float]:
-    """The reward of the steps of one completion, gated and alone."""
-    reward = StepReward(ByStep(steps, weighting), confidence=False)
-    return Gated(reward)(["?"], ["text"], **rows(1))[0], reward(["?"], ["text"], **rows(1))[0]
-
-
-@given(scores, scores, scores)
-def test_for_one_step_the_gate_is_that_of_the_paper(logic: Score, fact: Score, info: Score) -> None:
-    with_gate, alone = gated([(logic, fact, info)])
-    (by_hand,) = step_reward({"logic": [logic], "fact": [fact], "info": [info]})
-    assert with_gate == alone == (0.0 if isinstance(by_hand, Undefined) else pytest.approx(by_hand))
-
-
-def test_a_completion_earns_the_weaker_of_its_mean_logic_and_fact_where_that_is_below_tau() -> None:
-    assert gated([(1.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 0.0, 1.0)])[0] == pytest.approx(1 / 3)
-    at_tau, alone = gated([(1.0, 1.0, 1.0), (1.0, 0.0, 1.0)])
-    assert at_tau == alone == 0.5, "tau passes"
-
-
-def test_one_channel_that_is_undefined_leaves_the_gate_and_two_leave_none() -> None:
-    assert gated([(UNKNOWN, 0.25, 1.0)])[0] == 0.25
-    assert gated([(UNKNOWN, UNKNOWN, 0.25)]) == (0.25, 0.25)
-    assert gated([(UNKNOWN, UNKNOWN, UNKNOWN)]) == (0.0, 0.0)
-
-
-def test_a_channel_that_is_dropped_is_not_in_the_gate_and_tau_is_that_of_the_scorer() -> None:
-    assert gated([(1.0, 0.0, 1.0)], PAPER.without("fact"))[0] == 1.0
-    steps = [(1.0, 0.75, 1.0), (1.0, 0.25, 1.0)]
-    assert gated(steps, Weighting(tau=0.25)) == (gated(steps, Weighting(tau=0.25))[1],) * 2
-    assert gated(steps, Weighting(tau=0.75))[0] == 0.5
-    assert gated([(0.0, 0.0, 1.0)], Weighting(gated=frozenset()))[0] > 0
-
-
-def test_the_gate_is_logged_with_the_channels() -> None:
-    log = Log()
-    reward = Gated(StepReward(ByStep([(1.0, 0.25, 1.0)]), confidence=False))
-    assert reward(["?"], ["text"], **rows(1), **log.arguments) == [0.25]
-    assert [log.metrics[f"ra_msd_gated/{name}"] for name in ("gate", "passed", "ra_msd/fact")] == [0.25, 0, 0.25]
-
-
-def test_only_a_reward_of_steps_has_a_gate() -> None:
-    other: Any = orm
-    assert "steps must be a StepReward, which measures the channels of the gate" in refused(lambda: Gated(other))

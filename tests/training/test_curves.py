@@ -1,54 +1,53 @@
 """The learning curve of a run: a point a step, null where nothing was sampled, and the channels beside it."""
 
+from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training import StepReward, format, orm
-from eldgr_dspy.training.curves import FILE, CurveRecorder, learning_curve, read_curve, rolling_mean
+from eldgr_dspy.training.curves import FILE, learning_curve, read_curve, rolling_mean
 from tests.training.calling import Fixed
-from tests.training.recorded import SAMPLED, matched, told
+from tests.training.recorded import SAMPLED, kept, matched
 from tests.training.training_on import trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gradient_checkpointing:FutureWarning")  # TRL sets the old name
 
 
-def test_a_point_has_exact_match_rewards_and_channels_and_nothing_else(tmp_path: Path) -> None:
-    assert told(CurveRecorder(), tmp_path, [SAMPLED]) == [
-        {
-            "step": 1,
-            "exact_match": 0.625,
-            "rolling": 0.625,
-            "reward": 2.5,
-            "rewards": {"orm": 0.5, "ra_msd": 0.75},
-            "channels": {"ra_msd/fact": 0.25},
-        }
-    ]
+def test_a_point_has_exact_match_rewards_and_channels_and_nothing_else() -> None:
+    (point,) = learning_curve([{**SAMPLED, "step": 1}])
+    assert asdict(point) == {
+        "step": 1,
+        "exact_match": 0.625,
+        "rolling": 0.625,
+        "reward": 2.5,
+        "rewards": {"orm": 0.5, "ra_msd": 0.75},
+        "channels": {"ra_msd/fact": 0.25},
+    }
 
 
-def test_a_step_in_which_nothing_was_sampled_is_null(tmp_path: Path) -> None:
-    points = told(CurveRecorder(), tmp_path, matched(None, 1.0, None, 0.0))
-    assert [(one["exact_match"], one["rolling"], one["reward"]) for one in points] == [
+def test_a_step_in_which_nothing_was_sampled_is_null() -> None:
+    points = learning_curve(matched(None, 1.0, None, 0.0))
+    assert [(one.exact_match, one.rolling, one.reward) for one in points] == [
         (None, None, None),
         (1.0, 1.0, 2.5),
         (None, 1.0, None),
         (0.0, 0.5, 2.5),
     ]
-    assert points[0]["channels"] == points[0]["rewards"] == {}
+    assert points[0].channels == points[0].rewards == {}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), None, "1"], ids=["nan", "inf", "none", "text"])
-def test_what_is_not_a_number_is_null(value: Any, tmp_path: Path) -> None:
-    (point,) = told(CurveRecorder(), tmp_path, [{**SAMPLED, "reward": value, "orm/exact_match": value}])
-    assert point["reward"] is point["exact_match"] is None
+def test_what_is_not_a_number_is_null(value: Any) -> None:
+    (point,) = learning_curve([{**SAMPLED, "step": 1, "reward": value, "orm/exact_match": value}])
+    assert point.reward is point.exact_match is None
 
 
-def test_evaluations_and_the_summary_at_the_end_are_no_steps(tmp_path: Path) -> None:
-    others = [{"eval_loss": 0.1, "eval_reward": 1.0}, {"train_runtime": 3.0, "train_loss": 0.1}, None]
-    assert [one["step"] for one in told(CurveRecorder(), tmp_path, [SAMPLED, *others])] == [1]
+def test_evaluations_and_the_summary_at_the_end_are_no_steps() -> None:
+    others = [{"eval_loss": 0.1, "eval_reward": 1.0, "step": 1}, {"train_runtime": 3.0, "train_loss": 0.1, "step": 1}]
+    assert [point.step for point in learning_curve([*matched(0.5), *others])] == [1]
 
 
 def test_the_rolling_mean_is_over_the_last_ten_steps() -> None:
@@ -58,46 +57,21 @@ def test_the_rolling_mean_is_over_the_last_ten_steps() -> None:
     assert rolling_mean([]) == []
 
 
-def test_a_resumed_run_continues_from_the_step_that_it_resumes_at(tmp_path: Path) -> None:
-    told(CurveRecorder(), tmp_path, matched(0.0, 0.5, 1.0))
-    with (tmp_path / FILE).open("ab") as file:
-        file.write(b'{"step": 4, "exact')
-    points = told(CurveRecorder(), tmp_path, matched(0.25), begun=2)
-    assert [(one["step"], one["exact_match"], one["rolling"]) for one in points] == [
-        (1, 0.0, 0.0),
-        (2, 0.5, 0.25),
-        (3, 0.25, 0.25),
-    ]
+def test_the_curve_of_a_run_that_has_not_ended_is_that_of_its_last_checkpoint(tmp_path: Path) -> None:
+    kept(tmp_path / "checkpoint-9", matched(0.0))
+    kept(tmp_path / "checkpoint-10", matched(0.0, 0.5))
+    (tmp_path / "checkpoint-11").mkdir()
+    assert [point.exact_match for point in read_curve(tmp_path)] == [0.0, 0.5]
+    assert [point.exact_match for point in read_curve(kept(tmp_path, matched(0.0)))] == [0.0, 0.5], "it was resumed"
+    assert [point.exact_match for point in read_curve(kept(tmp_path, matched(0.0, 0.5, 1.0)))] == [0.0, 0.5, 1.0]
 
 
-def test_a_run_that_begins_keeps_nothing_of_another(tmp_path: Path) -> None:
-    told(CurveRecorder(), tmp_path, matched(0.0, 0.5))
-    assert [one["exact_match"] for one in told(CurveRecorder(), tmp_path, matched(1.0))] == [1.0]
-
-
-def test_processes_beside_the_first_write_nothing(tmp_path: Path) -> None:
-    args = SimpleNamespace(output_dir=str(tmp_path), logging_strategy="steps", logging_steps=1)
-    state = SimpleNamespace(is_world_process_zero=False, global_step=0)
-    recorder = CurveRecorder()
-    recorder.on_train_begin(args, state, None)
-    recorder.on_log(args, state, None, logs=SAMPLED)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(("strategy", "steps"), [("steps", 10), ("epoch", 1)])
-def test_a_trainer_that_does_not_log_every_step_is_refused(strategy: str, steps: int, tmp_path: Path) -> None:
-    args = SimpleNamespace(output_dir=str(tmp_path), logging_strategy=strategy, logging_steps=steps)
-    state = SimpleNamespace(is_world_process_zero=True, global_step=0)
-    with pytest.raises(ArgumentError, match=r"logging_steps must be 1, for a point a step; got .* Set logging_steps=1"):
-        CurveRecorder().on_train_begin(args, state, None)
-
-
-@pytest.mark.parametrize("text", ["{}\n", "[1]\n", "step 1\n"])
-def test_a_file_that_is_not_a_curve_is_refused(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["{}", "[1]", "step 1", '{"log_history": [{"loss": 1}]}', '{"log_history": [1]}'])
+def test_a_file_that_is_not_the_log_of_a_trainer_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(text, "utf-8")
-    with pytest.raises(ArgumentError, match=r"learning_curve.jsonl, line 1: not a point"):
-        read_curve(tmp_path / FILE)
-    with pytest.raises(ArgumentError, match="cannot be read"):
+    with pytest.raises(ArgumentError, match=r"trainer_state.json: not the log of a trainer; give the output folder"):
+        read_curve(tmp_path)
+    with pytest.raises(ArgumentError, match=r"has no trainer_state.json; give the output folder of a run"):
         read_curve(tmp_path / "absent")
 
 
@@ -105,9 +79,10 @@ def test_a_file_that_is_not_a_curve_is_refused(text: str, tmp_path: Path) -> Non
 def test_in_a_training_the_curve_has_a_point_a_step_and_null_where_completions_are_used_again(tmp_path: Path) -> None:
     rewards = [orm, format, StepReward(Fixed(fact=0.25), evidence=False, confidence=False)]
     made = trainer(rewards, tmp_path, num_iterations=2, max_steps=4)
-    made.add_callback(learning_curve())
     made.train()
-    points = read_curve(tmp_path / FILE)
+    made.save_state()
+    points = read_curve(tmp_path)
+    assert points == learning_curve(made.state.log_history)
     assert [point.step for point in points] == [1, 2, 3, 4]
     assert [point.exact_match is None for point in points] == [False, True, False, True]
     assert [point.exact_match for point in points] == [point.rewards.get("orm") for point in points]

@@ -1,5 +1,6 @@
 """The group rank as a reward: strata first, ties share a place, and a process has whole groups."""
 
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -145,25 +146,20 @@ def test_the_trainer_says_how_many_completions_a_prompt_has(training: bool, expe
 
 @pytest.mark.parametrize(
     ("prompts", "size", "wrong"),
-    [(["a"] * 3, 2, "group 1 has 1 completions of 1"), (["a", "a", "b"], 3, "group 0 has 3 completions of 2")],
+    [(["a"] * 3, 2, "the 1 of group 1"), (["a", "a", "b"], 3, "the 3 of group 0")],
     ids=["a rest", "two prompts"],
 )
 def test_completions_that_are_not_whole_groups_are_refused(prompts: list[str], size: int, wrong: str) -> None:
-    sentence = f"3 completions are not groups of {size} of one prompt each: {wrong} prompts; give the num_generations"
+    sentence = f"3 completions are not groups of {size} of one prompt each: {wrong} are too few, or have different"
     with pytest.raises(ArgumentError, match=sentence):
         GroupReward(group_size=size)(prompts, ["A: Qatar"] * 3, **rows(3))
 
 
+@dataclass
 class Picture:
-    """As much of an image of PIL as is looked at; equal ones are two objects, whose texts differ."""
+    """As much of an image of PIL as is looked at: equal ones are equal, though they are two objects."""
 
-    mode, size = "RGB", (1, 1)
-
-    def __init__(self, colour: bytes) -> None:
-        self.colour = colour
-
-    def tobytes(self) -> bytes:
-        return self.colour
+    colour: bytes
 
 
 def pictured(colour: bytes) -> Any:
@@ -173,7 +169,7 @@ def pictured(colour: bytes) -> Any:
 def test_prompts_with_equal_images_are_one_prompt_though_each_has_its_own_copy() -> None:
     reward = GroupReward(group_size=2)
     assert reward([pictured(b"red"), pictured(b"red")], ["A: Qatar", "A: Chile"], **rows(2)) == [1, 0]
-    with pytest.raises(ArgumentError, match="group 0 has 2 completions of 2 prompts"):
+    with pytest.raises(ArgumentError, match="the 2 of group 0 are too few, or have different prompts"):
         reward([pictured(b"red"), pictured(b"sky")], ["A: Qatar", "A: Chile"], **rows(2))
 
 

@@ -63,7 +63,7 @@ def test_a_run_prints_what_is_trained_and_leaves_model_curve_and_recipe(run: Pat
 
 @pytest.mark.slow
 def test_its_curve_has_exact_match_and_all_channels_at_every_step(run: Path) -> None:
-    points = read_curve(run / "learning_curve.jsonl")
+    points = read_curve(run)
     assert [point.step for point in points] == [1, 2, 3, 4]
     rows = completions(run)
     for point in points:
@@ -81,9 +81,9 @@ def test_a_run_that_was_broken_off_resumes_as_if_it_had_not_been(
     again = shutil.copytree(run, tmp_path / "run")
     shutil.copytree(run.parent / "data", tmp_path / "data")
     shutil.rmtree(again / "checkpoint-4")
-    before = read_curve(again / "learning_curve.jsonl")
+    before = read_curve(again)
     main([*flags(again), "--resume_from_checkpoint", "true"])
-    after = read_curve(again / "learning_curve.jsonl")
+    after = read_curve(again)
     assert [point.step for point in after] == [1, 2, 3, 4]
     for one, other in zip(after, before, strict=True):
         assert one.exact_match == pytest.approx(other.exact_match)
@@ -108,7 +108,7 @@ def test_a_run_reads_a_stream(run: Path, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     shutil.copytree(run.parent / "data", tmp_path / "data")
     main([*flags(tmp_path / "run"), "--dataset_streaming", "true", "--max_steps", "1"])
-    assert len(read_curve(tmp_path / "run" / "learning_curve.jsonl")) == 1
+    assert len(read_curve(tmp_path / "run")) == 1
 
 
 class Scripted:
@@ -140,7 +140,7 @@ def test_a_run_ends_as_a_script_of_trl_and_pushes_only_if_asked(
     main(["--config", SMALL, "--output_dir", folder, "--push_to_hub", str(push), "--dataset_name", "mine"])
     pushed = [("push_to_hub", "mine")] if push else []
     logged = ("log_metrics", "train", {"train_loss": 0.5})
-    assert scripted.asked == ["train", logged, ("save_model", folder), *pushed, ("end",)]
+    assert scripted.asked == ["train", logged, ("save_state",), ("save_model", folder), *pushed, ("end",)]
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split by ZeRO-3"])
@@ -236,20 +236,6 @@ def test_data_and_models_that_cannot_be_trained_with_are_one_sentence(
     write(tmp_path / "data", train=text, **held_out)
     with pytest.raises(SystemExit, match=said):
         main([*flags(tmp_path / "run"), *more])
-
-
-@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
-def test_messages_and_a_tokenizer_without_a_chat_template_are_refused_before_the_first_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    policy = shutil.copytree(saved_policy(), tmp_path / "policy")
-    (policy / "chat_template.jinja").unlink()
-    write(tmp_path / "data", train=json.dumps(ROWS[0]))
-    write(tmp_path / "text" / "data", train=json.dumps({**ROWS[0], "prompt": "Who?"}))
-    with pytest.raises(SystemExit, match=r"'prompt' holds messages, but the tokenizer '.*policy' has no chat template"):
-        main([*flags(tmp_path / "run"), "--model_name_or_path", str(policy)])
-    made(parsed([*flags(tmp_path / "text" / "run"), "--model_name_or_path", str(policy)]))
 
 
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")

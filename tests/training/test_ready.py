@@ -16,7 +16,7 @@ from eldgr_dspy.training import Reward, format, orm, prm, ra_msd, weights_of
 from eldgr_dspy.training.named_rewards import NLI_VARIABLE, NamedNLI
 from tests.training.calling import rows
 
-NAMES = ("orm", "format", "prm", "ra_msd", "eldgr_rank", "ra_msd_conditioned", "ra_msd_gated")
+NAMES = ("orm", "format", "prm", "ra_msd", "eldgr_rank", "ra_msd_conditioned")
 
 
 def named(dotted: str) -> Any:
@@ -44,10 +44,9 @@ def test_the_recipes_of_the_paper_have_the_weights_of_the_paper() -> None:
     assert weights_of([orm, format, ra_msd]) == weights_of([orm, format, prm]) == [3.0, 0.5, 1.0]
 
 
-@pytest.mark.parametrize("name", ["rm", "ra_msd_without_fact"])
-def test_an_unknown_name_is_an_attribute_error_as_the_command_expects(name: str) -> None:
-    with pytest.raises(AttributeError, match=f"has no attribute '{name}'; it has orm, format"):
-        named(f"eldgr_dspy.training.{name}")
+def test_an_unknown_name_is_an_attribute_error_as_the_command_expects() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'rm'"):
+        named("eldgr_dspy.training.rm")
 
 
 def test_every_public_name_is_there() -> None:

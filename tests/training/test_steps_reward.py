@@ -155,8 +155,8 @@ class Returning:
 @pytest.mark.parametrize(
     ("tables", "said_of_it"),
     [
-        (None, "it returned None; expected a list of StepTable"),
-        ([], "it returned 0 tables for 1 texts"),
+        (None, "Returning.score returned None; expected a list of StepTable"),
+        ([], "Returning.score returned 0 tables for 1 texts"),
         ([0.5], "expected a list of StepTable"),
         ([Fixed(logic=math.nan)], "nan"),
         ([Fixed(fact=math.inf)], "inf"),

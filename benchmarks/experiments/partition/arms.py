@@ -8,7 +8,7 @@ from typing import Final
 from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.solved import Solved
 from eldgr_dspy.files import replacing
-from eldgr_dspy.training.curves import FILE, read_curve
+from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.grpo import parsed, train
 
 START: Final = "start"
@@ -65,4 +65,4 @@ def flags(folder: Path, arm: str, run: int, size: Size, seed: int) -> list[str]:
 def train_arm(folder: Path, arm: str, run: int, size: Size, seed: int) -> Mapping[str, Sequence[float]]:
     """Train an arm, and return its mean reward step by step. Raises what `train` raises."""
     train(parsed(flags(folder, arm, run, size, seed)))
-    return {"reward": [round(point.reward or 0.0, 4) for point in read_curve(folder / f"{arm}-{run}" / FILE)]}
+    return {"reward": [round(point.reward or 0.0, 4) for point in read_curve(folder / f"{arm}-{run}")]}
