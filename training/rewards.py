@@ -11,7 +11,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -202,7 +202,7 @@ def require_columns(dataset: Any, rewards: Sequence[Reward]) -> None:
         for name in reward.needs:
             if name not in first:
                 raise ArgumentError(missing_column(reward.__name__, name))
-        if reward.needs and isinstance(dataset, Sized):
+        if reward.needs and hasattr(dataset, "__len__"):
             rows = list(dataset.select_columns(list(reward.needs)) if hasattr(dataset, "select_columns") else dataset)
             columns = {name: [row.get(name) for row in rows] for name in reward.needs}
             reward.check(Call(reward.__name__, (), outputs_of([""] * len(rows)), columns))
