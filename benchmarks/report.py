@@ -1,4 +1,4 @@
-"""Seconds and memory of a report on 10,000 questions, the time of its plot, and how fast its pages open.
+"""Seconds and memory of a report on 10,000 questions and how fast its pages open.
 
 Run: python -m benchmarks.report [--rows 10000]
 
@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks._timing import command, line
-from eldgr_dspy.report.plots import bounds
 
 _PASSAGES, _CANDIDATES, _WORDS, _REASONING = 10, 6, 80, 90
 
@@ -55,14 +54,6 @@ def opened(page: Path, folder: Path) -> float:
         return time.perf_counter() - began
 
 
-def plot_of(run: Path) -> float:
-    """Return the processor seconds of the plot of a run's first pool."""
-    pool = next(iter(json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"].values()))
-    began = time.process_time()
-    bounds(pool)
-    return time.process_time() - began
-
-
 def main() -> None:
     """Print the results."""
     from tests.browser.chromium import BROWSER
@@ -81,7 +72,6 @@ def main() -> None:
         seconds, _, mib = command("report", str(run), "--format", "html")
         line(f"eldgr report --format html on {n:,} questions, wall", seconds, "s", "30")
         line("the same, peak memory", mib, "MiB")
-        line("the plot, CPU", plot_of(run), "s")
         for page in ("report.html", "questions.html"):
             line(f"{page}, size", (run / page).stat().st_size / 2**20, "MiB")
             if BROWSER is not None:

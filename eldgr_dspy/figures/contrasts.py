@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from eldgr_dspy.figures.results.summary import Difference, Paired, RuleContrast
+from eldgr_dspy.figures.results.summary import Delta, Paired, RuleContrast
 from eldgr_dspy.named_judges import judge_in, labelled, unlabelled
 from eldgr_dspy.rules import is_own
 from eldgr_dspy.statistics import Contrast, holm
@@ -50,5 +50,5 @@ def as_figures(em: Contrast, graded: Contrast | None) -> Paired:
     }
 
 
-def _difference(paired: Contrast) -> Difference:
-    return {"delta": paired.delta, "ci": list(paired.interval), "bca": paired.bca and list(paired.bca)}
+def _difference(paired: Contrast) -> Delta:
+    return {"delta": paired.delta, "ci": list(paired.interval)}

@@ -1,5 +1,7 @@
 """Text as a page shows it: cut where it is long, with a count; and the templates of pages."""
 
+import base64
+import hashlib
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -14,21 +16,22 @@ def clip(text: object, longest: int) -> str:
     return whole if more <= 0 else f"{whole[:longest]}… ({more:,} more characters)"
 
 
-def template(name: str) -> "Template":
-    """Return a template of the package, which escapes all that it is given."""
+def template(name: str, script: str = "") -> "Template":
+    """Return a template of the package, which escapes all that it is given; its policy allows one style and script."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(source)
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_source)
     )
-    return environment.get_template(name)
+    environment.filters["digest"] = _digest
+    parts = {"style": _source("style.css.jinja"), "script": script and _source(script)}
+    return environment.get_template(name, globals=parts)
 
 
-def source(name: str) -> str:
-    """Return the text of a template."""
+def _source(name: str) -> str:
     return files("eldgr_dspy.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def drawing_css() -> str:
-    """Return the styles of a drawing that is a file of its own."""
-    return source("colours.css.jinja") + "svg { background: var(--page); font-family: system-ui, sans-serif; }"
+def _digest(text: str) -> str:
+    """The name of a style or script in the policy of its page."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

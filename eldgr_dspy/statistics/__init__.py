@@ -13,7 +13,6 @@ the questions.
 from eldgr_dspy.statistics.guarantees import (
     holm,
     passing,
-    passing_on_average,
     proportion_upper_bound,
     questions_without_loss,
 )
@@ -31,7 +30,6 @@ __all__ = [
     "holm",
     "proportion_upper_bound",
     "passing",
-    "passing_on_average",
     "questions_without_loss",
     "SeedVariance",
     "seed_variance",

@@ -59,21 +59,6 @@ def passing(chains: Sequence[Sequence[str]], losses: Mapping[str, int], n: int, 
     return [[*takewhile(passes, chain)] for chain in chains]
 
 
-def passing_on_average(chain: Sequence[str], losses: Mapping[str, int], n: int, share: float) -> list[str]:
-    """Return the options of one chain that pass conformal risk control: (losses + 1) / (n + 1) is at most `share`.
-
-    The widest of them loses a new question with a probability of at most `share`, on average over samples such as this
-    one. That is weaker than `passing`: on many of the samples, an option that loses more may pass. Every question that
-    an option loses must also be lost by the later ones of the chain. Source: Angelopoulos et al. (2022), "Conformal
-    risk control".
-
-    Raises:
-        ArgumentError: a share out of range.
-    """
-    share = inside("share", share)
-    return [*takewhile(lambda option: losses[option] + 1 <= share * (n + 1), chain)]
-
-
 def questions_without_loss(share: float, *, chains: int = 1) -> int:
     """Return the fewest questions with which an option that loses none passes the test of `passing`.
 

@@ -14,7 +14,7 @@ from scipy.special import betainc
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.statistics.inputs import Counts, Floats, scores, whole
-from eldgr_dspy.statistics.resampling import Interval, Sample, intervals, resampled_means
+from eldgr_dspy.statistics.resampling import Interval, Sample, interval_of
 
 _CUSTOMARY = 0.05
 _ROUNDING = 1e-12  # sums whose difference is less, measured by their size, are the same sum
@@ -31,7 +31,6 @@ class Contrast:
         delta: the mean difference, rule minus the other, in the units of the inputs.
         interval: the percentile bootstrap interval of `delta`.
         p: the two-sided exact McNemar probability of wins and losses; for graded scores this is the exact sign test.
-        bca: the BCa interval of `delta` from the same resamples; None if every resample is on one side of `delta`.
     """
 
     wins: int
@@ -40,7 +39,6 @@ class Contrast:
     delta: float
     interval: Interval
     p: float
-    bca: Interval | None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -78,9 +76,9 @@ def mcnemar(wins: int, losses: int) -> float:
 
 
 def contrast(rule: ArrayLike, against: ArrayLike) -> Contrast:
-    """Return wins, losses, mean difference, its intervals and the exact p of one rule against another.
+    """Return wins, losses, mean difference, its interval and the exact p of one rule against another.
 
-    The intervals are of 95 %, over 20,000 resamples of the questions. The same inputs, in any order of questions, give
+    The interval is of 95 %, over 20,000 resamples of the questions. The same inputs, in any order of questions, give
     the same bytes. `resampling.resampled_means` says how resamples are drawn.
 
     Args:
@@ -140,5 +138,4 @@ def _mean_difference(unit: tuple[tuple[float, float], ...]) -> float:
 def _contrast(gaps: Floats, times: Counts) -> Contrast:
     sample = Sample.counted(gaps, times)
     wins, losses = int(sample.counts[sample.values > 0].sum()), int(sample.counts[sample.values < 0].sum())
-    percentile, bca = intervals(sample, resampled_means(sample))
-    return Contrast(wins, losses, sample.n, sample.mean, percentile, mcnemar(wins, losses), bca)
+    return Contrast(wins, losses, sample.n, sample.mean, interval_of(sample), mcnemar(wins, losses))

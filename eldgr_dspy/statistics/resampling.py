@@ -1,16 +1,10 @@
-"""Resample questions through the counts of each distinct difference; the percentile and the BCa interval.
-
-BCa is the percentile interval, corrected for bias and skewness. Source: Efron (1987), "Better bootstrap confidence
-intervals", with the share of resamples below the estimate taken as the mean of "below" and "not above", since the means
-of right and wrong have ties; so does `scipy.stats.bootstrap`.
-"""
+"""Resample questions through the counts of each distinct difference, for the percentile interval of the mean."""
 
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from eldgr_dspy.statistics.inputs import Counts, Floats
 
@@ -22,7 +16,6 @@ SEED = 2029
 _CELLS = 2**20
 # More distinct differences than this are drawn in this many groups of neighbours.
 _GROUPS = 500
-_ROUNDING = 1e-12  # means that differ by less, measured by the largest difference, are tied
 
 
 class Interval(NamedTuple):
@@ -56,44 +49,14 @@ class Sample:
         return float(self.values[0]) if self.values.size == 1 else math.fsum(self.values * self.counts) / self.n
 
 
-def intervals(sample: Sample, means: Floats) -> tuple[Interval, Interval | None]:
-    """Return the percentile and the BCa interval of a sample's mean from the means of its resamples.
+def interval_of(sample: Sample) -> Interval:
+    """Return the percentile interval of a sample's mean; a point if all questions have the same difference.
 
-    If all questions have the same difference, both are a point. BCa is None if one side of the estimate has no
-    resample, as may be with a handful: the bias is then unbounded.
+    Its ends are two of the means that were drawn; interpolating would give ends that are impossible for n questions.
     """
-    if sample.values.size == 1:
-        return Interval(sample.mean, sample.mean), Interval(sample.mean, sample.mean)
     tails = (1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0
-    gaps, rounding = means - sample.mean, _ROUNDING * float(np.abs(sample.values).max())
-    below = float(np.count_nonzero(gaps < -rounding) + np.count_nonzero(gaps <= rounding)) / (2.0 * means.size)
-    if not 0.0 < below < 1.0:
-        return _quantiles(means, tails), None
-    bias, acceleration = float(ndtri(below)), _acceleration(sample)
-    low, high = (_adjusted(bias, acceleration, float(ndtri(share))) for share in tails)
-    return _quantiles(means, tails), _quantiles(means, (low, high))
-
-
-def _quantiles(means: Floats, probabilities: tuple[float, float]) -> Interval:
-    """Two of the means that were drawn; interpolating would give ends that are impossible for n questions."""
-    low, high = np.quantile(means, probabilities, method="nearest")
+    low, high = np.quantile(resampled_means(sample), tails, method="nearest")
     return Interval(float(low), float(high))
-
-
-def _acceleration(sample: Sample) -> float:
-    """A sixth of the skewness of the jackknife: leaving a question out moves the mean away from its difference."""
-    scaled = (sample.values - sample.mean) / np.abs(sample.values - sample.mean).max()
-    second, third = (float((scaled**power * sample.counts).sum()) for power in (2, 3))
-    return float(third / (6.0 * second**1.5))
-
-
-def _adjusted(bias: float, acceleration: float, z: float) -> float:
-    """The probability whose quantile replaces that of `z`."""
-    shifted = bias + z
-    room = 1.0 - acceleration * shifted
-    if room <= 0.0:  # too much skewness for the correction: use the outermost resample
-        return 1.0 if shifted > 0.0 else 0.0
-    return float(ndtr(bias + shifted / room))
 
 
 def resampled_means(sample: Sample) -> Floats:

@@ -78,15 +78,14 @@ def _on(allowed: Allowed, lms: str) -> str:
     """Say which rules pass, in sentences."""
     if not allowed["chains"]:
         return "Only majority was given, which loses nothing against itself."
-    most = f"at most {allowed['worst']:g} points on new questions"
-    sure = "with 95 % confidence" if allowed["guarantee"] == "worst" else "on average over pools like this one"
+    most = f"at most {allowed['worst']:g} points on new questions, with 95 % confidence"
     tested = f"Tested from narrow to wide: {'; '.join(', '.join(chain) for chain in allowed['chains'])}."
     if allowed["passing"]:
         one = len(allowed["passing"]) == 1
         widest, under = ("rule that passes is", "it") if one else ("rules that pass are", "each")
         names = " and ".join(allowed["passing"])
-        return f"The widest {widest} {names}: under {under} any {lms} costs {most}, {sure}. {tested}"
-    failed = f"Use majority: no rule is shown to cost {most}, {sure}. {tested}"
+        return f"The widest {widest} {names}: under {under} any {lms} costs {most}. {tested}"
+    failed = f"Use majority: no rule is shown to cost {most}. {tested}"
     if allowed["questions"] >= allowed["needed"]:
         return f"{failed} The first rule of each chain loses too many questions to pass."
     return (

@@ -59,7 +59,7 @@ def _against(reference: str, contrasts: Mapping[str, Adjusted], pool: ComparedPo
 
 def _columns(contrasts: Iterable[Paired]) -> str:
     graded = " graded" if any(contrast["f1"] for contrast in contrasts) else ""
-    return f"difference bca{graded} record p"
+    return f"difference{graded} record p"
 
 
 def _cost(comparison: Comparison) -> Table:

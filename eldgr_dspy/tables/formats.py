@@ -53,20 +53,22 @@ def as_latex(tables: Iterable[Table]) -> str:
 def as_html(table: Table) -> str:
     """Return a table as HTML, in a box that scrolls, with its notes below."""
     title = escape(printable(table.title))
-    head = "".join(f'<th scope="col">{_html(header)}</th>' for header in table.headers)
+    head = "".join(f'<th scope="col">{html_text(header)}</th>' for header in table.headers)
     body = "\n".join(map(_html_row, table.rows))
     shown = f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-    box = f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">{shown}</div>' if table.rows else ""
-    return box + "".join(f'\n<p class="note">{_html(note)}</p>' for note in table.notes)
+    box = f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">{shown}</div>'
+    return (box if table.rows else f"<h3>{title}</h3>") + "".join(
+        f'\n<p class="note">{html_text(note)}</p>' for note in table.notes
+    )
 
 
 def _html_row(row: tuple[str, ...]) -> str:
     own = ' class="own"' if row[0] == "eldgr" else ""
-    cells = "".join(f"<td>{_html(cell)}</td>" for cell in row[1:])
-    return f'<tr{own}><th scope="row">{_html(row[0])}</th>{cells}</tr>'
+    cells = "".join(f"<td>{html_text(cell)}</td>" for cell in row[1:])
+    return f'<tr{own}><th scope="row">{html_text(row[0])}</th>{cells}</tr>'
 
 
-def _html(text: str) -> str:
+def html_text(text: str) -> str:
     """A text that HTML shows as it is; one that may run from right to left does not turn the text around it."""
     shown = escape(printable(text))
     return shown if text.isascii() else f"<bdi>{shown}</bdi>"

@@ -24,7 +24,6 @@ from eldgr_dspy.tables.table import Table, table_of
 _DESCRIPTIVE = (
     f"{UNDEFINED}: a contrast with a rule that is not one of the matched selectors is descriptive, not tested."
 )
-_ONE_SIDED = f"{UNDEFINED}: BCa is undefined where all resamples lie on one side of the difference."
 
 
 def tables_of(summary: Summary) -> Iterator[Table]:
@@ -65,14 +64,14 @@ def pool_tables(name: str, pool: PoolFigures, remedy: str | None = None) -> Iter
 def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     """Return the contrasts of right and wrong, in percentage points; None without contrasts.
 
-    Columns: the difference with its percentile and its BCa interval of 95 %, the exact McNemar p, the same adjusted by
+    Columns: the difference with its percentile interval of 95 %, the exact McNemar p, the same adjusted by
     Holm's method for the tested contrasts of the pool, wins and losses.
     """
     contrasts, score = pool["contrasts"], shown_type(pool["task"]).scores[0]
     notes = (*_notes(contrasts), *_repeated(pool), *_warnings(contrasts))
     rows = {_named(one): one for one in contrasts}
     title = f"{name}: contrasts in {score}, percentage points"
-    return table_of(title, "contrast", RuleContrast, "delta ci bca p p_holm record", rows, notes) if rows else None
+    return table_of(title, "contrast", RuleContrast, "delta ci p p_holm record", rows, notes) if rows else None
 
 
 def _named(contrast: RuleContrast) -> str:
@@ -81,8 +80,6 @@ def _named(contrast: RuleContrast) -> str:
 
 def _notes(contrasts: Iterable[RuleContrast]) -> Iterator[str]:
     """Yield a sentence for each reason why a cell is a dash."""
-    if any(one["bca"] is None for one in contrasts):
-        yield _ONE_SIDED
     if any(one["p_holm"] is None for one in contrasts):
         yield _DESCRIPTIVE
 

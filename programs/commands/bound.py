@@ -1,13 +1,12 @@
 """`eldgr bound`: each rule's lowest and highest accuracy over all judges and derivers, from the pool alone."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from eldgr_dspy.decision import RULES
-from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     answer_option,
     certificate_option,
@@ -16,11 +15,7 @@ from eldgr_dspy.programs.commands.options import (
     rules_option,
     set_option,
 )
-from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write, writing
-
-if TYPE_CHECKING:
-    from eldgr_dspy.figures.allowance import Guarantee
-    from eldgr_dspy.figures.authority import Authority
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 
 _TESTED = "majority,certified,eldgr,near(0),near(1),near(2),judge"
 _TESTED_TOO = ("support(0)", "support(1)", "support")  # where the evidence certifies, they are eldgr
@@ -35,17 +30,10 @@ _TESTED_TOO = ("support(0)", "support(1)", "support")  # where the evidence cert
     metavar="POINTS",
     help="Name the widest rules that lose at most this many percentage points on new questions.",
 )
-@click.option(
-    "--guarantee",
-    type=click.Choice(("worst", "average")),
-    default="worst",
-    help="Whether --worst holds with 95 % confidence, or only on average.",
-)
 @answer_option
 @certificate_option
 @derivation_option
 @set_option("homogeneous", "refusal", "refusals")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="SVG file to draw the bounds in.")
 @form_options("bound")
 @out_option()
 @click.pass_context
@@ -55,8 +43,6 @@ def bound(
     pools: tuple[Path, ...],
     rules: str,
     worst: float | None,
-    guarantee: "Guarantee",
-    plot: Path | None,
     form: Form,
     out: Path | None,
     **settings: Any,
@@ -81,8 +67,6 @@ def bound(
     from eldgr_dspy.tables.bounds import authority_table
 
     source = context.get_parameter_source
-    if worst is None and source("guarantee") is not ParameterSource.DEFAULT:
-        raise click.UsageError("--guarantee needs --worst: give how many points a judge may lose.", context)
     tests_default = worst is not None and source("rules") is ParameterSource.DEFAULT
     names = names_in(_TESTED if tests_default else rules)
     if not names:
@@ -93,7 +77,7 @@ def bound(
         require_no_judge(name, "rules")
         rule_named(name, "rules")
     if worst is not None:
-        allowed(dict.fromkeys(names), worst, guarantee)  # refuses before the pools are read
+        allowed(dict.fromkeys(names), worst)  # refuses before the pools are read
     chosen = Settings(**settings)
     bounds, passing = {}, {}
     for pool in open_pools(pools, chosen.type):
@@ -101,21 +85,7 @@ def bound(
         tested = [*names, *_TESTED_TOO] if tests_default and task == "arithmetic" else names
         authority = pool_authority(pool.rows(), pool.task, chosen, tested, pool.name)
         bounds[pool.name] = authority
-        passing[pool.name] = None if worst is None else allowed(authority["price"], worst, guarantee, task)
-    if plot:
-        _draw(bounds, plot)
+        passing[pool.name] = None if worst is None else allowed(authority["price"], worst, task)
     tables = (authority_table(name, pool, passing[name]) for name, pool in bounds.items())
     value = {name: pool if worst is None else {**pool, "allowed": passing[name]} for name, pool in bounds.items()}
     write({"pools": value}, tables, form, out, "The bounds")
-
-
-def _draw(bounds: "dict[str, Authority]", plot: Path) -> None:
-    from eldgr_dspy.files import replacing
-    from eldgr_dspy.report.plots import authority
-
-    drawing = authority(bounds)
-    if drawing is None:
-        raise click.ClickException(f"{plot}: nothing to draw, because no question has a gold answer. Leave --plot out.")
-    with writing("The drawing"), replacing(plot) as file:
-        file.write(drawing.encode("utf-8", "replace"))
-    say(f"Drawn in {plot}.")

@@ -146,7 +146,7 @@ def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: st
     page, settings = QuestionsPage(report), None if run.ungiven else run.settings
     decided = groupby(run.decisions(summary), key=lambda line: (line["pool"], line["id"]))
     (name, id), lines = next(decided, ((None, None), iter(())))
-    yield page.head()
+    yield page.head
     with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
         places = _places(journal)
         for pool in pools:
@@ -161,7 +161,7 @@ def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: st
                     yield page.question(Shown(pool.name, row, case, decisions, consultations, run.ungiven))
     if id is not None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r} of {name!r} out of the order of its pools.")
-    yield page.foot(summary["pools"])
+    yield page.foot()
 
 
 def _places(journal: IO[bytes]) -> dict[Key, int]:

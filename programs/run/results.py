@@ -91,7 +91,7 @@ class Results:
         self._paths = {name: directory / name for name in files}
         self._questions = QuestionsPage() if "questions.html" in files else None
         if self._questions is not None:
-            self._write("questions.html", self._questions.head())
+            self._write("questions.html", self._questions.head)
 
     def begin(self, pool: Pool) -> None:
         """Begin a pool, even one without rows."""
@@ -137,7 +137,7 @@ class Results:
         record = judges_record(summary, heads, totals, self._effects_by_judge())
         self._write("record.json", _pretty(record))
         if self._questions is not None:
-            self._write("questions.html", self._questions.foot(pools))
+            self._write("questions.html", self._questions.foot())
         beside = "questions.html" if self._questions is not None else None
         for chunk in render_report(summary, record, beside):
             self._write("report.html", chunk)

@@ -34,7 +34,7 @@ def test_beyond_the_limit_there_is_no_page_of_questions_and_it_is_said_how_to_ge
         capsys.readouterr().err
     )
     page = Path("run/report.html").read_text("utf-8")
-    assert "because there are more than 3. To make it, run eldgr report RUN\n--format html --pages." in page
+    assert "there are more than 3. To make it, run eldgr report RUN --format html --pages." in page
     assert "questions.html" not in page
 
 

@@ -82,7 +82,6 @@ def test_tables_and_drawing_show_them(smoke: Path) -> None:
     names = [one.name for one in (*asked.controls, *asked.contrasts)] + [one.name for one in asked.rules]
     assert all(name in tables for name in names)
     assert "1 seed; 16 held-out questions each." in tables
-    assert (smoke / "judge-errors.svg").read_text("utf-8").count("samples of") == 2
 
 
 @pytest.mark.slow

@@ -27,8 +27,8 @@ def joined(pieces: list[Piece]) -> str:
 
 def test_what_ships_is_marked_and_other_certified_answers_are_marked_as_such() -> None:
     (first, second), left_out = shown(("Doha", "Riga"), "It is in Doha, Qatar.", "Not Riga.", ships="Doha")
-    assert first.text == ["It is in ", ("Doha", "witness of what ships by eldgr", True), ", Qatar."]
-    assert second.text == ["Not ", ("Riga", "witness of “Riga”", False), "."]
+    assert first.text == ["It is in ", ("Doha", "witness of what ships by eldgr"), ", Qatar."]
+    assert second.text == ["Not ", ("Riga", "witness of “Riga”"), "."]
     assert left_out == 0
 
 
@@ -39,9 +39,9 @@ def test_marks_that_overlap_are_cut_into_pieces_with_both_labels() -> None:
     other = "witness of “Boyd Stadium in Nevada”"
     assert one.text == [
         "At ",
-        ("Sam ", "witness of what ships by eldgr", True),
-        ("Boyd Stadium", f"witness of what ships by eldgr; {other}", True),
-        (" in Nevada", other, False),
+        ("Sam ", "witness of what ships by eldgr"),
+        ("Boyd Stadium", f"witness of what ships by eldgr; {other}"),
+        (" in Nevada", other),
         ".",
     ]
 
@@ -64,7 +64,7 @@ def test_a_long_passage_is_shown_around_its_mark_with_counts() -> None:
 def test_a_witness_in_a_title_is_marked_there() -> None:
     case = Case(Question("Where?", "retrieval", ("Doha",), passages=(Passage("Doha", "The capital."),)))
     (one,), _ = passages([PassageRow(title="Doha", text="The capital.")], case, [])
-    assert one.title == [("Doha", "witness of “Doha”", False)]
+    assert one.title == [("Doha", "witness of “Doha”")]
     assert one.text == ["The capital."]
 
 

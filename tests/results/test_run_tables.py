@@ -26,26 +26,18 @@ def table_of(found: Table | None) -> Table:
     return found
 
 
-def test_contrasts_have_both_intervals_both_probabilities_and_the_order_of_the_summary(summary: Any) -> None:
+def test_contrasts_have_their_interval_both_probabilities_and_the_order_of_the_summary(summary: Any) -> None:
     pool = summary["pools"]["open"]
-    pool["contrasts"][0] |= {"delta": 2.4, "ci": [0.4, 4.4], "bca": [0.5, 4.6], "p": 0.0357, "p_holm": 0.0714}
+    pool["contrasts"][0] |= {"delta": 2.4, "ci": [0.4, 4.4], "p": 0.0357, "p_holm": 0.0714}
     table = table_of(contrasts_table("open", summary["pools"]["open"]))
     assert table.title == "open: contrasts in EM, percentage points"
-    assert table.headers == ("contrast", "Δ", "95% CI", "BCa 95% CI", "exact p", "Holm p", "wins–losses")
-    assert table.rows[0] == ("eldgr − first", "+2.40", "[0.40, 4.40]", "[0.50, 4.60]", ".0357", ".0714", "3–2")
+    assert table.headers == ("contrast", "Δ", "95% CI", "exact p", "Holm p", "wins–losses")
+    assert table.rows[0] == ("eldgr − first", "+2.40", "[0.40, 4.40]", ".0357", ".0714", "3–2")
     assert [row[0] for row in table.rows] == [f"{one['rule']} − {one['against']}" for one in pool["contrasts"]]
     assert (
         table_of(contrasts_table("sums", summary["pools"]["sums"])).title
         == "sums: contrasts in accuracy, percentage points"
     )
-
-
-def test_an_undefined_bca_interval_is_a_dash_with_its_reason(summary: Any) -> None:
-    pool = deepcopy(summary["pools"]["open"])
-    pool["contrasts"][0]["bca"] = None
-    table = table_of(contrasts_table("p", pool))
-    assert table.rows[0][3] == UNDEFINED
-    assert table.notes[0] == "—: BCa is undefined where all resamples lie on one side of the difference."
 
 
 def test_what_keeps_a_contrast_from_saying_much_stands_below_it(summary: Any) -> None:
@@ -121,9 +113,8 @@ def test_no_table_is_wider_than_a_hundred_columns_but_for_sentences(summary: Any
     assert max(len(line) for line in drawn if line[:1] in "┏┃┡│└") <= 100
 
 
-def test_every_format_shows_bca_and_holm(summary: Any) -> None:
+def test_every_format_shows_holm(summary: Any) -> None:
     for write in (undecorated, as_markdown, as_latex):
         text = write(tables_of(summary))
-        assert "BCa 95" in text
         assert "Holm p" in text
         assert re.search(r"what shipped, by decision", text)

@@ -12,7 +12,6 @@ from scipy import stats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.statistics import (
     passing,
-    passing_on_average,
     proportion_upper_bound,
     questions_without_loss,
 )
@@ -74,24 +73,6 @@ def test_a_wrong_rule_passes_in_at_most_one_sample_of_twenty() -> None:
     assert wrong / 2000 <= 0.05 + 0.0147
 
 
-def test_on_average_a_new_question_is_lost_no_more_often_than_allowed() -> None:
-    """The chain's risks are 0 to 12 %; the widest that passes risks 5 % on average at most, up to 3 standard errors."""
-    random = np.random.default_rng(3)
-    risks = {str(step): step / 100 for step in range(13)}
-    found = []
-    for _ in range(2000):
-        draws = random.random(60)
-        chosen = passing_on_average([*risks], {name: int((draws < p).sum()) for name, p in risks.items()}, 60, 0.05)
-        found.append(risks[chosen[-1]] if chosen else 0.0)
-    assert np.mean(found) <= 0.05 + 3 * np.std(found) / math.sqrt(2000)
-    assert np.mean(np.array(found) > 0.05) > 0.05  # weaker than a guarantee for each sample
-
-
-def test_on_average_counts_one_loss_more_than_was_seen() -> None:
-    assert passing_on_average(CHAIN, {"narrow": 0, "middle": 1, "wide": 2}, 99, 0.02) == ["narrow", "middle"]
-    assert passing_on_average(CHAIN, {"narrow": 0, "middle": 1, "wide": 2}, 48, 0.02) == []
-
-
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -100,7 +81,6 @@ def test_on_average_counts_one_loss_more_than_was_seen() -> None:
             "count must be a whole number from 0 to 5; got",
         ),
         (lambda: passing([["a"]], {"a": 0}, 5, 0), "share must be strictly between 0 and 1; got 0"),
-        (lambda: passing_on_average(["a"], {"a": 0}, 5, 1), "share must be strictly between 0 and 1; got 1"),
         (lambda: questions_without_loss(math.nan), "share must be strictly between 0 and 1; got nan"),
     ],
 )

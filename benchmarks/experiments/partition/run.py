@@ -24,7 +24,7 @@ from benchmarks.experiments.partition.results import results_of
 from benchmarks.experiments.partition.rules import decide, sample_pools
 from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.starting import require_in_range, teach_start
-from benchmarks.experiments.partition.tables import curve_of, write_tables
+from benchmarks.experiments.partition.tables import write_tables
 from benchmarks.experiments.partition.task import drawn_questions, fingerprint, of_both
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, RunChangedError
@@ -63,7 +63,6 @@ def run(out: Path, size: Size, say: Callable[[str], object]) -> dict[str, Any]:
         }
         write_json(out / "results.json", results)
         write_tables(out / "tables.md", results)
-        curve_of(out / "judge-errors.svg", results)
     return results
 
 

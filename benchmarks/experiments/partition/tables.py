@@ -1,4 +1,4 @@
-"""The tables of a run in Markdown, and the drawing of accuracy against the judge's error rate."""
+"""The tables of a run in Markdown."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,8 +9,6 @@ from benchmarks.experiments.partition.analysis import BOTH, WITH_STEPS, score_of
 from benchmarks.experiments.partition.outcomes import outcomes
 from eldgr_dspy.files import replacing
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, signed
-from eldgr_dspy.report.svg import Axes, curve, drawing, key, text, ticks
-from eldgr_dspy.report.templates import drawing_css
 from eldgr_dspy.tables.formats import as_markdown
 from eldgr_dspy.tables.table import Table
 from eldgr_dspy.words import TASKS
@@ -105,31 +103,3 @@ def _start_rows(results: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
         accuracies = ", ".join(f"{kind} {figure(100 * share, 1)}" for kind, share in start["reader"].items())
         rows.append((str(seed), str(look["batches"]), *(figure(look[task], 1) for task in TASKS), accuracies))
     return tuple(rows)
-
-
-def curve_of(path: Path, results: Mapping[str, Any]) -> None:
-    """Draw for each pool the exact match of the rules against the judge's error rate, the mean over seeds."""
-    plan = outcomes()
-    rates = [100 * rate for rate in plan.error_rates]
-    marks, height = list[str](), 230
-    for place, pool in enumerate(plan.pools):
-        scores = [by[pool] for by in results["rules"].values()]
-        values = {
-            rule: [mean(score_of(by, rule, rate) for by in scores) for rate in plan.error_rates] for rule in RULES
-        }
-        every = [value for own in values.values() for value in own]
-        left = 360 * place + 60
-        axes = Axes(left, left + 270, 50, height - 50, ticks(0, max(rates), whole=True), ticks(min(every), max(every)))
-        marks += [
-            text(left, 28, f"exact match, %, samples of {pool}", room=290),
-            text(left + 135, height - 12, "error rate of the judge, %", anchor="middle", tone="soft", size=12),
-            *axes.grid(),
-        ]
-        for number, own in enumerate(values.values()):
-            marks.append(curve(number, [(axes.x(rate), axes.y(value)) for rate, value in zip(rates, own, strict=True)]))
-    width = 360 * len(plan.pools)
-    for number, rule in enumerate(RULES):
-        marks += key(60, height + 20 + 24 * number, number, rule, width - 60)
-    with replacing(path) as out:
-        title = "Exact match of each rule against the error rate of its judge"
-        out.write(drawing(width, height + 24 * len(RULES) + 20, title, marks, css=drawing_css()).encode())

@@ -54,14 +54,6 @@ class Delta(TypedDict):
     """Its 95 % interval: percentile bootstrap over 20,000 paired resamples of questions."""
 
 
-class Difference(Delta):
-    """The same with its BCa interval."""
-
-    bca: Annotated[list[float] | None, Field(title="BCa 95% CI")]
-    """The [BCa interval](../reference/statistics.md#one-rule-against-another) from the same resamples; null if it is
-    undefined."""
-
-
 class WinsLosses(TypedDict):
     """Questions that one of two rules or runs alone has right."""
 
@@ -71,15 +63,15 @@ class WinsLosses(TypedDict):
     """Questions that only `against` has right."""
 
 
-class Paired(Difference, WinsLosses):
+class Paired(Delta, WinsLosses):
     """A contrast of two rules or runs: right and wrong with the exact McNemar p, and F1 where there is one."""
 
     p: Annotated[float, Field(title="exact p")]
     """Two-sided exact McNemar probability."""
     notes: list[str]
     """Why it says little, each a sentence: one question, nothing discordant, too few discordant questions."""
-    f1: Difference | None
-    """`delta`, `ci` and `bca` of token F1 in percentage points; null in arithmetic."""
+    f1: Delta | None
+    """`delta` and `ci` of token F1 in percentage points; null in arithmetic."""
 
 
 class Adjusted(Paired):
