@@ -43,7 +43,6 @@ def pool_figures(**figures: Any) -> Any:
         "bounds": {},
         "bounds_any_span": {},
         "price": {},
-        "can_change": None,
         "audit": None,
         "decided": None,
         "baselines": {"scores": {"best_source": {"em": None, "sources": [], "reason": None}}, "judges": {}},

@@ -1,7 +1,7 @@
 """Compare runs: one rule on the same questions, question by question; its results, their cost, and what else differs.
 
 Two runs of one pool, or the runs of several policies, each on a pool of its own candidates. Percentages are numbers
-from 0 to 100, differences percentage points, a run minus its reference.
+from 0 to 100, differences percentage points, a run minus the first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,28 +27,27 @@ from eldgr_dspy.words import Consulted, Task, roles_and
 
 
 class ComparedScores(Scores):
-    """What the rule scored on a pool of a run, and how many calls it alone would take."""
+    """What the rule scored on a pool of a run, how many calls it alone would take, and how it differs from the first.
+
+    Attributes:
+        differ: On how many questions an answer of another class ships than in the first run; None for that one.
+        contrast: With the first run, where a question has a gold answer; `p_holm` is over all contrasts.
+    """
 
     pool: str
     sha256: str
     calls: int
+    differ: int | None
+    contrast: Adjusted | None
 
 
 class ComparedPool(TypedDict):
-    """A set of questions in all runs.
-
-    Attributes:
-        contrasts: By the name of the reference, then of the run, where a question has a gold answer; `p_holm` is over
-            all contrasts against that reference.
-        differ: On how many questions an answer of another class ships, by the same names.
-    """
+    """A set of questions in all runs."""
 
     task: Task
     n: int
     n_scored: int
     runs: dict[str, ComparedScores]
-    contrasts: dict[str, dict[str, Adjusted]]
-    differ: dict[str, dict[str, int]]
     remarks: list[str]
 
 
@@ -56,7 +55,7 @@ class ComparedRun(TypedDict):
     """What a run asked in all, and the model of each role: `none` for a role without one.
 
     Attributes:
-        differences: A line for each difference of its settings and roles from those of the first reference.
+        differences: A line for each difference of its settings and roles from those of the first run.
     """
 
     run: str
@@ -66,38 +65,33 @@ class ComparedRun(TypedDict):
 
 
 class Comparison(TypedDict):
-    """How a rule did in several runs; `pools` by the names in the first run, `against` the names of the references."""
+    """How a rule did in several runs; `pools` by the names in the first run, with which the others are compared."""
 
     rule: str
-    against: list[str]
     runs: dict[str, ComparedRun]
     pools: dict[str, ComparedPool]
 
 
-def compare_runs(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: Sequence[str] = ()) -> Comparison:
-    """Return how a rule did in runs.
+def compare_runs(runs: Mapping[str, NamedRun], *, rule: str = "eldgr") -> Comparison:
+    """Return how a rule did in runs, each against the first.
 
     Args:
         runs: Two or more runs by name, on the same questions and gold answers.
-        rule: Whose answers are compared. against: the names of the references; by default the first run.
+        rule: Whose answers are compared.
 
     Raises:
-        ArgumentError: there are fewer than two runs; a reference is not among them; the runs differ in questions or
-            gold answers; or the rule has no result in one.
+        ArgumentError: there are fewer than two runs; they differ in questions or gold answers; or the rule has no
+            result in one.
     """
     if len(runs) < 2:
         raise ArgumentError(f"A comparison needs two or more runs; got {len(runs)}.")
-    for name in against:
-        if name not in runs:
-            raise ArgumentError(f"against must be one of {', '.join(runs)}; got {name!r}.")
-    references = [*dict.fromkeys(against)] or [next(iter(runs))]
+    first = next(iter(runs.values()))
     pools = {pool: _arms(runs, rule, chosen) for pool, chosen in _by_pool(runs).items()}
-    families = {reference: _family(reference, pools) for reference in references}
+    family = _family(pools)
     return {
         "rule": rule,
-        "against": references,
-        "runs": {name: _run(named, runs[references[0]]) for name, named in runs.items()},
-        "pools": {pool: _pool(pool, arms, rule, families) for pool, arms in pools.items()},
+        "runs": {name: _run(named, first) for name, named in runs.items()},
+        "pools": {pool: _pool(pool, arms, rule, family) for pool, arms in pools.items()},
     }
 
 
@@ -118,20 +112,18 @@ def _arms(runs: Mapping[str, NamedRun], rule: str, pools: Sequence[str]) -> dict
     return arms
 
 
-def _family(reference: str, pools: Mapping[str, Mapping[str, RuleScores]]) -> dict[tuple[str, str], Adjusted]:
-    """Every other run against one of them, on every pool that is scored; their probabilities are adjusted together."""
-    contrasts: dict[tuple[str, str], Paired] = {
-        (pool, name): contrast_of([(arm, arms[reference])])
-        for pool, arms in pools.items()
-        for name, arm in arms.items()
-        if name != reference and arm.scored
-    }
+def _family(pools: Mapping[str, Mapping[str, RuleScores]]) -> dict[tuple[str, str], Adjusted]:
+    """Every other run against the first, on every pool that is scored; their probabilities are adjusted together."""
+    contrasts: dict[tuple[str, str], Paired] = {}
+    for pool, arms in pools.items():
+        (_, first), *others = arms.items()
+        contrasts |= {(pool, name): contrast_of([(arm, first)]) for name, arm in others if arm.scored}
     adjusted = holm([contrast["p"] for contrast in contrasts.values()])
     return {place: {**contrast, "p_holm": p} for (place, contrast), p in zip(contrasts.items(), adjusted, strict=True)}
 
 
 def _pool(
-    pool: str, arms: Mapping[str, RuleScores], rule: str, families: Mapping[str, Mapping[tuple[str, str], Adjusted]]
+    pool: str, arms: Mapping[str, RuleScores], rule: str, family: Mapping[tuple[str, str], Adjusted]
 ) -> ComparedPool:
     first = next(iter(arms.values()))
     return {
@@ -145,16 +137,10 @@ def _pool(
                 "em": arm.figures["rules"][rule]["em"],
                 "f1": arm.figures["rules"][rule]["f1"],
                 "calls": sum(arm.figures["rules"][rule]["calls"].values()),
+                "differ": None if arm is first else _differ(arm, first),
+                "contrast": family.get((pool, name)),
             }
             for name, arm in arms.items()
-        },
-        "contrasts": {
-            reference: {name: contrast for (of, name), contrast in family.items() if of == pool}
-            for reference, family in families.items()
-        },
-        "differ": {
-            reference: {name: _differ(arm, arms[reference]) for name, arm in arms.items() if name != reference}
-            for reference in families
         },
         "remarks": [*scored_remarks(first), *_on_contents(arms)],
     }

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.extraction import read_sample
-from eldgr_dspy.figures.effects import share_of
+from eldgr_dspy.figures.record import share_of
 from eldgr_dspy.figures.results.record import Share
 from eldgr_dspy.figures.spelling_only import SpellingCount
 from eldgr_dspy.pools import Pool

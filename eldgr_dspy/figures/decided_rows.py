@@ -5,7 +5,7 @@ rules about 130 MiB. Its texts are not kept.
 """
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -18,19 +18,17 @@ from eldgr_dspy.answer_types.base import AnswerType, Score
 from eldgr_dspy.answers import official_score, score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certify_again, is_withheld
-from eldgr_dspy.consultations import Consultation, Reply
+from eldgr_dspy.consultations import Consultation, Reply, Verdict
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.audit import Marks, became, marks_of
 from eldgr_dspy.figures.authority import QuestionBounds, question_bounds
 from eldgr_dspy.figures.baselines import Chances, chances_of, judges_heard
-from eldgr_dspy.figures.bounds import sways
 from eldgr_dspy.figures.distinct import Column, text_key
-from eldgr_dspy.figures.effects import EffectMarks, effect_marks
 from eldgr_dspy.figures.judges import JudgeMarks, judge_marks
 from eldgr_dspy.figures.remarks import Replied, reply_marks
 from eldgr_dspy.figures.spelling_only import SpellingCount
 from eldgr_dspy.named_judges import Asked, asked_by, judge_in, labelled, role_of, unlabelled
-from eldgr_dspy.words import Consulted, Role, Task, is_role
+from eldgr_dspy.words import Consulted, Task, is_role
 
 _WITHOUT_CERTIFICATES = ("first", "majority", "judge")
 """Rules that use no certificate, so that asking one does not add to their costs."""
@@ -139,8 +137,6 @@ class DecidedRows:
             each named judge did.
         replies: What the remarks need of its consultations. spent: what they took, by who was asked.
         chances, bounds: What baselines and bounds need of each question with a gold answer.
-        sways: Of each question without one, the rules and the roles that can change what ships.
-        effects: What each judge's replies show of its biases; None stands for the judge without a name.
         spelling_only: Its candidates that are uncertified for their spelling only.
     """
 
@@ -154,8 +150,6 @@ class DecidedRows:
         self.replies = Column[Replied]()
         self.spent: dict[Asked, Spent] = {}
         self.chances, self.bounds = Column[Chances](), Column[QuestionBounds]()
-        self.sways = Column[frozenset[tuple[str, Role]]]()
-        self.effects: dict[str | None, Column[EffectMarks]] = {}
         self.spelling_only = SpellingCount()
         self._texts = array("q")  # of each question with a gold answer
 
@@ -167,11 +161,6 @@ class DecidedRows:
         """The answer type."""
         return answer_type(self.task)
 
-    @property
-    def swaying(self) -> tuple[Role, ...]:
-        """The roles whose part in what ships is known without gold answers."""
-        return ("judge", "deriver") if self.type.way == "derivation" else ("judge",)
-
     def add(
         self,
         case: Case,
@@ -179,7 +168,6 @@ class DecidedRows:
         outcomes: Mapping[str, Outcome],
         failed: Collection[Asked],
         sources: Sequence[str | None] = (),
-        judged: Iterable[Consultation] = (),
     ) -> dict[str, Score | None]:
         """Add a question. Return each rule's score, None without a gold answer or a decision.
 
@@ -188,7 +176,6 @@ class DecidedRows:
             failed: Who had a call for this question that failed; the question decided as if they had abstained, stays
                 in n and is not counted among abstentions.
             sources: Where each candidate comes from, None where unknown.
-            judged: The consultations whose biases are measured.
         """
         if any(outcome.missing == "certificate" for outcome in outcomes.values()):
             certify_again(case, {})
@@ -209,7 +196,7 @@ class DecidedRows:
             eldgr = outcomes.get(name)
             if eldgr and eldgr.decision:
                 audit.append(_audited(case, name, eldgr.decision, failed, right))
-        self._add_consultations(case, used, heard, judged, right)
+        self._add_consultations(case, used, heard)
         self.facts.append(_facts(case, scored=bool(gold), failed=bool(failed)))
         return {name: ruled[name].score for name in outcomes}
 
@@ -221,28 +208,15 @@ class DecidedRows:
             self._texts.append(text_key(case.question.text))
             self.chances.append(chances_of(case, gold, sources, heard))
             self.bounds.append(question_bounds(dict.fromkeys(map(unlabelled, self.rules)), case, gold))
-        else:  # here the value of a judge's preference is unknown, but not whether it can matter
-            pairs: list[tuple[str, Role]] = [(name, role) for name in self.rules for role in self.swaying]
-            self.sways.append(frozenset(pair for pair in pairs if sways(case.rule(pair[0]), case, pair[1])))
 
-    def _add_consultations(
-        self,
-        case: Case,
-        used: Sequence[Consultation],
-        heard: Mapping[str, Reply],
-        judged: Iterable[Consultation],
-        right: Callable[[str | None], bool] | None,
-    ) -> None:
+    def _add_consultations(self, case: Case, used: Sequence[Consultation], heard: Mapping[str, Reply]) -> None:
         for label, one in {one.label: one for one in used}.items():
             self.spent.setdefault(label, Spent()).append(len(self), one)
         self.replies.append(reply_marks(case, used))
         entries = {one.judge: one for one in used if one.judge is not None}
         for name, judge in self.judges.items():
-            judge.append(judge_marks(case, entries.get(name), heard.get(labelled("judge", name)), right))
-        for one in judged:
-            if one.role == "judge" and one.content is not None:
-                marks = effect_marks(case.question, case.vote.classes, one.content)
-                self.effects.setdefault(one.judge, Column()).append(marks)
+            usable = isinstance(heard.get(labelled("judge", name)), Verdict)
+            judge.append(judge_marks(entries.get(name), usable=usable))
 
     # -- what figures need ---------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """The judge's record: what a deployment should state about a judge that decides (the paper's section on deployment).
 
 It has the default that the judge must beat, the certificate that it needs, and how often it overrode, by outcome and by
-certificate; also the models that were asked and that answered, unreadable replies, biases and cost. It is written as
+certificate; also the models that were asked and that answered, unreadable replies and cost. It is written as
 `record.json`; `eldgr_dspy.figures.results.Record` is its type.
 """
 
@@ -18,10 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from eldgr_dspy.consultations import Consultation, Outcome
-from eldgr_dspy.figures.effects import share_of
 from eldgr_dspy.figures.results.audit_results import Decisions, RoleSums
 from eldgr_dspy.figures.results.record import (
-    Effects,
     Fingerprints,
     Model,
     OverrideRates,
@@ -214,6 +212,11 @@ def sums_of(roles: Mapping[Asked, RoleSums]) -> RoleSums:
     }
 
 
+def share_of(count: int, of: int) -> Share:
+    """Return a count out of a total, and the rate in percent; None if the total is 0."""
+    return {"count": count, "of": of, "rate": 100.0 * count / of if of else None}
+
+
 def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
     """Return the sum of amounts, None if one is unknown."""
     known = [amount for amount in amounts if amount is not None]
@@ -248,17 +251,13 @@ def _names(model: str) -> set[str]:
     return tails | {_VERSION.sub("", _VERSION.sub("", tail)) for tail in tails}
 
 
-def judges_record(
-    summary: Summary, heads: Sequence[Mapping[str, Any]], totals: JournalTotals, effects: Mapping[str, Effects]
-) -> Record:
+def judges_record(summary: Summary, heads: Sequence[Mapping[str, Any]], totals: JournalTotals) -> Record:
     """Return the record of a run: its rates, and the calls and dollars of all that its directory has seen.
 
     Args:
         summary: As written to `summary.json`.
         heads: The journal's statements of what the run is made with; a pool that is not in the summary is left out.
         totals: The totals of the journal's consultations.
-        effects: The judge's biases on each pool, or `POOL[NAME]` for a judge with a name; see
-            `eldgr_dspy.figures.effects`.
     """
     stated: dict[str, dict[str, Any]] = {"settings": {}, "pool": {}, "role": {}}
     for head in heads:
@@ -272,7 +271,6 @@ def judges_record(
         "certificate": {"retrieval": settings.get("certificate"), "arithmetic": settings.get("derivation")},
         "settings": settings,
         "override_rates": {name: _rates(pool) for name, pool in summary["pools"].items()},
-        "judge_effects": {**dict.fromkeys(summary["pools"]), **effects} if effects else {},
         "models": totals.models(),
         "fingerprints": {role: _fingerprints(details) for role, details in roles.items()},
         "parse_failures": totals.parse_failures(),

@@ -3,7 +3,6 @@
 Percentages are numbers from 0 to 100; an undefined value is None, never 0.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -12,16 +11,14 @@ from eldgr_dspy.figures.authority import bounds_of
 from eldgr_dspy.figures.baselines import baselines_of
 from eldgr_dspy.figures.contrasts import contrasts_of
 from eldgr_dspy.figures.decided_rows import DecidedRows
-from eldgr_dspy.figures.effects import effects_of
-from eldgr_dspy.figures.judges import JudgeFacts, judge_counts, judge_lacks
+from eldgr_dspy.figures.judges import JudgeFacts, judge_lacks
 from eldgr_dspy.figures.remarks import Lacks, remarks_on
 from eldgr_dspy.figures.results.audit_results import AuditCounts, AuditInFull
-from eldgr_dspy.figures.results.record import Effects
 from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures, RuleFigures
 from eldgr_dspy.figures.scored import contrast_of, flips_of, official_of, scores_of, shipping_of
 from eldgr_dspy.figures.spelling_only import spelling_notes
 from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, role_of
-from eldgr_dspy.words import CONSULTED, Consulted, Role, roles_and
+from eldgr_dspy.words import CONSULTED, Consulted, roles_and
 
 
 def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = None) -> PoolFigures:
@@ -70,7 +67,6 @@ def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = Non
             withheld=rows.withheld,
             lacking={labelled("judge", name): why for name, why in lacking.items()},
         ),
-        "can_change": _can_change(rows),
         "audit": audit,
         "decided": decided,
         "shipping": {name: shipping_of(rows, name) for name in whole},
@@ -86,12 +82,6 @@ def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = Non
             name: _judge_figures(rows, name, figures, facts.get(name), lacking.get(name)) for name in rows.judges
         }
     return figures
-
-
-def pool_effects(rows: DecidedRows) -> dict[str | None, Effects]:
-    """Return the biases of each judge of a pool by its name; those without a name under None, also if it has none."""
-    named = {judge: effects_of(column.counts()) for judge, column in rows.effects.items()}
-    return {None: effects_of({}), **named} if len(rows) else {}
 
 
 def _missing(rows: DecidedRows, rule: str) -> dict[Consulted, int]:
@@ -113,16 +103,6 @@ def _rule_figures(rows: DecidedRows, rule: str) -> RuleFigures:
         "tokens": {role: tokens for role, (_, _, tokens, _) in spent.items()},
         "seconds": round(sum(seconds for _, _, _, seconds in spent.values()), 3),
     }
-
-
-def _can_change(rows: DecidedRows) -> dict[str, dict[Role, float]] | None:
-    """The share of questions on which a judge or a deriver can change what ships; None with gold answers."""
-    if len(rows.chances) or not len(rows):
-        return None
-    swayed = Counter[tuple[str, Role]]()
-    for pairs, n in rows.sways.counts().items():
-        swayed.update(dict.fromkeys(pairs, n))
-    return {name: {role: 100.0 * swayed[name, role] / len(rows) for role in rows.swaying} for name in rows.rules}
 
 
 def _remarks(rows: DecidedRows) -> list[str]:
@@ -166,8 +146,7 @@ def _judge_figures(
     alone, locked, rules = labelled("judge", name), labelled("eldgr", name), pool["rules"]
     delta = next((of for of in pool["contrasts"] if (of["rule"], of["against"]) == (locked, alone)), None)
     worst = {rule: ends[0] for rule, ends in pool["bounds"].items() if ends and lacks is None}
-    effects = rows.effects[name].counts() if name in rows.effects else {}
-    counts, spent = judge_counts(rows.judges[name].counts(), effects), rows.spent.get(alone)
+    outcomes, spent = rows.judges[name].map(lambda of: of.outcome).counts(), rows.spent.get(alone)
     asked, calls, tokens, _ = spent.sums() if spent else (0, 0, 0, 0.0)
     audit, decided = _audited(rows, locked, [*rules])
     return {
@@ -179,14 +158,10 @@ def _judge_figures(
         "worst_alone": worst.get(alone),
         "worst_locked": worst.get(locked),
         "asked": asked,
-        "abstained": counts["abstained"],
-        "failed": counts["failed"],
+        "abstained": outcomes["abstained"],
+        "failed": outcomes["failed"],
         "calls": calls,
         "tokens": tokens,
-        "recovery": counts["recovery"] if alone in rules else None,
-        "discrimination": counts["discrimination"],
-        "score_ties": counts["score_ties"],
-        "order_effect": counts["order_effect"],
         "gold_in_training": facts and facts["gold_in_training"],
         "logprobs": facts and facts["logprobs"],
         "positioned": facts and facts["positioned"],

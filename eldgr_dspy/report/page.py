@@ -20,7 +20,7 @@ from eldgr_dspy.showing import printable
 from eldgr_dspy.tables.baselines import usefulness
 from eldgr_dspy.tables.formats import as_html
 from eldgr_dspy.tables.pool import bound, usage_table
-from eldgr_dspy.tables.record import effects_table, pools_table, record_table, silences_table
+from eldgr_dspy.tables.record import pools_table, record_table, silences_table
 from eldgr_dspy.tables.run import pool_tables
 
 _LIMITS = {
@@ -41,8 +41,7 @@ def render_report(summary: Summary, record: Record | None = None, beside: str | 
     """
     card = []
     if record is not None:
-        card = [record_table(record), effects_table(record), usage_table(summary)]
-        card += [silences_table(record), pools_table(record)]
+        card = [record_table(record), usage_table(summary), silences_table(record), pools_table(record)]
     lacking = (
         "the pools were not found when this page was made. To make it, run eldgr report RUN POOL... --format html."
     )

@@ -1,65 +1,52 @@
 """The tables of runs beside one another: of one rule in several runs, and of two rules over several seeds."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.comparisons.compared_runs import ComparedPool, Comparison
 from eldgr_dspy.comparisons.seed_runs import Seeds
 from eldgr_dspy.figures.results.audit_results import RoleSums
-from eldgr_dspy.figures.results.summary import Adjusted, Paired
-from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, questions, signed
+from eldgr_dspy.figures.results.summary import Paired
+from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, signed
 from eldgr_dspy.statistics import SeedVariance, mcnemar
-from eldgr_dspy.tables.table import Table, record, table_of
+from eldgr_dspy.tables.table import Table, difference, record, table_of
 
 _CUSTOMARY = 0.05
 
 
 def comparison_tables(comparison: Comparison) -> Iterator[Table]:
-    """Yield for each pool its scores and a table for each reference; then cost, and what else differs."""
+    """Yield for each pool the scores of the runs, each against the first; then cost, and what else differs."""
     for name, pool in comparison["pools"].items():
         yield _scores(comparison["rule"], name, pool)
-        for reference, contrasts in pool["contrasts"].items():
-            if contrasts:
-                yield _against(reference, contrasts, pool)
     yield _cost(comparison)
     yield _made_with(comparison)
 
 
 def _scores(rule: str, name: str, pool: ComparedPool) -> Table:
-    kind, rows = shown_type(pool["task"]), []
-    for run, scores in pool["runs"].items():
-        f1 = [figure(scores["f1"])] if kind.has_f1 else []
-        differ = [count_of(others.get(run)) for others in pool["differ"].values()]
-        calls = figure(scores["calls"] / pool["n"] if pool["n"] else None)
-        rows.append((run, figure(scores["em"]), *f1, *differ, calls))
-    heads = (
-        *(f"{score} %" for score in kind.scores),
-        *([f"other answers than {run}" for run in pool["differ"]] if len(pool["differ"]) > 1 else ["other answers"]),
-    )
-    notes = list(pool["remarks"])
+    kind, rows, few = shown_type(pool["task"]), [], []
+    for run, of in pool["runs"].items():
+        scores = [figure(of["em"]), *([figure(of["f1"])] if kind.has_f1 else [])]
+        cells, contrast = [UNDEFINED] * (4 + kind.has_f1), of["contrast"]
+        if contrast is not None:
+            graded = [difference(contrast["f1"]) if contrast["f1"] else UNDEFINED] if kind.has_f1 else []
+            cells = [
+                difference(contrast),
+                *graded,
+                record(contrast),
+                *map(probability, (contrast["p"], contrast["p_holm"])),
+            ]
+            if mcnemar(discordant := contrast["wins"] + contrast["losses"], 0) > _CUSTOMARY:
+                few.append(f"{run} ({discordant})")
+        calls = figure(of["calls"] / pool["n"] if pool["n"] else None)
+        rows.append((run, *scores, *cells, count_of(of["differ"]), calls))
+    differences = ("Δ [95% CI]", *(["Δ F1 [95% CI]"] if kind.has_f1 else []), "wins–losses", "exact p", "Holm p")
+    headers = ("run", *(f"{score} %" for score in kind.scores), *differences, "other answers", "LM calls / question")
+    notes = [*pool["remarks"], "Δ is the row minus the first, in points. Holm p is over all rows. F1 is not tested."]
+    if few:
+        notes.append(f"With so few discordant questions no split is significant at {_CUSTOMARY}: {', '.join(few)}.")
     if not pool["n_scored"]:
         notes = [f"{UNDEFINED}: no question has a gold answer, so nothing is scored."]
-    title = f"{name}: {rule}, {questions(pool['n'])}"
-    return Table(title, ("run", *heads, "LM calls / question"), tuple(rows), tuple(notes))
-
-
-def _against(reference: str, contrasts: Mapping[str, Adjusted], pool: ComparedPool) -> Table:
-    few = [
-        f"{run} ({discordant})"
-        for run, contrast in contrasts.items()
-        if mcnemar(discordant := contrast["wins"] + contrast["losses"], 0) > _CUSTOMARY
-    ]
-    notes = [f"Δ is the row minus {reference}, in points. Holm p is over all rows against it. F1 is not tested."]
-    notes += (
-        [f"With so few discordant questions no split is significant at {_CUSTOMARY}: {', '.join(few)}."] if few else []
-    )
-    title = f"against {reference}: {questions(pool['n_scored'])}"
-    return table_of(title, "run", Adjusted, f"{_columns(contrasts.values())} p_holm", contrasts, notes)
-
-
-def _columns(contrasts: Iterable[Paired]) -> str:
-    graded = " graded" if any(contrast["f1"] for contrast in contrasts) else ""
-    return f"difference{graded} record p"
+    return Table(f"{name}: {rule}, {questions(pool['n'])}", headers, tuple(rows), tuple(notes))
 
 
 def _cost(comparison: Comparison) -> Table:
@@ -79,8 +66,7 @@ def _made_with(comparison: Comparison) -> Table:
     notes = notes or ["The same settings and the same roles."]
     if any(run["consultations"]["recorded"] for run in runs.values()):
         notes.append("Recorded replies are not compared: a recording does not say what made it.")
-    reference = comparison["against"][0]
-    return Table(f"the model of each role, and what differs from {reference}", ("run", *roles), rows, tuple(notes))
+    return Table("the model of each role, and what differs from the first run", ("run", *roles), rows, tuple(notes))
 
 
 # -- seeds ------------------------------------------------------------------------------------------------------------
@@ -112,8 +98,9 @@ def seed_tables(seeds: Seeds) -> Iterator[Table]:
     yield Table("whose the spread is, in percentage points", headers, tuple(spreads), (note,))
     note = "A question counts once, with the mean of its seeds; the result is for these seeds only."
     contrast = seeds["contrast"]
+    fields = "difference graded record p" if contrast["f1"] else "difference record p"
     notes, rows = (note, *contrast["notes"]), {" − ".join(rules): contrast}
-    yield table_of("over questions, these seeds", "contrast", Paired, _columns([contrast]), rows, notes)
+    yield table_of("over questions, these seeds", "contrast", Paired, fields, rows, notes)
 
 
 def _parts(spread: SeedVariance) -> tuple[str, ...]:

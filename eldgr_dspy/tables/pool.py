@@ -35,29 +35,23 @@ def headline(pool: PoolFigures) -> str:
 def bound(pool: PoolFigures) -> str:
     """Return the worst and best case of a pool over all judges, in a few sentences; empty without one.
 
-    It is also over all derivers, and over any span as repair where the run asked a repairer. Without gold answers,
-    return on what share of the questions they can change the answer.
+    It is also over all derivers, and over any span as repair where the run asked a repairer.
     """
     derives = "bounds_any_deriver" in pool
-    changes, repairs = pool["can_change"] or {}, not derives and _repairs(pool)
+    repairs = not derives and _repairs(pool)
     bounds = widest_bounds(pool) if derives or repairs else pool["bounds"]
     verbs = {"eldgr": "eldgr scores {} here", "judge": "the judge alone could score {}"}
     if derives:
         verbs = {"eldgr": verbs["eldgr"], "support": "support {}", "judge": verbs["judge"]}
     ranges = [verb.format(_range(ends)) for rule, verb in verbs.items() if (ends := bounds.get(first_of(rule, bounds)))]
-    if ranges:
-        majority = bounds.get("majority")
-        default = f" Majority vote scores {_range(majority)}." if majority else ""
-        if derives or repairs:
-            return f"Whatever judge and {'deriver' if derives else 'repairer'} say, {'; '.join(ranges)}.{default}"
-        silent = "Whatever the judge says (repairer and deriver silent)"
-        return f"{silent}, {'; '.join(ranges)}.{default}{_moved(pool)}"
-    shares = [
-        f"{figure(max(of.values()))} % under {rule}" for rule in verbs if (of := changes.get(first_of(rule, changes)))
-    ]
-    who = "A judge or a deriver" if derives else "A judge"
-    known = f"{who} can change the answer to these shares of the questions: {', '.join(shares)}."
-    return f"{known} Without gold answers, it is unknown whether that helps or harms." if shares else ""
+    if not ranges:
+        return ""
+    majority = bounds.get("majority")
+    default = f" Majority vote scores {_range(majority)}." if majority else ""
+    if derives or repairs:
+        return f"Whatever judge and {'deriver' if derives else 'repairer'} say, {'; '.join(ranges)}.{default}"
+    silent = "Whatever the judge says (repairer and deriver silent)"
+    return f"{silent}, {'; '.join(ranges)}.{default}{_moved(pool)}"
 
 
 def _repairs(pool: PoolFigures) -> bool:

@@ -5,10 +5,8 @@ outcome. An unknown value is a dash.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from eldgr_dspy.figures.results import headings
-from eldgr_dspy.figures.results.record import Effects, ExpectedShare, OverrideRates, PoolStated, Record, Share, Silence
+from eldgr_dspy.figures.results.record import OverrideRates, PoolStated, Record, Share, Silence
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, questions
 from eldgr_dspy.tables.table import Table, table_of
 from eldgr_dspy.words import Branch
@@ -24,17 +22,6 @@ def record_table(record: Record) -> Table:
     """
     rows = (*_rule(record), *_overrides(record), *_roles(record), *_sums(record))
     return Table("the judge's record", ("what", "stated"), tuple(rows), tuple(record["remarks"]))
-
-
-def effects_table(record: Record) -> Table | None:
-    """Return the biases of the judges' verdicts, by pool, or `POOL[NAME]`; None without verdicts."""
-    unbiased, rows = {"position_flips": 0.0, "longer_wins": 50.0}, dict[str, Mapping[str, Any]]()
-    for pool, effects in record["judge_effects"].items():
-        shares: Mapping[str, Any] = effects or {}
-        for name, heading in headings(Effects).items():
-            if name != "verdicts" and name in shares and shares[name]["of"]:
-                rows[f"{pool}: {heading}"] = {"expected": unbiased.get(name), **shares[name]}
-    return table_of("biases of verdicts", "effect", ExpectedShare, "count of rate expected", rows) if rows else None
 
 
 def silences_table(record: Record) -> Table:

@@ -8,7 +8,7 @@ from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.results.summary import PoolFigures, RuleContrast, Summary
 from eldgr_dspy.formatting import UNDEFINED, questions
 from eldgr_dspy.tables.baselines import baselines_table
-from eldgr_dspy.tables.judges import judges_table, judging_table
+from eldgr_dspy.tables.judges import judges_table
 from eldgr_dspy.tables.pool import (
     audit_table,
     audits_in,
@@ -105,7 +105,6 @@ def _warnings(contrasts: Iterable[RuleContrast]) -> Iterator[str]:
 
 POOL_TABLES: dict[str, Callable[[str, PoolFigures], Table | None]] = {
     "judges": judges_table,
-    "judging": judging_table,
     "baselines": baselines_table,
     "contrasts": contrasts_table,
     "bounds": bounds_table,

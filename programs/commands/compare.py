@@ -12,16 +12,11 @@ from eldgr_dspy.programs.commands.output import Form, form_options, out_option, 
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN[:POOL]...")
 @click.option("--rule", metavar="NAME", default="eldgr", help="Rule whose answers are compared.")
 @click.option(
-    "--against", metavar="NAME", multiple=True, help="Run to compare with; may be repeated.  [default: the first]"
-)
-@click.option(
     "--seeds", metavar="RULE", help="The runs are seeds of one setup: compare the rule with this one over them."
 )
 @form_options("compare")
 @out_option()
-def compare(
-    runs: tuple[str, ...], rule: str, against: tuple[str, ...], seeds: str | None, form: Form, out: Path | None
-) -> None:
+def compare(runs: tuple[str, ...], rule: str, seeds: str | None, form: Form, out: Path | None) -> None:
     """Compare runs on the same questions.
 
     Each RUN is the directory of a finished run, such as that of another judge, policy or seed. All need the same
@@ -37,8 +32,6 @@ def compare(
     from eldgr_dspy.comparisons.seed_runs import over_seeds
     from eldgr_dspy.tables.comparison import comparison_tables, seed_tables
 
-    if seeds and against:
-        raise click.UsageError("--seeds compares two rules and --against two runs. Give one of them.")
     named = named_runs(runs)
     for note in dict.fromkeys(one.run.made_by_others for one in named.values()):
         if note:
@@ -47,5 +40,5 @@ def compare(
         spread = over_seeds(named, rule=rule, against=seeds)
         write(spread, seed_tables(spread), form, out, "The comparison")
     else:
-        compared = compare_runs(named, rule=rule, against=against)
+        compared = compare_runs(named, rule=rule)
         write(compared, comparison_tables(compared), form, out, "The comparison")

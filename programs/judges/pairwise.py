@@ -14,7 +14,7 @@ import dspy
 
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.effects import Showing, showings
+from eldgr_dspy.figures.showings import Showing, showings
 from eldgr_dspy.programs.judges.counting import NO_CANDIDATE, abstained
 from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, classes_of, read_verdict
 from eldgr_dspy.programs.one_call import Request, calls_of

@@ -19,11 +19,9 @@ from eldgr_dspy.figures.decided_rows import DecidedRows
 from eldgr_dspy.figures.judges import judge_facts
 from eldgr_dspy.figures.record import JournalTotals, judges_record
 from eldgr_dspy.figures.results.decision import Decided, Witnessed
-from eldgr_dspy.figures.results.record import Effects
 from eldgr_dspy.figures.results.summary import Confirmed, Summary
-from eldgr_dspy.figures.summary import pool_effects, pool_figures
+from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.files import flush_to_disk, replacing
-from eldgr_dspy.named_judges import judge_in, labelled
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.pages import left_out
 from eldgr_dspy.programs.run.plan import Plan, out_of
@@ -111,8 +109,7 @@ class Results:
         """Add a row to those of its pool, and return its decisions."""
         row, outcomes = settled.row, settled.outcomes()
         sources = [candidate.source for candidate in row.candidates]
-        judged = settled.consultations.values()
-        scores = self._rows[pool.name].add(settled.case, row.gold, outcomes, settled.failed, sources, judged)
+        scores = self._rows[pool.name].add(settled.case, row.gold, outcomes, settled.failed, sources)
         majority = scores.get("majority")
         return [
             _decided(pool.name, row, rule, outcome.decision, scores[rule], majority)
@@ -134,7 +131,7 @@ class Results:
             "remarks": totals.remarks(),
             "confirmation": self._confirmation,
         }
-        record = judges_record(summary, heads, totals, self._effects_by_judge())
+        record = judges_record(summary, heads, totals)
         self._write("record.json", _pretty(record))
         if self._questions is not None:
             self._write("questions.html", self._questions.foot())
@@ -145,12 +142,6 @@ class Results:
         for name, file in self._files.items():  # all on the disk before one is renamed: a full disk changes nothing
             flush_to_disk(self._paths[name], file)
         return summary
-
-    def _effects_by_judge(self) -> dict[str, Effects]:
-        """Return the judge's biases on each pool that has rows. Those of a judge with a name as `POOL[NAME]`."""
-        judges = dict.fromkeys([None, *map(judge_in, self._rules)])
-        effects = {name: pool_effects(rows) for name, rows in self._rows.items()}
-        return {labelled(name, judge): of[judge] for name, of in effects.items() for judge in judges if judge in of}
 
     def _write(self, name: str, text: str) -> None:
         self._look()

@@ -13,7 +13,7 @@ from eldgr_dspy.decision import Choice, Steps
 from eldgr_dspy.figures.authority import QuestionBounds, bounds_of, question_bounds
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome, Spent
 from eldgr_dspy.figures.distinct import Column
-from eldgr_dspy.figures.summary import pool_effects, pool_figures
+from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.rows import Row
 from tests.capitals import row
 from tests.memory import memory_of
@@ -31,9 +31,8 @@ def test_figures_do_not_depend_on_the_order_of_the_questions(asked: Any) -> None
     assert figures("arithmetic", ARITHMETIC[::-1]) == figures("arithmetic", ARITHMETIC)
 
 
-def test_a_pool_without_rows_has_figures_and_no_effects() -> None:
+def test_a_pool_without_rows_has_figures() -> None:
     rows = DecidedRows("retrieval", ("first", "eldgr"))
-    assert pool_effects(rows) == {}
     assert (pool_figures(rows)["n"], pool_figures(rows)["audit"]) == (0, figures("retrieval", [])["audit"])
 
 

@@ -18,7 +18,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.tables.baselines import baselines_table
-from eldgr_dspy.tables.judges import judges_table, judging_table
+from eldgr_dspy.tables.judges import judges_table
 from eldgr_dspy.tables.pool import paper_table
 from tests.capitals import row, untimed, write_pool
 from tests.selecting import SILENT, selector_of
@@ -89,7 +89,7 @@ def test_the_judge_has_no_figure_and_the_reason_is_stated(finished: tuple[Path, 
     for name in LACKS:
         judge = pool["judges"][name]
         assert (judge["asked"], judge["abstained"]) == (N, N)
-        for figure in ("alone", "locked", "delta", "worst_alone", "worst_locked", "recovery", "audit", "decided"):
+        for figure in ("alone", "locked", "delta", "worst_alone", "worst_locked", "audit", "decided"):
             assert judge[figure] is None, figure
     assert of(json.loads((finished[0] / "run" / "summary.json").read_text()))["judges"]["prm"]["lacks"] == LACKS["prm"]
 
@@ -139,28 +139,27 @@ def shown(table: Any, name: str) -> tuple[str, ...]:
     return next(tuple(cells) for cells in table.rows if cells[0] == name)
 
 
-def test_every_cell_of_the_judge_is_na_and_a_note_says_why(finished: tuple[Path, Any]) -> None:
+def test_every_figure_of_the_judge_is_undefined_and_a_note_says_why(finished: tuple[Path, Any]) -> None:
     pool = of(finished[1])
-    alone, how = judges_table("capitals", pool), judging_table("capitals", pool)
-    assert alone is not None and how is not None
+    alone = judges_table("capitals", pool)
+    assert alone is not None
     for name, why in LACKS.items():
         *figures, gold, logprobs = shown(alone, name)[1:]
-        assert set(figures) == {"N/A"}
+        assert set(figures) == {UNDEFINED}
         assert (gold, logprobs) == ("false", "true" if name == "drm" else "false")
-        assert set(shown(how, name)[1:]) == {"N/A"}
-        assert f"{name} is N/A: {why}." in alone.notes
+        assert f"{name} does not apply: {why}." in alone.notes
         main = paper_table("capitals", pool)
         assert set(shown(main, f"judge[{name}]")[1:]) == {UNDEFINED}
         assert f"judge[{name}] is not applicable: {why}." in main.notes
-    assert "N/A" not in shown(alone, "cisc")
-    assert shown(alone, "last")[-2:] == ("N/A", "N/A")
+    assert UNDEFINED not in shown(alone, "cisc")
+    assert shown(alone, "last")[-2:] == (UNDEFINED, UNDEFINED)
     assert baselines_table("capitals", pool) is not None
 
 
 def test_the_page_says_why(finished: tuple[Path, Any]) -> None:
     page = (finished[0] / "run" / "report.html").read_text()
-    assert "prm is N/A: the pool states no score" in page
-    assert "drm is N/A: the pool states no log-probabilities" in page
+    assert "prm does not apply: the pool states no score" in page
+    assert "drm does not apply: the pool states no log-probabilities" in page
 
 
 # -- positioned judges are not tested --
@@ -181,15 +180,8 @@ def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(finished: tuple[Pat
     }
     table = judges_table("capitals", of(finished[1]))
     assert table is not None
-    assert shown(table, "bcrl")[4] == "N/A"
+    assert shown(table, "bcrl")[4] == UNDEFINED
     assert any("not rerun" in note and "bcrl and drm" in note for note in table.notes)
-
-
-def test_what_else_is_undefined_of_a_positioned_judge_has_its_reason(tmp_path: Path) -> None:
-    table = judging_table("capitals", of(run(tmp_path, "bcrl")))
-    assert table is not None
-    headers = [header for header, cell in zip(table.headers, shown(table, "bcrl"), strict=True) if cell == "N/A"]
-    assert headers == [note.split("N/A under ")[1].split(":")[0] for note in table.notes if "N/A under" in note] != []
 
 
 # -- the same, however it is read --

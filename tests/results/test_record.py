@@ -12,7 +12,7 @@ from eldgr_dspy.figures.record import JournalTotals, Questions, judges_record
 from eldgr_dspy.figures.results import SCHEMAS, schema_of
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import fingerprint
-from eldgr_dspy.tables.record import effects_table, record_table
+from eldgr_dspy.tables.record import record_table
 from eldgr_dspy.words import ROLES
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.figures import pool_figures, summary_figures
@@ -34,10 +34,10 @@ def test_pools_and_roles_are_in_the_order_of_the_run_whatever_the_journal_s() ->
     summary = summary_figures({name: pool_figures() for name in "ba"})
     pools, roles = [head("pool", name) for name in "abc"], [head("role", name) for name in reversed(ROLES)]
     for heads in ([*pools, *roles], [*roles, *pools[::-1]]):
-        record: Any = judges_record(summary, heads, JournalTotals([]), {})
+        record: Any = judges_record(summary, heads, JournalTotals([]))
         assert list(record["pools"].items()) == [("b", {"of": "b"}), ("a", {"of": "a"})]
         assert list(record["roles"]) == list(ROLES)
-    assert judges_record(summary, [], JournalTotals([]), {})["pools"] == {}
+    assert judges_record(summary, [], JournalTotals([]))["pools"] == {}
 
 
 def test_totals_count_every_attempt_and_are_unknown_where_one_is() -> None:
@@ -58,12 +58,12 @@ def test_totals_count_every_attempt_and_are_unknown_where_one_is() -> None:
     ]
 
 
-def record_of(pools: Any, said: Any = (), heads: Any = (), effects: Any = None) -> Any:
-    return record_from(pools, JournalTotals(said), heads, effects)
+def record_of(pools: Any, said: Any = (), heads: Any = ()) -> Any:
+    return record_from(pools, JournalTotals(said), heads)
 
 
-def record_from(pools: Any, totals: JournalTotals, heads: Any = (), effects: Any = None) -> Any:
-    return judges_record(summary_figures(pools), heads, totals, effects or {})
+def record_from(pools: Any, totals: JournalTotals, heads: Any = ()) -> Any:
+    return judges_record(summary_figures(pools), heads, totals)
 
 
 # -- what it states ---------------------------------------------------------------------------------------------------
@@ -241,17 +241,3 @@ def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_aske
     assert "freeze" not in rows
     locked = record_of(pools, said, heads) | {"confirmation": {"lock": "abc"}}
     assert dict(map(pair, record_table(locked).rows))["freeze"] == "abc"
-
-
-def test_biases_are_a_row_for_each_pool_and_judge_where_there_is_a_share_to_take() -> None:
-    none = {"count": 0, "of": 0, "rate": None}
-    effects: Any = {"verdicts": 3, "position_flips": none, "longer_wins": {"count": 1, "of": 2, "rate": 50.0}}
-    first = {"first_shown_wins": {"count": 2, "of": 3, "rate": 200 / 3, "expected": 25.0}}
-    shown = effects_table(record_of({}, (), (), {"p": effects | first, "p[a]": effects | {"first_shown_wins": none}}))
-    assert shown is not None
-    assert shown.rows == (
-        ("p: first shown preferred", "2", "3", "66.67", "25.00"),
-        ("p: longer preferred", "1", "2", "50.00", "50.00"),
-        ("p[a]: longer preferred", "1", "2", "50.00", "50.00"),
-    )
-    assert effects_table(record_of({}, (), (), {"p": None})) is None

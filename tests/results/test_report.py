@@ -23,7 +23,6 @@ RECORD: Any = {
     "certificate": {"retrieval": "folded", "arithmetic": "bounded"},
     "settings": {"certificate": "folded"},
     "override_rates": {"hotpot": None},
-    "judge_effects": {},
     "models": [{"role": "judge", "asked": "openai/x", "served": "y", "same": False, "calls": 3}],
     "fingerprints": {},
     "parse_failures": {},

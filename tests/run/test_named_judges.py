@@ -266,7 +266,7 @@ def test_a_recorded_reply_takes_a_few_bytes_of_memory_however_long_it_is(tmp_pat
 # -- what is measured --
 
 
-def test_the_matrix_counts_what_each_judge_fixes_breaks_and_tells_apart(pool: Path, tmp_path: Path) -> None:
+def test_the_matrix_counts_what_each_judge_fixes_and_breaks(pool: Path, tmp_path: Path) -> None:
     def scored(*scalars: float) -> dict[str, Any]:
         aspects = dict.fromkeys(("logic", "fact", "epist", "info", "triang", "adv", "min"), 1)
         given = [{**aspects, "scalar": scalar} for scalar in scalars]
@@ -274,13 +274,10 @@ def test_the_matrix_counts_what_each_judge_fixes_breaks_and_tells_apart(pool: Pa
 
     plan = Plan([pool], tmp_path / "run", judges=judges(scored(0.1, 0.5, 0.9), scored(0.5, 0.5, 0.5), VERDICT))
     pool_found: Any = evaluate(selector(), plan)["pools"]["capitals"]
-    a, b, c = (pool_found["judges"][name] for name in "abc")
+    a, b = (pool_found["judges"][name] for name in "ab")
     assert (a["alone"], a["locked"], b["alone"]) == (100.0, 100.0, 0.0)  # b prefers consensus, which is wrong
     assert a["alone_against_majority"] == {"correct_to_incorrect": 0, "incorrect_to_correct": 12}
-    assert [one["recovery"] and one["recovery"]["value"] for one in (a, b, c)] == [100.0, 0.0, 100.0]
-    assert [one["discrimination"] and one["discrimination"]["value"] for one in (a, b, c)] == [1.0, 0.5, None]
-    assert [one["score_ties"] and one["score_ties"]["value"] for one in (a, b, c)] == [0.0, 100.0, None]
-    assert (a["order_effect"], a["gold_in_training"], a["asked"], a["calls"]) == (None, False, 12, 12)
+    assert (a["gold_in_training"], a["asked"], a["calls"]) == (False, 12, 12)
     assert [(one["rule"], one["against"]) for one in pool_found["contrasts"]] == [
         (f"eldgr[{name}]", f"judge[{name}]") for name in "abc"
     ]

@@ -296,7 +296,7 @@ def test_two_runs_under_different_certificates_differ_in_their_settings(pool: Pa
     later = found["runs"]["later"]
     assert ("certificate" in found["runs"]["one"]["models"], later["models"]["certificate"]) == (False, "none")
     assert "certificate: asked only by later" in later["differences"]
-    assert found["pools"]["capitals"]["differ"]["one"]["later"] == 0
+    assert found["pools"]["capitals"]["runs"]["later"]["differ"] == 0
 
 
 # -- one that is consulted ---------------------------------------------------------------------------------------------

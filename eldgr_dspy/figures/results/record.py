@@ -22,26 +22,6 @@ class Share(TypedDict):
     """In percent; null of none."""
 
 
-class ExpectedShare(Share):
-    """A rate, and the rate that is expected without the bias."""
-
-    expected: Annotated[float | None, Field(title="without it, %")]
-    """The rate, in percent, where the habit plays no part."""
-
-
-class Effects(TypedDict):
-    """A judge's biases, see `eldgr_dspy.figures.effects`."""
-
-    verdicts: Count
-    """How many verdicts the judge gave."""
-    position_flips: Annotated[Share, Field(title="other answer in other order")]
-    """Sets of candidates judged in several orders with different preferred answers."""
-    first_shown_wins: Annotated[ExpectedShare, Field(title="first shown preferred")]
-    """Verdicts for the answer that was shown first."""
-    longer_wins: Annotated[Share, Field(title="longer preferred")]
-    """Verdicts for a candidate that is longer than the median of the others."""
-
-
 class OverrideRates(TypedDict):
     """How often `eldgr` overrode consensus on a pool, and what that did."""
 
@@ -131,9 +111,6 @@ class Record(TypedDict):
     override_rates: dict[str, OverrideRates | None]
     """For each pool the measured override rate, [see below](#an-override-rate); null where `eldgr` has no
     result."""
-    judge_effects: dict[str, Effects | None]
-    """For each pool [how order and length](../how-to/compare-judges.md#order-and-length) affected the judge's
-    verdicts; the report shows it too."""
     models: list[Model]
     """Which model was asked and which answered, for each role, whether they are the `same` (null if unknown), and
     the number of calls; for the whole run directory."""

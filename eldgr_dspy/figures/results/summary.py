@@ -17,7 +17,7 @@ from eldgr_dspy.figures.results.audit_results import (
     Tokens,
 )
 from eldgr_dspy.figures.results.baselines import BaselineFigures
-from eldgr_dspy.words import Consulted, Role, Task
+from eldgr_dspy.words import Consulted, Task
 
 
 class Scores(TypedDict):
@@ -144,17 +144,6 @@ class Price(TypedDict):
     """The most points of accuracy on new questions: exact one-sided 95 % upper bound (Clopper-Pearson)."""
 
 
-class Measured(TypedDict):
-    """A figure with its interval of 95 %, and over how many it is."""
-
-    value: float
-    """The figure."""
-    ci: list[float]
-    """Its exact or bootstrap interval of 95 %."""
-    of: Count
-    """Over how many."""
-
-
 class JudgeFigures(TypedDict):
     """A judge that has a name, alone (`judge[NAME]`) and under the lock (`eldgr[NAME]`); null where undefined."""
 
@@ -183,14 +172,6 @@ class JudgeFigures(TypedDict):
     """Its LM calls."""
     tokens: Count | None
     """Tokens read and written; null if a server did not report them."""
-    recovery: Annotated[Measured | None, Field(title="recovers %")]
-    """Where consensus is wrong and a candidate is right, how often it prefers a right one, in percent."""
-    discrimination: Annotated[Measured | None, Field(title="right above wrong")]
-    """Within a question, how often a right candidate scores above a wrong one, from 0 to 1; a tie counts half."""
-    score_ties: Annotated[Measured | None, Field(title="tied scores %")]
-    """How often several classes share its highest score, in percent."""
-    order_effect: Annotated[Measured | None, Field(title="moved by order %")]
-    """How often another order of the candidates changed its preference, in percent."""
     gold_in_training: bool | None
     """Whether it was made with right answers: trained on them, or shown them in demonstrations; null for a
     recording, or where your own judge does not say."""
@@ -266,9 +247,6 @@ class PoolFigures(Bounds):
     """Comparisons of rules."""
     baselines: BaselineFigures
     """[What a judge must beat](#baselines), and whether the judges of the run do."""
-    can_change: dict[str, dict[Role, float]] | None
-    """For each rule the share of questions on which the `judge`, and in arithmetic the `deriver`, can change what
-    ships, in percent; null if a question has a gold answer, because `bounds` say more."""
     audit: AuditCounts | None
     """What `eldgr` did; null if it has no result. With named judges, what `eldgr` of the first one did; [each
     judge](#named-judges) has its own."""

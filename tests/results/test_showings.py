@@ -1,0 +1,72 @@
+"""The orders in which a judge saw the candidates are read from what is recorded, whatever that holds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dspy
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.figures.showings import Showing, showings
+from eldgr_dspy.pools import write_pool
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, SwapConsistent
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.rows import CandidateRow, Row
+from tests.selecting import Returns
+from tests.strategies import json_values
+
+
+def test_a_plain_judge_was_shown_the_pool_as_it_stands() -> None:
+    assert showings({"preferred": 1, "judge_rationale": "why"}, ["a", "b"], 0) == (Showing((0, 1), 1, "why"),)
+    assert showings({"preferred": 7}, ["a", "b"], 0) == ()
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from(("order", "preferred", "rationale")), json_values)),
+    st.dictionaries(st.sampled_from(("orders", "preferred", "judge_rationale")), json_values),
+)
+@example([{"order": [0, 1], "preferred": True}], {})
+@example([{"order": [0, 2], "preferred": 0}], {})
+@example([{"order": "01", "preferred": None}], {})
+def test_whatever_a_recording_holds_is_read_or_passed_over(entries: Any, content: Any) -> None:
+    for one in (content, {"orders": entries}):
+        for shown in showings(one, ("a", "b"), 0):
+            assert set(shown.order) <= {0, 1}
+            assert shown.preferred in (*shown.order, None)
+
+
+# -- a run ------------------------------------------------------------------------------------------------------------
+
+
+def asked(tmp_path: Path, judge: dspy.Module) -> list[dict[str, Any]]:
+    """The consultations of a judge that the journal of its run holds."""
+    pool = [CandidateRow(text=text, answer=text, source=None) for text in ("Dubai", "Doha")]
+    rows = [Row(id=str(k), question=f"{k}?", task="retrieval", candidates=pool, evidence=[], gold=[]) for k in range(2)]
+    write_pool(tmp_path / "pool.jsonl", rows)
+    selector = heuristic_selector()
+    selector.judge = judge
+    evaluate(selector, Plan([tmp_path / "pool.jsonl"], tmp_path / "run"))
+    lines = map(json.loads, (tmp_path / "run" / "journal.jsonl").read_text("utf-8").splitlines())
+    return [line for line in lines if line.get("role") == "judge"]
+
+
+def test_a_judge_that_goes_by_place_is_seen_in_the_journal(tmp_path: Path) -> None:
+    found = asked(tmp_path, SwapConsistent(Returns({"preferred": 0, "judge_rationale": "candidate 1 is right"})))
+    assert {one["reason"] for one in found} == {"inconsistent: the orders prefer candidates 0, 1"}
+    assert found[0]["content"]["orders"] == [
+        {"order": [0, 1], "preferred": 0, "scores": None, "rationale": "candidate 1 is right"},
+        {"order": [1, 0], "preferred": 1, "scores": None, "rationale": "candidate 1 is right"},
+    ]
+
+
+def test_the_orders_of_one_question_are_one_consultation_with_its_calls(tmp_path: Path) -> None:
+    from eldgr_dspy.programs.testing import scripted_lm
+
+    judge = PairwiseJudge(SwapConsistent(Comparer()))
+    judge.set_lm(scripted_lm(lambda _: {"comparison_rationale": "", "better": 1}))
+    found = asked(tmp_path, judge)
+    assert [one["calls"] for one in found] == [2] * 2
+    assert {one["asked"] for one in found} == {"scripted/lm"}
+    assert sorted(one["order"] for one in found[0]["content"]["orders"]) == [[0, 1], [1, 0]]
