@@ -17,7 +17,7 @@ from eldgr_dspy.statistics.guarantees import (
     questions_without_loss,
 )
 from eldgr_dspy.statistics.paired import Contrast, contrast, contrast_of_units, mcnemar
-from eldgr_dspy.statistics.power import detectable_gain, least_significant, mcnemar_power, questions_needed
+from eldgr_dspy.statistics.power import mcnemar_power, questions_needed
 from eldgr_dspy.statistics.resampling import Interval
 from eldgr_dspy.statistics.seeds import SeedVariance, seed_variance
 
@@ -33,8 +33,6 @@ __all__ = [
     "questions_without_loss",
     "SeedVariance",
     "seed_variance",
-    "least_significant",
     "mcnemar_power",
     "questions_needed",
-    "detectable_gain",
 ]

@@ -1,4 +1,4 @@
-"""The exact power of the exact McNemar test: which gains an evaluation can detect, before a run and after it.
+"""The exact power of the exact McNemar test: how many questions a gain needs.
 
 A comparison of right and wrong has two unknowns: the gain, which is wins minus losses as a share of the questions, and
 the number of discordant questions. This number is binomial, and their split is binomial again. The power sums over both
@@ -19,25 +19,6 @@ _MOST = 10**7  # questions; the sums grow with their root
 _ROUNDING = 1e-12  # by which the probability of a tail may exceed alpha and still equal it
 _DEVIATIONS = 10  # on either side of the mean, and the few below; the rest is less than the last bit of a sum
 _FEW = 50
-_STEPS = 10**10  # in which a gain is found: a thousandth of a question in ten million
-
-
-def least_significant(discordant: int, *, alpha: float = ALPHA) -> tuple[int, int] | None:
-    """Return the narrowest lead among so many discordant questions whose exact p is at most alpha.
-
-    Args:
-        discordant: how many questions one rule alone has right, 0 or more.
-        alpha: strictly between 0 and 1.
-
-    Returns:
-        Wins and losses; None if even all wins are not significant, as with five questions at .05.
-
-    Raises:
-        ArgumentError: a count that is negative, not an integer or above ten million; alpha out of range.
-    """
-    discordant = whole("discordant", discordant, 0, _MOST)
-    losses = int(_most_losses(np.array([discordant]), inside("alpha", alpha))[0])
-    return None if losses < 0 else (discordant - losses, losses)
 
 
 def mcnemar_power(n: int, gain: float, discordant: float, *, alpha: float = ALPHA) -> float:
@@ -79,31 +60,6 @@ def questions_needed(gain: float, discordant: float, *, power: float = POWER, al
             "questions; give a larger gain or less power."
         )
     return n
-
-
-def detectable_gain(n: int, discordant: float, *, power: float = POWER, alpha: float = ALPHA) -> float | None:
-    """Return the smallest gain that the exact test on n questions detects with a given power.
-
-    For a finished run give the share of questions that were discordant. The measured gain is not an input: the power
-    for it follows from its p and adds no information.
-
-    Args:
-        n: how many questions, from 1 to ten million.
-        discordant: the share of them that is discordant, from 0 to 1.
-        power: the probability wanted. alpha: the level of the test; both strictly between 0 and 1.
-
-    Returns:
-        A share of all questions, above 0 and at most `discordant`; None if even that could not be detected.
-
-    Raises:
-        ArgumentError: a value out of its range.
-    """
-    n, power, alpha = whole("n", n, 1, _MOST), inside("power", power), inside("alpha", alpha)
-    if discordant == 0:
-        return None
-    largest = _rates(0.0, discordant)[1]
-    step = bisect_left(range(_STEPS + 1), power, key=lambda step: _power(n, largest * step / _STEPS, largest, alpha))
-    return largest * step / _STEPS if step <= _STEPS else None
 
 
 def _rates(gain: float, discordant: float) -> tuple[float, float]:

@@ -1,14 +1,14 @@
-"""The tables of what is known before a run: what a pool holds, what would be asked, and what a run could show."""
+"""The tables of what is known before a run: what a pool holds, what would be asked, what a gain needs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from eldgr_dspy.figures.contents import Column, Ends, PoolContents, Shares
-from eldgr_dspy.figures.planning import ContrastSeen, Forecast, QuestionsNeeded, RoleForecast, RunSeen
+from eldgr_dspy.figures.planning import Forecast, QuestionsNeeded, RoleForecast
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.record import Share
 from eldgr_dspy.figures.spelling_only import spelling_notes
-from eldgr_dspy.formatting import UNDEFINED, figure, questions, signed
+from eldgr_dspy.formatting import figure, questions, signed
 from eldgr_dspy.named_judges import role_of
 from eldgr_dspy.tables.table import Table, table_of
 from eldgr_dspy.words import is_role
@@ -80,18 +80,3 @@ def needed_table(needed: QuestionsNeeded) -> Table:
         f"{needed['wins']:,.0f}–{needed['losses']:,.0f}",
     )
     return Table(title, headers, (row,))
-
-
-def seen_tables(run: RunSeen) -> Iterator[Table]:
-    """Yield the tables of `figures.planning.what_it_saw`, one a pool."""
-    level = f"with power {run['power']:g} at alpha {run['alpha']:g}"
-    gain, fields = run["gain"], "against record discordant least_significant detectable_gain"
-    for name, pool in run["pools"].items():
-        contrasts, title = pool["contrasts"], f"{name}: what {questions(pool['n'])} could show {level}"
-        notes = [] if contrasts else ["There is no contrast: no question has a gold answer, or eldgr has no result."]
-        if any(one["detectable_gain"] is None or (gain and one["questions"] is None) for one in contrasts):
-            notes.append(f"{UNDEFINED}: too few questions are discordant for it.")
-        if gain is not None and any(one["questions"] is None and one["discordant"] >= gain for one in contrasts):
-            notes.append(f"{UNDEFINED} under n needed: more than 10,000,000 questions would be needed.")
-        columns, rows = f"{fields} questions" if gain is not None else fields, [(one["rule"], one) for one in contrasts]
-        yield table_of(title, "rule", ContrastSeen, columns, rows, notes)

@@ -15,8 +15,6 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "p": probability,
     "p_holm": probability,
     "delta": signed,
-    "detectable_gain": signed,
-    "least_significant": lambda split: UNDEFINED if split is None else f"{split[0]:,}–{split[1]:,}",
     "cost": partial(figure, places=4),
 }
 """The fields that have a format of their own; others are shown by their kind of value."""

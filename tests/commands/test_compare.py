@@ -243,7 +243,7 @@ def test_without_gold_answers_it_is_said_how_often_another_answer_ships(
     assert (pool["runs"][str(other)]["contrast"], pool["runs"][str(other)]["differ"]) == (None, 4)
 
 
-@pytest.mark.parametrize("command", ["compare", "plan", "export", "report"])
+@pytest.mark.parametrize("command", ["compare", "export", "report"])
 def test_a_run_of_another_version_is_read_and_said_to_be_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:

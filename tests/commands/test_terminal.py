@@ -103,7 +103,7 @@ def test_the_name_of_the_model_that_answered_and_of_a_pool_are_shown_and_not_obe
     pool = evil_pool(tmp_path)
     with serving(answer) as server:
         received = on_terminal("evaluate", str(pool), "--lm", "openai/m", "--api-base", server.address, "--out", "run")
-    for command in ("report", "decide", "compare", "plan", "export"):
+    for command in ("report", "decide", "compare", "export"):
         more = {"decide": ["--rules", "eldgr"], "compare": ["run"], "export": ["--out", f"{EVIL}.csv"]}.get(command, [])
         received += on_terminal(command, "run", *more)
     received += on_terminal("pool", "check", str(pool)) + on_terminal("bound", str(pool), "--rules", "eldgr")

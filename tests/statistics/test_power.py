@@ -3,19 +3,14 @@
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, multinomial, norm
 
-from eldgr_dspy.statistics import (
-    detectable_gain,
-    least_significant,
-    mcnemar,
-    mcnemar_power,
-    questions_needed,
-)
-from tests.contrasts import from_counts
+from eldgr_dspy.statistics import mcnemar, mcnemar_power, questions_needed
+from eldgr_dspy.statistics.power import _most_losses
 from tests.refusing import refused
 
 
@@ -39,29 +34,27 @@ def test_power_is_the_sum_over_all_outcomes(n: int, gain: float, discordant: flo
 
 
 def test_a_level_that_a_split_has_to_the_digit_is_reached() -> None:
-    for alpha, least in ((0.0625, (5, 0)), (0.03125, None), (0.25, (5, 0)), (0.375, (4, 1))):
-        assert least_significant(5, alpha=alpha) == least
+    for alpha, losses in ((0.0625, 0), (0.03125, -1), (0.25, 0), (0.375, 1)):
+        assert _most_losses(np.array([5]), alpha).tolist() == [losses]
         assert mcnemar_power(9, 0.5, 0.9, alpha=alpha) == pytest.approx(enumerated(9, 0.5, 0.9, alpha), abs=1e-12)
 
 
 @given(st.integers(0, 400), st.sampled_from([1e-9, 0.01, 0.0125, 0.05, 0.3, 0.99]))
-def test_the_least_significant_split_is_the_narrowest_lead_that_the_test_rejects(discordant: int, alpha: float) -> None:
-    leads = ((discordant - losses, losses) for losses in reversed(range((discordant + 1) // 2)))
-    expected = next((one for one in leads if p_value(*one) <= alpha), None)
-    assert least_significant(discordant, alpha=alpha) == expected
+def test_the_test_rejects_up_to_the_narrowest_significant_lead(discordant: int, alpha: float) -> None:
+    leads = (losses for losses in reversed(range((discordant + 1) // 2)))
+    expected = next((losses for losses in leads if p_value(discordant - losses, losses) <= alpha), -1)
+    assert _most_losses(np.array([discordant]), alpha).tolist() == [expected]
 
 
-def test_the_least_significant_split_of_ten_million() -> None:
-    split = least_significant(10**7)
-    assert split is not None
-    assert mcnemar(*split) <= 0.05 < mcnemar(split[0] - 1, split[1] + 1)
+def test_the_narrowest_significant_lead_among_ten_million() -> None:
+    (losses,) = _most_losses(np.array([10**7]), 0.05).tolist()
+    assert mcnemar(10**7 - losses, losses) <= 0.05 < mcnemar(10**7 - losses - 1, losses + 1)
 
 
 def test_many_questions_are_summed_over_as_exactly_as_few() -> None:
     n, gain, discordant = 20_000, 0.003, 0.04
     counts = range(500, 1_200)
-    splits = [least_significant(one) for one in counts]
-    powers = [binom.cdf(split[1], one, 0.4625) for one, split in zip(counts, splits, strict=True) if split]
+    powers = binom.cdf(_most_losses(np.array(counts), 0.05), counts, 0.4625)
     expected = float((binom.pmf(counts, n, discordant) * powers).sum())
     assert mcnemar_power(n, gain, discordant) == pytest.approx(expected, abs=1e-10)
 
@@ -91,22 +84,6 @@ def test_where_few_are_discordant_no_smaller_number_will_do() -> None:
     assert mcnemar_power(n, 0.1, 0.2) == pytest.approx(0.8, abs=0.01)
 
 
-@pytest.mark.parametrize(("n", "wins", "losses"), [(500, 17, 3), (500, 20, 8), (300, 7, 1), (300, 6, 0), (30, 4, 0)])
-def test_a_finished_run_could_have_seen_a_gain_of_so_much_and_none_smaller(n: int, wins: int, losses: int) -> None:
-    discordant = (wins + losses) / n
-    gain = detectable_gain(n, discordant)
-    if gain is None:
-        assert mcnemar_power(n, discordant, discordant) < 0.8
-    else:
-        assert mcnemar_power(n, gain - 1e-6, discordant) < 0.8 <= mcnemar_power(n, gain, discordant)
-
-
-def test_too_few_discordant_questions_show_no_gain_at_all() -> None:  # hazard 103
-    assert least_significant(0) is least_significant(5) is None
-    assert detectable_gain(300, 5 / 300) is detectable_gain(300, 0.0) is detectable_gain(1, 1.0) is None
-    assert from_counts(300, 5, 0).notes
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -123,8 +100,6 @@ def test_too_few_discordant_questions_show_no_gain_at_all() -> None:  # hazard 1
         (lambda: mcnemar_power(10**8, 0.0, 0.1),
          "n must be a whole number from 1 to 10,000,000; got 100000000."),
         (lambda: mcnemar_power(9, 0.0, 0.1, alpha=0), "alpha must be strictly between 0 and 1; got 0"),
-        (lambda: detectable_gain(9, 2.0), "discordant"),
-        (lambda: least_significant(-1), "discordant must be a whole number from 0 to 10,000,000; got -1."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_planned_is_refused(call: Any, message: str) -> None:
