@@ -25,22 +25,20 @@ def comparison_tables(comparison: Comparison) -> Iterator[Table]:
 def _scores(rule: str, name: str, pool: ComparedPool) -> Table:
     kind, rows, few = shown_type(pool["task"]), [], []
     for run, of in pool["runs"].items():
-        scores = [figure(of["em"]), *([figure(of["f1"])] if kind.has_f1 else [])]
-        cells, contrast = [UNDEFINED] * (4 + kind.has_f1), of["contrast"]
+        scores, contrast = [figure(of["em"]), *([figure(of["f1"])] if kind.has_f1 else [])], of["contrast"]
+        cells = [UNDEFINED] * 4
         if contrast is not None:
-            graded = [difference(contrast["f1"]) if contrast["f1"] else UNDEFINED] if kind.has_f1 else []
             cells = [
                 difference(contrast),
-                *graded,
                 record(contrast),
-                *map(probability, (contrast["p"], contrast["p_holm"])),
+                probability(contrast["p"]),
+                probability(contrast["p_holm"]),
             ]
             if mcnemar(discordant := contrast["wins"] + contrast["losses"], 0) > _CUSTOMARY:
                 few.append(f"{run} ({discordant})")
-        calls = figure(of["calls"] / pool["n"] if pool["n"] else None)
-        rows.append((run, *scores, *cells, count_of(of["differ"]), calls))
-    differences = ("Δ [95% CI]", *(["Δ F1 [95% CI]"] if kind.has_f1 else []), "wins–losses", "exact p", "Holm p")
-    headers = ("run", *(f"{score} %" for score in kind.scores), *differences, "other answers", "LM calls / question")
+        rows.append((run, *scores, *cells, count_of(of["differ"])))
+    scored = (f"{score} %" for score in kind.scores)
+    headers = ("run", *scored, "Δ [95% CI]", "wins–losses", "exact p", "Holm p", "other answers")
     notes = [*pool["remarks"], "Δ is the row minus the first, in points. Holm p is over all rows. F1 is not tested."]
     if few:
         notes.append(f"With so few discordant questions no split is significant at {_CUSTOMARY}: {', '.join(few)}.")

@@ -11,8 +11,8 @@ import pytest
 
 from eldgr_dspy.figures.planning import plan_ahead
 from eldgr_dspy.programs.commands import main
-from tests.results.test_planning import LEVEL
 
+LEVEL: Any = {"power": 0.8, "alpha": 0.05}
 PLAN = "from eldgr_dspy.programs.commands import main; code = main(['plan', '--gain', '2', '--discordant', '6'])"
 
 
