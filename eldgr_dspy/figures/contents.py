@@ -18,6 +18,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.extraction import read_sample
 from eldgr_dspy.figures.record import share_of
 from eldgr_dspy.figures.results.record import Share
+from eldgr_dspy.figures.spelling_only import SpellingCount
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.rows import CandidateRow, Row
 from eldgr_dspy.splitting import folded_question
@@ -42,6 +43,16 @@ class Evidence(TypedDict):
 
     passages: Ends
     characters: Ends
+
+
+class SpellingOnly(Share):
+    """How many candidates are uncertified only because the evidence spells their quantity in another way.
+
+    Attributes:
+        examples: Up to five of their answers, each with the spelling of the evidence.
+    """
+
+    examples: dict[str, str]
 
 
 class Column(Share):
@@ -80,6 +91,7 @@ class PoolContents(Shares):
     task: Task
     candidates: CandidateEnds
     evidence: Evidence
+    spelling_only: SpellingOnly
     columns: NotRequired[dict[str, Column]]
 
 
@@ -97,6 +109,7 @@ class Contents:
     def __init__(self, task: Task) -> None:
         self.task: Task = task
         self._counts, self._ends = Counter[str](), dict[str, tuple[float, float]]()
+        self._spelling_only = SpellingCount()
         self._questions = array("q")
 
     def add(self, row: Row) -> None:
@@ -121,6 +134,7 @@ class Contents:
         self._widen("characters", [sum(len(passage.text) for passage in row.evidence)])
         for candidate in row.candidates:
             self._add_columns(candidate)
+        self._spelling_only.add(case)
 
     def _add_columns(self, candidate: CandidateRow) -> None:
         stated = {name for name in ("confidence", "logprobs") if getattr(candidate, name) is not None}
@@ -151,6 +165,10 @@ class Contents:
             "repeated_questions": share_of(n - len(np.unique(self._keys())), n),
             "without_evidence": share_of(counts["without_evidence"], n),
             "evidence": {"passages": self._of("passages"), "characters": self._of("characters")},
+            "spelling_only": {
+                **share_of(self._spelling_only.count, total),
+                "examples": self._spelling_only.examples,
+            },
         }
         columns = dict[str, Column]()
         for name in sorted(name.removeprefix("stated ") for name in counts if name.startswith("stated ")):

@@ -26,6 +26,7 @@ from eldgr_dspy.figures.baselines import Chances, chances_of, judges_heard
 from eldgr_dspy.figures.distinct import Column, text_key
 from eldgr_dspy.figures.judges import JudgeMarks, judge_marks
 from eldgr_dspy.figures.remarks import Replied, reply_marks
+from eldgr_dspy.figures.spelling_only import SpellingCount
 from eldgr_dspy.named_judges import Asked, asked_by, judge_in, labelled, role_of, unlabelled
 from eldgr_dspy.words import Consulted, Task, is_role
 
@@ -136,6 +137,7 @@ class DecidedRows:
             each named judge did.
         replies: What the remarks need of its consultations. spent: what they took, by who was asked.
         chances, bounds: What baselines and bounds need of each question with a gold answer.
+        spelling_only: Its candidates that are uncertified for their spelling only.
     """
 
     def __init__(self, task: Task, rules: Sequence[str]) -> None:
@@ -148,6 +150,7 @@ class DecidedRows:
         self.replies = Column[Replied]()
         self.spent: dict[Asked, Spent] = {}
         self.chances, self.bounds = Column[Chances](), Column[QuestionBounds]()
+        self.spelling_only = SpellingCount()
         self._texts = array("q")  # of each question with a gold answer
 
     def __len__(self) -> int:
@@ -187,6 +190,7 @@ class DecidedRows:
         for name, column in self.rules.items():
             column.append(ruled[name])
         self._add_possible(case, gold, sources, heard)
+        self.spelling_only.add(case)
         right = (lambda answer: scores_of(answer)[0].em) if gold else None
         for name, audit in self.audits.items():
             eldgr = outcomes.get(name)

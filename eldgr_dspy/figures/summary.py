@@ -16,6 +16,7 @@ from eldgr_dspy.figures.remarks import Lacks, remarks_on
 from eldgr_dspy.figures.results.audit_results import AuditCounts, AuditInFull
 from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures, RuleFigures
 from eldgr_dspy.figures.scored import contrast_of, flips_of, official_of, scores_of, shipping_of
+from eldgr_dspy.figures.spelling_only import spelling_notes
 from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, role_of
 from eldgr_dspy.words import CONSULTED, Consulted, roles_and
 
@@ -109,7 +110,8 @@ def _remarks(rows: DecidedRows) -> list[str]:
     unanswered = sum(n for of, n in counts.items() if not of.classes)
     bare, late = sum(n for of, n in counts.items() if of.bare), sum(n for of, n in counts.items() if of.late)
     by_evidence = rows.type.way == "evidence"
-    return remarks_on(Lacks(len(rows), unanswered, bare, late), rows.replies.counts(), by_evidence=by_evidence)
+    remarks = remarks_on(Lacks(len(rows), unanswered, bare, late), rows.replies.counts(), by_evidence=by_evidence)
+    return [*remarks, *spelling_notes(rows.spelling_only.count, rows.spelling_only.examples)]
 
 
 def _on_officials(rules: Mapping[str, RuleFigures]) -> Iterator[str]:

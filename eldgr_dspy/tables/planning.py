@@ -7,6 +7,7 @@ from eldgr_dspy.figures.contents import Column, Ends, PoolContents, Shares
 from eldgr_dspy.figures.planning import Forecast, QuestionsNeeded, RoleForecast
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.record import Share
+from eldgr_dspy.figures.spelling_only import spelling_notes
 from eldgr_dspy.formatting import figure, questions, signed
 from eldgr_dspy.named_judges import role_of
 from eldgr_dspy.tables.table import Table, table_of
@@ -25,6 +26,7 @@ def contents_table(name: str, contents: PoolContents) -> Table:
         notes.append(f"Evidence a question: {_ends(passages)} passages, {_ends(characters)} characters.")
     if contents["any_correct"]["of"] < contents["n"]:
         notes.append(f"With a gold answer: {questions(contents['any_correct']['of'])} of {contents['n']:,}.")
+    notes += spelling_notes(contents["spelling_only"]["count"], contents["spelling_only"]["examples"])
     if columns := contents.get("columns"):
         notes.append(f"Stated of candidates: {', '.join(_column(name, one) for name, one in columns.items())}.")
     title = f"{name}: {contents['task']}, {questions(contents['n'])}"

@@ -7,6 +7,7 @@ import pytest
 
 from eldgr_dspy.figures.contents import Contents, contents_of
 from eldgr_dspy.pools import Row, open_pool
+from eldgr_dspy.tables.planning import contents_table
 from eldgr_dspy.words import Task
 
 
@@ -110,6 +111,28 @@ def test_candidates_and_evidence_have_a_least_and_a_most() -> None:
     assert found["candidates"] == {"fewest": 2, "most": 3, "total": 5}
     assert found["evidence"] == {"passages": {"fewest": 0, "most": 2}, "characters": {"fewest": 0, "most": 33}}
     assert found["without_evidence"]["count"] == 1
+
+
+def test_answers_that_are_uncertified_for_their_spelling_only_are_counted_and_shown() -> None:
+    passages = [{"title": "", "text": "In a two-year trial, from May 5th, 1990, it grew by 12 percent, from 1000."}]
+    answers = ("2 years", "12%", "2 years", "5 May 1990", "1,000", "13%", None)
+    found = figures(row(candidates=answered(*answers), evidence=passages))
+    only = found["spelling_only"]
+    assert only == {
+        "count": 3,
+        "of": 7,
+        "rate": pytest.approx(300 / 7),
+        "examples": {"2 years": "two-year", "5 May 1990": "may 5th, 1990"},
+    }
+    (note,) = [note for note in contents_table("p", found).notes if "spelling" in note]
+    assert note == (
+        "Candidates that are uncertified for their spelling only: 3, such as '2 years' for 'two-year' of the evidence; "
+        "'5 May 1990' for 'may 5th, 1990' of the evidence."
+    )
+    assert (
+        figures(row(task="arithmetic", candidates=answered("2 years"), evidence=passages))["spelling_only"]["count"]
+        == 0
+    )
 
 
 def test_two_pools_share_the_questions_that_fold_alike() -> None:

@@ -12,6 +12,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.distinct import Column
 from eldgr_dspy.figures.remarks import Lacks, remarks_on, reply_marks
+from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
@@ -139,3 +140,20 @@ def test_candidates_of_texts_alone_are_named(tmp_path: Path) -> None:
     selector = heuristic_selector()
     found = evaluate(selector, Plan([write_pool(tmp_path / "texts.jsonl", rows)], tmp_path / "run"))
     assert found["pools"]["texts"]["remarks"][0].startswith("No candidate has an answer on 4 of 4 questions, so that")
+
+
+def test_a_run_says_how_many_candidates_are_uncertified_for_their_spelling_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stated = {"question": "How long?", "task": "retrieval", "gold": ["2 years"]}
+    candidates = [{"answer": "2 years"}, {"answer": "12%"}]
+    evidence = [{"title": "", "text": "In a two-year trial it grew by 12 percent."}]
+    line = {"id": "q", **stated, "candidates": candidates, "evidence": evidence}
+    (tmp_path / "trial.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    assert main(["evaluate", "trial.jsonl", "--quiet", "--json"]) == 0
+    remark = (
+        "Candidates that are uncertified for their spelling only: 1, such as '2 years' for 'two-year' of the evidence."
+    )
+    assert remark in json.loads(capsys.readouterr().out)["pools"]["trial"]["remarks"]
+    assert "uncertified for their spelling only" in (tmp_path / "runs/trial/report.html").read_text(encoding="utf-8")

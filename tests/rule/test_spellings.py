@@ -1,0 +1,44 @@
+"""A number, a time or a date is found in the evidence in another spelling, if it is of another class."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.spellings import other_spelling
+
+ALIKE = [
+    ("two years", "a two-year"), ("2", "two"), ("seven Academy Awards", "7 Academy Awards"), ("5km", "5 km"),
+    ("9 am", "9:00"), ("10:30 a.m.", "10:30"), ("5 May 1990", "May 5th, 1990"), ("5 of May", "May 5"),
+    ("31 members", "31-member"), ("2.0 hours", "two hours"), ("one hundred thousand", "100 thousand"),
+    ("12 percent share", "12% share"), ("Season 10", "season ten"),
+]  # fmt: skip
+APART = [
+    ("2 hours", "two days"), ("2 hours", "12 hours"), ("10", "10 pm"), ("10 am", "22:00"),
+    ("$5", "$5 million"), ("$5", "$5 trillion"), ("$5", "€5"), ("5%", "0.5%"), ("5%", "-5%"), ("5%", "$5"),
+    ("Paris", "Paris"), ("$5", "$5.50"), ("3 hours", "1.3 hours"), ("5 lakh", "₹ 5 lakh"), ("1,000", "1000, then"),
+    ("1982-1988", "in 1982 only"), ("p4010", "p. 3"), ("May 5", "may five"), ("5 May", "5 June"), ("2", "2"),
+]  # fmt: skip
+ONE_CLASS = [("12%", "12 percent"), ("10 pm", "22:00"), ("$5 million", "$5,000,000"), ("2 hours", "two hours")]
+
+
+@pytest.mark.parametrize(("one", "other"), [*ALIKE, *((other, one) for one, other in ALIKE)])
+def test_an_answer_is_found_in_another_spelling(one: str, other: str) -> None:
+    assert other_spelling(one.removeprefix("a "), [Passage("", f"It took {other}, he said.")]) is not None
+    assert other_spelling(f"**{one.removeprefix('a ')}**", [Passage(other, "")]) is not None
+
+
+@pytest.mark.parametrize(("one", "other"), APART + ONE_CLASS)
+def test_another_number_and_another_spelling_of_its_class_are_not_found(one: str, other: str) -> None:
+    assert other_spelling(one, [Passage("", f"It took {other}, he said.")]) is None
+
+
+def test_the_first_spelling_of_another_class_is_shown() -> None:
+    passages = [Passage("", "2 hours; a TWO-hour film, the 2-hour film"), Passage("", "2-hours")]
+    assert other_spelling("two hours", passages) == "two-hour"
+
+
+@given(st.text(), st.text())
+def test_any_answer_may_be_looked_for_in_any_text(answer: str, text: str) -> None:
+    found = other_spelling(answer, [Passage("", text)])
+    assert found is None or any(map(str.isalnum, found))
