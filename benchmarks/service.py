@@ -22,7 +22,7 @@ from typing import Any
 import dspy
 
 from benchmarks._timing import line
-from benchmarks.sampling import REPLY
+from benchmarks.early_stopping import REPLY
 from benchmarks.throughput import Nothing
 from eldgr_dspy import Sampled
 from eldgr_dspy.programs.testing import scripted_lm

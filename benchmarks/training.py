@@ -25,7 +25,7 @@ from transformers import AutoModelForCausalLM, PrinterCallback, TrainerCallback
 
 from benchmarks._shapes import COMPLETIONS, SHAPES, Shape, policy_config, policy_tokenizer, rows
 from benchmarks._timing import line, peak_mib
-from benchmarks.nli import model_of_real_shape
+from benchmarks.nli_times import model_of_real_shape
 from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI

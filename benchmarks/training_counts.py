@@ -7,7 +7,7 @@ gets three lower bounds on a card with the numbers of `CARD`: by arithmetic, by 
 after the other. The longest of them bounds it.
 
 Assumed: prompts of 100 tokens; completions of 128, the most that the recipe allows, in lines of 20, so 6.4 steps each;
-NLI pairs of 150 tokens, as many a step as `python -m benchmarks.channels` counts on its two workloads; and 10
+NLI pairs of 150 tokens, as many a step as `python -m benchmarks.channel_times` counts on its two workloads; and 10
 microseconds from the start of one operation of PyTorch to the start of the next, which is an estimate.
 """
 
@@ -21,7 +21,7 @@ from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, Qw
 
 from benchmarks._shapes import COMPLETIONS, SHAPES, policy_config
 from benchmarks._timing import line
-from benchmarks.nli import SHAPE as NLI_SHAPE
+from benchmarks.nli_times import SHAPE as NLI_SHAPE
 from benchmarks.training import AIM
 from eldgr_dspy.training.grpo import Recipe, parsed
 from eldgr_dspy.training.policy import CHUNK

@@ -2,7 +2,7 @@
 
 Each is an ordinary module with the inputs and outputs of the LM-backed role of its name, and can replace it. They are
 a floor: an LM that cannot beat them is not worth its calls. They understand nothing, call no LM, hold no state, and
-never see a gold answer. `python -m benchmarks.heuristics` prints their results on the real pools.
+never see a gold answer. `python -m benchmarks.heuristic_roles` prints their results on the real pools.
 """
 
 from collections.abc import Sequence

@@ -14,7 +14,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.words import Policy
-from tests.strategies import json_values, raw_contents
+from tests.public_strategies import json_values, raw_contents
 
 ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
 SCORES = dict.fromkeys(ASPECTS, 0.5)

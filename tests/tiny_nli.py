@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from safetensors.torch import load_file, save_file
 
-from benchmarks.experiments.partition.nli import LABELS, Pair, learn_pairs, nli_model, nli_tokenizer
+from benchmarks.experiments.partition.reader_nli import LABELS, Pair, learn_pairs, nli_model, nli_tokenizer
 
 _COUNTRIES = "Qatar Kenya Chile Japan Norway Peru Egypt Cuba France Spain Italy Ghana Nepal Iran Iraq Poland".split()
 _CITIES = (

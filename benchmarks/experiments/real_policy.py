@@ -19,7 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
-from benchmarks.experiments.real_models.questions import records
+from benchmarks.experiments.real_models.real_questions import records
 from eldgr_dspy.answers import score
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.programs.pools.prompts import prompt_of

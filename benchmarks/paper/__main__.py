@@ -8,8 +8,8 @@ comparable. The nine contrasts are computed again from their counts.
 
 import sys
 
-from benchmarks.paper.runs import runs_here
-from benchmarks.paper.tables import paper_tables
+from benchmarks.paper.paper_runs import runs_here
+from benchmarks.paper.paper_tables import paper_tables
 from eldgr_dspy.errors import EldgrError
 from eldgr_dspy.tables.formats import as_markdown
 

@@ -15,7 +15,7 @@ from eldgr_dspy.formatting import questions
 from eldgr_dspy.words import Role, Task
 
 Here = Mapping[str, Any]
-"""What a run measured, as `benchmarks.paper.runs.found_in` returns it."""
+"""What a run measured, as `benchmarks.paper.paper_runs.found_in` returns it."""
 
 _STATISTICS = (
     "Comparable: the statistics are the paper's: paired percentile bootstrap with 20,000 resamples of questions, "

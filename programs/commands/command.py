@@ -15,13 +15,13 @@ from eldgr_dspy.programs.commands.compare import compare
 from eldgr_dspy.programs.commands.decide import decide
 from eldgr_dspy.programs.commands.doctor import doctor
 from eldgr_dspy.programs.commands.evaluate import evaluate
-from eldgr_dspy.programs.commands.export import export
+from eldgr_dspy.programs.commands.export_command import export
 from eldgr_dspy.programs.commands.freeze import freeze
 from eldgr_dspy.programs.commands.inspect import inspect
 from eldgr_dspy.programs.commands.messages import logs_shown, say
-from eldgr_dspy.programs.commands.plan import plan
-from eldgr_dspy.programs.commands.pool import pool
-from eldgr_dspy.programs.commands.report import report
+from eldgr_dspy.programs.commands.plan_command import plan
+from eldgr_dspy.programs.commands.pool_command import pool
+from eldgr_dspy.programs.commands.report_command import report
 from eldgr_dspy.programs.commands.show import show
 from eldgr_dspy.redaction import remember_environment
 from eldgr_dspy.system import refusal

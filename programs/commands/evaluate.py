@@ -13,8 +13,8 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
+from eldgr_dspy.programs.commands.chosen_judges import named_judges
 from eldgr_dspy.programs.commands.judge_options import replay_option
-from eldgr_dspy.programs.commands.judges import named_judges
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     Command,

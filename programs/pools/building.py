@@ -16,7 +16,7 @@ from eldgr_dspy.programs.pools.csv_files import Columns, Field
 from eldgr_dspy.programs.pools.entries import KNOWN, By, Entry, Sample, asked_of, id_of_question, plain_name
 from eldgr_dspy.programs.pools.entry_store import QUESTIONS, EntryStore, Unaligned
 from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
-from eldgr_dspy.programs.pools.questions import Evidence, read_questions
+from eldgr_dspy.programs.pools.question_files import Evidence, read_questions
 from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.words import Mark, Task

@@ -29,7 +29,7 @@ DECIDING = tuple(
     programs.engines.reply_forms
     programs.engines.strict quantities questions ranking reach reading reasons redaction refusals replies rules
     sentence_ends showing signatures signatures.channels signatures.checks signatures.deriver
-    signatures.judge signatures.pairwise signatures.pointwise signatures.repairer signatures.slices signatures.universal
+    signatures.judge signatures.comparer signatures.assessor signatures.repairer signatures.slices signatures.universal
     stripping structured text_keys thinking tracing voting wholes words
     """.split()
 )

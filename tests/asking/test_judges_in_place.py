@@ -29,8 +29,8 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm, text_of
 from eldgr_dspy.questions import Question
+from tests.public_strategies import questions
 from tests.selecting import CONTESTED, PENS, SETTLED, awaiting, in_style, inputs_of, shipped_lawfully
-from tests.strategies import questions
 
 DEMO = Path(__file__).resolve().parents[2] / "artifacts" / "demo-retrieval.jsonl"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.channels.claims import MOST, RuleClaims, claims_of
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.steps import StepInContext
-from tests.channels.texts import HOSTILE, PIECES
+from tests.channels.hard_texts import HOSTILE, PIECES
 
 CLAUSES = (
     "Paris is old. ", "Is it? ", "; ", ", and she has 3 ", ", but it is ", " while he was ", "Let's see. ", "so ",

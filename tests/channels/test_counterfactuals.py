@@ -14,7 +14,7 @@ from eldgr_dspy.channels.counterfactuals import (
 )
 from eldgr_dspy.channels.steps import StepInContext
 from eldgr_dspy.folding import fold
-from tests.channels.texts import HOSTILE, PIECES
+from tests.channels.hard_texts import HOSTILE, PIECES
 
 PASSAGES = ("Doha is the capital of Qatar, said John Lennon of the BBC.",)
 WORDS = (

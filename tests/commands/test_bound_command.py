@@ -12,7 +12,7 @@ from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
 from tests.capitals import row, write_pool
-from tests.results.pools import ARTIFACTS
+from tests.results.demo_pools import ARTIFACTS
 
 RETRIEVAL, ARITHMETIC = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
 

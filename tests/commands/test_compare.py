@@ -19,8 +19,8 @@ from eldgr_dspy.programs.testing import role_of, scripted_lm
 from eldgr_dspy.statistics import holm
 from eldgr_dspy.tables.table import difference
 from tests.capitals import NO_SPAN, row, write_pool
-from tests.contrasts import from_counts
 from tests.finished_runs import finished_run, numbered, unsealed
+from tests.listed_contrasts import from_counts
 
 
 def judging(preferred: int) -> Selector:

@@ -16,7 +16,7 @@ from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
 from eldgr_dspy.programs.run.frozen import frozen_selector
 from tests.capitals import row, write_pool
 from tests.lm_server import Answer, Asked, serving
-from tests.run.frozen import rewrite
+from tests.run.freezing import rewrite
 
 MODULE = '''
 import dspy

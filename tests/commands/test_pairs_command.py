@@ -7,7 +7,7 @@ import pytest
 
 from eldgr_dspy.pools import open_pool, read_records
 from eldgr_dspy.programs.commands import main
-from tests.results.pools import ARTIFACTS
+from tests.results.demo_pools import ARTIFACTS
 
 RETRIEVAL, ARITHMETIC = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
 

@@ -14,7 +14,7 @@ from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
 from tests.pools.joined import predictions, questions, texts_of
 from tests.pools.layouts import write
-from tests.results.pools import ARTIFACTS
+from tests.results.demo_pools import ARTIFACTS
 
 RETRIEVAL, ARITHMETIC = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
 

@@ -13,7 +13,7 @@ import pytest
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.report import FORMATS
+from eldgr_dspy.programs.commands.report_command import FORMATS
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.mlflow_tracking import log_to_mlflow
 from eldgr_dspy.programs.testing import text_of

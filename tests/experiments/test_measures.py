@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.experiments.partition.judged_pools import decide, judge_named, verdicts
+from benchmarks.experiments.partition.policy_replies import MEASURES, measured
 from benchmarks.experiments.partition.problems import problems
-from benchmarks.experiments.partition.replies import MEASURES, measured
-from benchmarks.experiments.partition.rules import decide, judge_named, verdicts
 from benchmarks.experiments.partition.solved import Solved
 from benchmarks.experiments.partition.worlds import questions
 from eldgr_dspy.certificates import Passage

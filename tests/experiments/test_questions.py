@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.experiments.partition.arms import ARMS
 from benchmarks.experiments.partition.deriving import content_of, derivation_in
-from benchmarks.experiments.partition.pairs import Pairs
+from benchmarks.experiments.partition.policy_replies import is_true
 from benchmarks.experiments.partition.problems import GREATEST, TEMPLATES, held_out, problems
-from benchmarks.experiments.partition.replies import is_true
+from benchmarks.experiments.partition.reader_pairs import Pairs
 from benchmarks.experiments.partition.sizes import SIZES, SMALL, SMOKE
 from benchmarks.experiments.partition.task import HELD, PARTS, Part, drawn_questions, fingerprint
 from benchmarks.experiments.partition.worlds import ASKED, FULL, NAMES, questions

@@ -12,10 +12,10 @@ import pytest
 from benchmarks.experiments.partition.__main__ import main
 from benchmarks.experiments.partition.arms import ARMS, START, flags
 from benchmarks.experiments.partition.outcomes import outcomes
-from benchmarks.experiments.partition.run import FILE, alone, begin, policies, require_libraries
+from benchmarks.experiments.partition.partition_run import FILE, alone, begin, policies, require_libraries
+from benchmarks.experiments.partition.partition_tables import SHOWN
 from benchmarks.experiments.partition.sizes import SMALL, SMOKE
 from benchmarks.experiments.partition.starting import require_in_range
-from benchmarks.experiments.partition.tables import SHOWN
 from eldgr_dspy.errors import RunChangedError, RunLockedError
 from eldgr_dspy.training.grpo import parsed
 from tests.refusing import refused
@@ -172,7 +172,9 @@ def test_a_folder_is_left_to_the_process_that_is_at_work_in_it(tmp_path: Path) -
 
 def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     require_libraries()
-    monkeypatch.setattr("benchmarks.experiments.partition.run.find_spec", lambda name: None if name == "trl" else name)
+    monkeypatch.setattr(
+        "benchmarks.experiments.partition.partition_run.find_spec", lambda name: None if name == "trl" else name
+    )
     assert refused(require_libraries) == "The experiment needs trl; run: pip install 'eldgr_dspy[train,nli]'"
 
 

@@ -21,7 +21,7 @@ from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.freezes import write_freeze
 from eldgr_dspy.programs.run.frozen import frozen_selector
 from tests.capitals import row, write_pool
-from tests.run.frozen import rewrite
+from tests.run.freezing import rewrite
 
 CANARY = """
 from pathlib import Path

@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.injection.table import PAGE, generated, page
+from tests.injection.battery_table import PAGE, generated, page
 from tests.injection.trying import outcomes
 
 if __name__ == "__main__":

@@ -21,10 +21,17 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
 from eldgr_dspy.reach import reach
 from eldgr_dspy.signatures import AssessCandidate, CompareCandidates, DeriveAnswer, JudgeCandidates, RepairAnswer
+from tests.injection.attack_scenes import Trial, letters_of, scene, trials
 from tests.injection.attacks import ANSWER, ATTACKS, PLACES
-from tests.injection.judges import obeying, obeys_anything, obeys_what_is_outside, ordered, outside, roughly_outside
-from tests.injection.scenes import Trial, letters_of, scene, trials
-from tests.injection.table import PAGE, page
+from tests.injection.battery_table import PAGE, page
+from tests.injection.obeying_judges import (
+    obeying,
+    obeys_anything,
+    obeys_what_is_outside,
+    ordered,
+    outside,
+    roughly_outside,
+)
 from tests.injection.trying import Outcome, outcomes, shipped
 
 TRIALS = tuple(trials())

@@ -14,9 +14,9 @@ from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.questions import Question
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.words import Role
+from tests.injection.attack_scenes import Trial, trials
 from tests.injection.attacks import ANSWER
-from tests.injection.judges import obeying, obeys_anything, obeys_what_is_outside
-from tests.injection.scenes import Trial, trials
+from tests.injection.obeying_judges import obeying, obeys_anything, obeys_what_is_outside
 
 LMS = {"obedient": obeys_anything, "fence": obeys_what_is_outside}
 

@@ -15,7 +15,7 @@ from eldgr_dspy.programs.judges import BestOf
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 from eldgr_dspy.replies import read_reply
 from tests.judges.balloting import READS, ballot, classes, majority, shuffled, stated_by, stating
-from tests.naive import weighted_votes as naive
+from tests.naive import naive_votes as naive
 
 TOKENS = {"a": (0.5, 0.5), "b": (0.9, 0.9, 0.3), "c": (0.6, 0.6)}
 STEPS = {"a": [0.1], "b": [0.9, 0.2, 0.95], "c": [0.5, 0.5, 0.5], "d": [0.45, 0.6]}

@@ -9,14 +9,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.laws.table import PAGE, ROOT, Marks, lines, marked_files, missing, page
+from tests.laws.law_table import PAGE, ROOT, Marks, lines, marked_files, missing, page
 
 
 def run(files: list[Path], arguments: list[str]) -> tuple[int, Marks]:
     """Return pytest's exit code and what its passed tests tried, in a process of its own as the plugins ask for."""
     with tempfile.TemporaryDirectory() as folder:
         tried = Path(folder, "tried.json")
-        options = ["-q", "-m", "law", "-p", "tests.laws.counting", "--tried", str(tried), "--hypothesis-profile=ci"]
+        options = ["-q", "-m", "law", "-p", "tests.laws.tried_counts", "--tried", str(tried), "--hypothesis-profile=ci"]
         command = [sys.executable, "-m", "pytest", *options, *arguments, *map(str, files)]
         code = subprocess.run(command, check=False, cwd=ROOT).returncode
         rows = json.loads(tried.read_text("utf-8")) if tried.is_file() else []

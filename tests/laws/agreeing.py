@@ -8,7 +8,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Reply
 from eldgr_dspy.questions import Question, Settings
 from tests.deciding import SILENT, decided
-from tests.naive.selectors import SELECTORS, Pool, ranking
+from tests.naive.naive_selectors import SELECTORS, Pool, ranking
 
 _case = lru_cache(64)(Case)  # a real question is asked about once a judge, and its certificates stay as they are
 

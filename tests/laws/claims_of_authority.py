@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import z3
 
-from tests.laws.claims import (
+from tests.laws.law_claims import (
     CASE_D,
     CASE_R,
     CASE_S,

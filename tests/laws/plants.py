@@ -1,6 +1,6 @@
 """Changes of the rule, each one exact replacement in the text of `eldgr_dspy.decision`, and what each breaks.
 
-What is named is a law, or what else is claimed in `tests/laws/claims.py`. Most change what ships; those that change
+What is named is a law, or what else is claimed in `tests/laws/law_claims.py`. Most change what ships; those that change
 only who is asked say so.
 """
 

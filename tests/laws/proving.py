@@ -10,8 +10,8 @@ from typing import Any
 import z3
 
 from eldgr_dspy.words import ROLES
-from tests.laws.claims import CASE_D, CASE_R, CASE_S, CLAIMS, lazy_equals_always
 from tests.laws.claims_of_authority import CLAIMS_OF_AUTHORITY, includes
+from tests.laws.law_claims import CASE_D, CASE_R, CASE_S, CLAIMS, lazy_equals_always
 from tests.laws.standing_classes import STANDING, J, K, StandingCase
 from tests.laws.symbolic import (
     ARITHMETIC,

@@ -22,7 +22,7 @@ from eldgr_dspy.words import TASKS, Task
 from tests.laws.patterns import NEW, Answer, Checked, Pattern, patterns
 from tests.laws.proving import Rules, refute
 from tests.laws.symbolic import ARITHMETIC
-from tests.strategies import quoting_questions
+from tests.public_strategies import quoting_questions
 
 SHIPPED, PROVING = Checked(decision), Rules(decision)
 BOUNDED = (

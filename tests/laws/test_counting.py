@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from tests.laws.counting import Tally, count_examples, tried
+from tests.laws.tried_counts import Tally, count_examples, tried
 
 
 def counted(test: Any) -> int:

@@ -24,9 +24,9 @@ from eldgr_dspy.voting import majority
 from eldgr_dspy.words import CONSULT, ROLES, TASKS, Task
 from tests.deciding import decided
 from tests.laws.agreeing import agree
-from tests.naive import answers as naive_answers
-from tests.naive.selectors import SELECTORS, Pool
-from tests.strategies import quoting_questions
+from tests.naive import naive_answers
+from tests.naive.naive_selectors import SELECTORS, Pool
+from tests.public_strategies import quoting_questions
 
 pytestmark = pytest.mark.slow  # hundreds of cases against slow versions of the rules
 

@@ -22,10 +22,10 @@ from eldgr_dspy.numbers import parse_number
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.tracing import stated, traceable
 from eldgr_dspy.words import POLICIES, STRICTNESS, Policy
-from tests.naive import arithmetic, derivations, tracing
-from tests.naive.answers import class_of, number
-from tests.naive.certificates import occurrence, occurs
-from tests.naive.reading import strip
+from tests.naive import naive_arithmetic, naive_derivations, naive_tracing
+from tests.naive.naive_answers import class_of, number
+from tests.naive.naive_certificates import occurrence, occurs
+from tests.naive.naive_reading import strip
 
 
 def texts_of(parts: str, most: int = 8) -> st.SearchStrategy[str]:
@@ -152,8 +152,8 @@ def test_an_expression_has_the_value_that_python_s_parser_gives_it(text: str) ->
     except UnexecutableError:
         shipped = None
     try:
-        assert shipped == arithmetic.value(arithmetic.read(text))
-    except arithmetic.UnreadableError:
+        assert shipped == naive_arithmetic.value(naive_arithmetic.read(text))
+    except naive_arithmetic.UnreadableError:
         assert shipped is None
 
 
@@ -176,8 +176,8 @@ QUESTIONS = st.lists(
 @example("one thousand and zero")
 @example("twenty hundred one hundred")  # was one number
 def test_a_question_gives_the_naive_numbers(question: str) -> None:
-    assert stated(question) == tracing.stated(question)
-    assert traceable(question) == tracing.traceable(question)
+    assert stated(question) == naive_tracing.stated(question)
+    assert traceable(question) == naive_tracing.traceable(question)
 
 
 def shown(value: Fraction, decimal: bool) -> str:
@@ -226,8 +226,8 @@ def derived(draw: st.DrawFn) -> tuple[Derivation, str]:
 def valued(text: str) -> Fraction | None:
     """The value of the first side of an equation, None where it has none."""
     try:
-        return arithmetic.value(arithmetic.read(text.split("=")[0]))
-    except arithmetic.UnreadableError:
+        return naive_arithmetic.value(naive_arithmetic.read(text.split("=")[0]))
+    except naive_arithmetic.UnreadableError:
         return None
 
 
@@ -241,4 +241,4 @@ def valued(text: str) -> Fraction | None:
 def test_a_derivation_passes_the_levels_that_the_naive_check_passes(pair: tuple[Derivation, str]) -> None:
     derivation, question = pair
     passed = [level for level in STRICTNESS if check_derivation(derivation, question, level).passed]
-    assert passed == derivations.levels(derivation, question)
+    assert passed == naive_derivations.levels(derivation, question)

@@ -20,9 +20,9 @@ from eldgr_dspy.questions import Settings
 from eldgr_dspy.tracing import stated, traceable
 from eldgr_dspy.words import POLICIES, STRICTNESS, Policy
 from tests.laws.agreeing import agree
-from tests.naive import derivations, tracing
-from tests.naive.certificates import occurrence, occurs
-from tests.naive.selectors import SILENT, Pool
+from tests.naive import naive_derivations, naive_tracing
+from tests.naive.naive_certificates import occurrence, occurs
+from tests.naive.naive_selectors import SILENT, Pool
 
 ARITHMETIC = ("gsm8k-openai4", "svamp-codex8")
 RETRIEVAL = "hotpotqa-reflexion12"
@@ -88,8 +88,8 @@ def test_each_answer_is_certified_where_the_naive_search_finds_it(pools_dir: Pat
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_each_question_gives_the_naive_numbers(pools_dir: Path, name: str) -> None:
     for row in rows(pools_dir, name):
-        assert stated(row.question) == tracing.stated(row.question)
-        assert traceable(row.question) == tracing.traceable(row.question)
+        assert stated(row.question) == naive_tracing.stated(row.question)
+        assert traceable(row.question) == naive_tracing.traceable(row.question)
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_each_annotated_chain_passes_the_levels_that_the_naive_check_passes_and_
     """Executed is not correct: fewer than half of the true and traced chains on gsm8k-openai4 are right."""
     _, chains = print_levels(pools_dir, "gsm8k-openai4")
     for chain in chains:
-        assert chain.passed == len(derivations.levels(chain.derivation, chain.question))
+        assert chain.passed == len(naive_derivations.levels(chain.derivation, chain.question))
     printed = capsys.readouterr().out
     assert "traced   4,116 pass, 1,819 of them right (44.2 %)" in printed
     assert "bounded  3,594 pass, 1,728 of them right (48.1 %)" in printed

@@ -9,8 +9,8 @@ import pytest
 
 from eldgr_dspy import decision
 from eldgr_dspy.words import Role
-from tests.laws.counting import tried
 from tests.laws.patterns import EQ3, EXPECTED, FARTHEST, MARKS, Checked, Pattern, patterns, pools, strings
+from tests.laws.tried_counts import tried
 
 SHIPPED = Checked(decision)
 

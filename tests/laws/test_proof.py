@@ -1,7 +1,7 @@
 """The laws of the rule hold for every string, every class relation, every certificate and every pool: z3 proves it.
 
 What is proved of is the shipped rule itself, driven over symbols (`tests/laws/symbolic.py`); what is proved is in
-`tests/laws/claims.py`; a failure shows a counter-model in words. `test_plants.py` shows that the proof can fail.
+`tests/laws/law_claims.py`; a failure shows a counter-model in words. `test_plants.py` shows that the proof can fail.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,8 @@ import pytest
 import z3
 
 from eldgr_dspy import decision
-from tests.laws.claims import CASE_D, CASE_R, CASE_S, CLAIMS
 from tests.laws.claims_of_authority import CASE_M, CASE_N, CLAIMS_OF_AUTHORITY
-from tests.laws.counting import tried
+from tests.laws.law_claims import CASE_D, CASE_R, CASE_S, CLAIMS
 from tests.laws.proving import Rules, refute
 from tests.laws.standing_classes import SECOND, STANDING, votes
 from tests.laws.symbolic import (
@@ -30,6 +29,7 @@ from tests.laws.symbolic import (
     mark,
     same,
 )
+from tests.laws.tried_counts import tried
 
 SHIPPED = Rules(decision)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.laws.table import EVERY_LAW, PAGE, lines, marked, marked_files, missing, page, without_counts
+from tests.laws.law_table import EVERY_LAW, PAGE, lines, marked, marked_files, missing, page, without_counts
 
 MARKS = dict.fromkeys({mark for marks in marked_files().values() for mark in marks}, 0)
 

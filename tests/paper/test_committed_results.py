@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.paper.runs import runs_here
-from benchmarks.paper.tables import paper_tables
+from benchmarks.paper.paper_runs import runs_here
+from benchmarks.paper.paper_tables import paper_tables
 from eldgr_dspy.formatting import probability
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.tables.formats import as_markdown

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.paper import tables as paper
+from benchmarks.paper import paper_tables as paper
 from benchmarks.paper.comparability import comparable, not_comparable
+from benchmarks.paper.paper_runs import runs_here
 from benchmarks.paper.published import PUBLISHED
-from benchmarks.paper.runs import runs_here
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate

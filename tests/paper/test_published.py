@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.paper import published
+from benchmarks.paper.paper_tables import agrees, ends_apart, recomputed
 from benchmarks.paper.published import CORRECTED, LABELS, PUBLISHED, Lead, Selection
-from benchmarks.paper.tables import agrees, ends_apart, recomputed
 from eldgr_dspy.statistics import mcnemar
 from eldgr_dspy.words import CHANNELS
 

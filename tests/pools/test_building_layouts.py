@@ -13,7 +13,7 @@ from eldgr_dspy.errors import PoolError
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.pools.entries import Entry, Sample
 from eldgr_dspy.programs.pools.predictions import read_predictions
-from eldgr_dspy.programs.pools.questions import Evidence, read_questions
+from eldgr_dspy.programs.pools.question_files import Evidence, read_questions
 from tests.pools.layouts import HOTPOTQA, QUESTION, SOLUTION, choice, harness, log, only, sample, write
 
 

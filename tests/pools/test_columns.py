@@ -16,9 +16,9 @@ from eldgr_dspy.figures.contents import Contents
 from eldgr_dspy.pools import Row, open_pool, schema, write_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rows import validate
-from tests.pools.refusals import refused
+from tests.pools.refused_pools import refused
 from tests.refusing import refused as refused_argument
-from tests.results.pools import ARTIFACTS
+from tests.results.demo_pools import ARTIFACTS
 
 FORMATS = (".jsonl", ".jsonl.gz", ".parquet")
 FULL: dict[str, Any] = {

@@ -19,10 +19,10 @@ from eldgr_dspy.programs.pools.building import Recipe, build_pool
 from eldgr_dspy.programs.pools.csv_files import _MISSING, _NO_SAMPLE, Columns, Field
 from eldgr_dspy.programs.pools.entries import Entry, Sample
 from eldgr_dspy.programs.pools.predictions import read_predictions
-from eldgr_dspy.programs.pools.questions import read_questions
+from eldgr_dspy.programs.pools.question_files import read_questions
 from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS
 from tests.pools.layouts import table
-from tests.pools.refusals import refused
+from tests.pools.refused_pools import refused
 
 
 def read(path: Path, **names: Sequence[str]) -> list[Entry]:

@@ -21,7 +21,7 @@ from eldgr_dspy.programs.pools.building import Recipe, build_pool
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from tests.pools.joined import rows
 from tests.pools.layouts import choice, sample
-from tests.pools.refusals import refused
+from tests.pools.refused_pools import refused
 
 HEADER = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
 SAMPLES = [

@@ -24,7 +24,7 @@ from eldgr_dspy.files import (
     require_file,
     safe_name,
 )
-from tests.pools.refusals import refused
+from tests.pools.refused_pools import refused
 
 
 def write_atomically(path: Path, chunks: Iterable[str]) -> None:

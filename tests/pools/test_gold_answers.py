@@ -17,10 +17,10 @@ from eldgr_dspy.programs.pools.csv_files import Columns
 from eldgr_dspy.programs.pools.devsets import read_devset
 from eldgr_dspy.programs.pools.gold_answers import final_answers, gold_at
 from eldgr_dspy.programs.pools.predictions import read_predictions
-from eldgr_dspy.programs.pools.questions import read_questions
+from eldgr_dspy.programs.pools.question_files import read_questions
 from tests.pools.joined import rows
 from tests.pools.layouts import QUESTION, choice, harness, log, only, sample, table, write
-from tests.pools.refusals import refused
+from tests.pools.refused_pools import refused
 
 PARIS = ("Paris", "City of Paris")
 

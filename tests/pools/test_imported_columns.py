@@ -21,7 +21,7 @@ from eldgr_dspy.programs.pools.entries import Sample
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from eldgr_dspy.rows import CandidateRow
 from tests.pools.layouts import QUESTION, choice, harness, log, only, sample, table, write
-from tests.pools.refusals import refused
+from tests.pools.refused_pools import refused
 
 ONE: dict[str, Any] = {
     "confidence": 0.25,

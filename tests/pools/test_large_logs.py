@@ -12,7 +12,7 @@ from eldgr_dspy.file_limits import MAX_LINE, RAISE, expansion_limit
 from eldgr_dspy.files import read_whole
 from eldgr_dspy.programs.pools.logs import MAX_LOG
 from tests.pools.layouts import log, only, sample
-from tests.pools.refusals import refused
+from tests.pools.refused_pools import refused
 
 
 def test_a_log_above_the_limit_is_refused_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

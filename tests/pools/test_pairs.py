@@ -18,7 +18,7 @@ from eldgr_dspy.pools import Pool, Row, open_pool, read_records, write_pool, wri
 from eldgr_dspy.programs.pools.pairs import PairCounts, Pairing, write_pairs
 from eldgr_dspy.programs.pools.prompts import ASKED, prompt_of
 from eldgr_dspy.questions import Settings
-from tests.results.pools import ARTIFACTS
+from tests.results.demo_pools import ARTIFACTS
 
 EVIDENCE = [{"title": "Doha", "text": "The capital of Qatar is Doha."}, {"text": "Lusail is a city north of it."}]
 QUESTION = "What is the capital of Qatar?"

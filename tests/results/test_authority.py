@@ -19,7 +19,7 @@ from eldgr_dspy.figures.bounds import extreme_spans, interval, sways
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.words import POLICIES, Homogeneous, Policy
-from tests.results.pools import ARTIFACTS
+from tests.results.demo_pools import ARTIFACTS
 
 SILENT = Abstention("silent")
 

@@ -29,7 +29,7 @@ from eldgr_dspy.splitting import is_confirmation
 from eldgr_dspy.tables.baselines import baselines_table, usefulness
 from eldgr_dspy.words import Task
 from tests.results.audited import RETRIEVAL, arithmetic, figures, retrieval
-from tests.results.pools import ARTIFACTS
+from tests.results.demo_pools import ARTIFACTS
 
 SILENT = Abstention("silent")
 DUBAI = ("Dubai", "Dubai", "Doha", "Lusail")  # Dubai is nowhere in the evidence, Doha and Lusail are

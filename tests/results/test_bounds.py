@@ -24,7 +24,7 @@ from eldgr_dspy.figures.bounds import (
 )
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.words import POLICIES, PREFERENCE, Policy, Role, Strictness
-from tests.strategies import questions
+from tests.public_strategies import questions
 
 
 def bound(case: Case, gold: list[str], rule: str = "eldgr", *, any_span: bool = False) -> tuple[bool, bool]:

@@ -18,7 +18,7 @@ from eldgr_dspy.report.question_tables import Shown
 from eldgr_dspy.report.questions_page import LARGEST, QuestionsPage
 from eldgr_dspy.rows import Row
 from eldgr_dspy.showing import is_printable, printable
-from tests.results.pages import Page, decision, link_to
+from tests.results.page_reader import Page, decision, link_to
 
 
 def row(text: str = "Doha", **changes: Any) -> Row:

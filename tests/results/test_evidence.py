@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import evidence, selectors
+from benchmarks import evidence_tables, selectors
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "evidence.md").read_text(encoding="utf-8")
-SHOWN = re.findall(r"^`python -m benchmarks\.evidence (.+)`\n\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE)
+SHOWN = re.findall(r"^`python -m benchmarks\.evidence_tables (.+)`\n\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE)
 COMPARED = re.findall(r"^`python -m benchmarks\.selectors (.+)`\n\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE)
 
 
@@ -26,7 +26,7 @@ def test_a_command_prints_the_rows_of_its_table(
     pools: str, table: str, pools_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ELDGR_POOLS", str(pools_dir))
-    evidence.main(pools.split())
+    evidence_tables.main(pools.split())
     printed = capsys.readouterr().out.splitlines()
     assert [line for line in printed if line in table.splitlines()] == table.splitlines()
 

@@ -16,7 +16,7 @@ from eldgr_dspy.tables.baselines import NAMES
 from eldgr_dspy.tables.pool import bound, headline
 from eldgr_dspy.tables.run import tables_of
 from tests.figures import pool_figures, rule_figures, summary_figures
-from tests.results.pages import Page, audited, html, summary, undrawn
+from tests.results.page_reader import Page, audited, html, summary, undrawn
 
 RECORD: Any = {
     "default": "consensus",

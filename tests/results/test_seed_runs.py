@@ -15,8 +15,8 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.statistics import seed_variance
 from tests.capitals import row
-from tests.contrasts import by_cluster
 from tests.finished_runs import finished_run
+from tests.listed_contrasts import by_cluster
 
 FIRST_RIGHT: Sequence[Sequence[int]] = (range(8), range(6), range(4, 9))
 """On which of twelve questions the first candidate of each seed is right; the other two are right on the even ones."""

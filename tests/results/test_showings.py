@@ -7,6 +7,7 @@ from typing import Any
 import dspy
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.strategies import json_values
 
 from eldgr_dspy.figures.showings import Showing, showings
 from eldgr_dspy.pools import write_pool
@@ -15,7 +16,6 @@ from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, SwapConsistent
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.rows import CandidateRow, Row
 from tests.selecting import Returns
-from tests.strategies import json_values
 
 
 def test_a_plain_judge_was_shown_the_pool_as_it_stands() -> None:

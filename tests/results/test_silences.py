@@ -31,7 +31,7 @@ from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.strategies import lm_contents
 from eldgr_dspy.words import ABSTENTION_KINDS, ROLES, Consulted
 from tests.judges.balloting import ballot
-from tests.strategies import json_values
+from tests.public_strategies import json_values
 
 JUDGE: Any = JudgeCandidates
 CASE = Case(Question("Which?", "retrieval", ("Oslo", "Rome", None)))

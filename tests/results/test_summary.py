@@ -8,7 +8,7 @@ import pytest
 
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.statistics import Contrast, contrast, holm
-from tests.results.pools import ARTIFACTS
+from tests.results.demo_pools import ARTIFACTS
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from eldgr_dspy.tables.formats import as_latex, as_markdown
 from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, headline, paper_table
 from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.tables.table import Table, difference, per_question, record
-from tests.contrasts import from_counts
 from tests.figures import AUDITED, contrast_figures, pool_figures, rule_figures, summary_figures
+from tests.listed_contrasts import from_counts
 
 WITHHELD = "—: withheld, or not computable for this rule or without gold answers."
 OUTSIDE = "The bounds{} hold with repairer and deriver silent; {} asked them, and may be outside."

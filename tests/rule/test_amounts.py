@@ -11,7 +11,7 @@ from eldgr_dspy.amounts import is_part, quantity_key, spellings_of
 from eldgr_dspy.answers import answer_class, exact_match
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.occurrences import Sought, Source, letters_of
-from tests.naive.amounts import quantity, spoken_number
+from tests.naive.naive_amounts import quantity, spoken_number
 from tests.rule.keys import key
 
 QUANTITIES = [

@@ -12,7 +12,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import fold
 from eldgr_dspy.occurrences import FUNCTION_WORDS
 from eldgr_dspy.words import POLICIES, Policy
-from tests.certifying import value, witness_in, witness_of
+from tests.certificate_cases import value, witness_in, witness_of
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -11,7 +11,7 @@ from eldgr_dspy.reading import read
 from eldgr_dspy.sentence_ends import sentence_ends
 from eldgr_dspy.wholes import JOINTS, in_word, whole
 from eldgr_dspy.words import POLICIES, Policy
-from tests.certifying import ANSWERS, DENSE, value, witness_of
+from tests.certificate_cases import ANSWERS, DENSE, value, witness_of
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from eldgr_dspy.numbers import parse_number
 from eldgr_dspy.occurrences import FUNCTION_WORDS
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.words import POLICIES, Policy
-from tests.certifying import ANSWERS, DENSE, NUMERALS, value
+from tests.certificate_cases import ANSWERS, DENSE, NUMERALS, value
 
 SPITEFUL = "aAbß1205 .,-/'$−–’²½ée\u0301\u200b\u00ad\u00a0\n中文ก\u0e34ﬁİΣς_()\ud800\u202e"
 TEXTS = st.text(st.sampled_from(SPITEFUL) | st.characters(exclude_categories=()), max_size=30)

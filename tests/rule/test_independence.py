@@ -10,7 +10,7 @@ from eldgr_dspy.arithmetic import parse_sides
 from eldgr_dspy.consultations import Derivation, Step
 from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.independence import fault_of_check
-from tests.naive.derivations import levels
+from tests.naive.naive_derivations import levels
 
 DUCKS = ("16 - 3 - 4", "9 * 2")  # 18 dollars, from 16 eggs, of which 3 and 4 are used, at 2 dollars
 KNOWN = (16, 3, 4, 2, 1, 0, 20)

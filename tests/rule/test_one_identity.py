@@ -20,7 +20,7 @@ from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rows import Row
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.words import Policy
-from tests.certifying import value
+from tests.certificate_cases import value
 from tests.deciding import SILENT
 from tests.deciding import decided as decided_case
 from tests.rule.keys import key

@@ -12,7 +12,7 @@ from eldgr_dspy.consultations import Derivation, Step
 from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.quantities import conversions_of, quantities_of
 from eldgr_dspy.reach import MOST_QUANTITIES, reach
-from tests.naive import reach as naive
+from tests.naive import naive_reach as naive
 
 pytestmark = pytest.mark.slow  # a search over all derivations
 

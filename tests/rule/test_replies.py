@@ -26,8 +26,8 @@ from eldgr_dspy.errors import ReplyError
 from eldgr_dspy.questions import Question
 from eldgr_dspy.replies import heard_from, journaled_reply, read_reply, reply_to, require_reply
 from eldgr_dspy.words import ROLES, Role
+from tests.public_strategies import FIELDS, json_values, raw_contents
 from tests.refusing import refused
-from tests.strategies import FIELDS, json_values, raw_contents
 
 ANSWERS = ("Dubai", "Doha", None, " ")
 SCORES = {"logic": 1, "fact": 1.0, "epist": 0.5, "info": 1, "triang": 0, "adv": 0.5, "min": 1, "scalar": 0.9}

@@ -21,7 +21,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.freezes import read_freeze, write_freeze
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import obliging, row, selector_with, write_pool
-from tests.run.frozen import TWO, command, hashed, rewrite, run
+from tests.run.freezing import TWO, command, hashed, rewrite, run
 
 
 @pytest.fixture

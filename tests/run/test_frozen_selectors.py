@@ -20,7 +20,7 @@ from eldgr_dspy.programs.run.frozen import frozen_selector
 from eldgr_dspy.programs.testing import role_of, text_of
 from eldgr_dspy.words import ROLES
 from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, obliging, selector_with
-from tests.run.frozen import rewrite
+from tests.run.freezing import rewrite
 
 ASKED = {"question": "Which?", "candidates": ["Nice", "Nice", "Paris"], "evidence": EVIDENCE}
 

@@ -18,7 +18,7 @@ from eldgr_dspy.programs.run.freezes import FreezeWarning, read_freeze, write_fr
 from eldgr_dspy.programs.run.frozen import frozen_selector
 from eldgr_dspy.programs.testing import scripted_lm
 from tests.capitals import row, write_pool
-from tests.run.frozen import TWO, command, hashed, rewrite, run
+from tests.run.freezing import TWO, command, hashed, rewrite, run
 
 DEVSET = [dspy.Example(question=f"Which, {n}?", answer="Doha", id=f"q{n}").with_inputs("question") for n in range(2)]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.retrieval import FACTS, facts_rows, in_all, in_ten
+from benchmarks.retrieval_times import FACTS, facts_rows, in_all, in_ten
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.bm25 import BM25

@@ -14,9 +14,9 @@ from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.channels.table import StepTable
 from eldgr_dspy.programs.scoring.channel_scorer import MOST, ChannelScorer
 from eldgr_dspy.programs.testing import scripted_lm, text_of
+from tests.injection.attack_scenes import written
 from tests.injection.attacks import ATTACKS
-from tests.injection.judges import ordered, outside
-from tests.injection.scenes import written
+from tests.injection.obeying_judges import ordered, outside
 from tests.scoring.asking import (
     DOCUMENTS,
     INPUTS,

@@ -19,6 +19,7 @@ from eldgr_dspy.programs.engines.strict import StrictStreamListener
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
+from tests.public_strategies import questions
 from tests.selecting import (
     CONTESTED,
     DERIVATION,
@@ -37,7 +38,6 @@ from tests.selecting import (
     streamed,
     verdict,
 )
-from tests.strategies import questions
 
 SILENCE = {"abstained": "?"}
 REFUSED = lm15.AuthError("no key")

@@ -20,7 +20,7 @@ from eldgr_dspy.programs.inputs import to_passages, to_question
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS, MAX_PASSAGES
 from eldgr_dspy.words import TASKS, Task
-from tests.strategies import answers as any_answer
+from tests.public_strategies import answers as any_answer
 
 Found = namedtuple("Found", ["title", "text"])
 

@@ -23,6 +23,7 @@ from eldgr_dspy.programs.rule_roles import later_roles
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
 from tests.lm_server import Answer, serving
+from tests.public_strategies import questions
 from tests.selecting import (
     CONTESTED,
     DERIVATION,
@@ -36,7 +37,6 @@ from tests.selecting import (
     selector_of,
     verdict,
 )
-from tests.strategies import questions
 
 SILENCE = {"abstained": "?"}
 SPAN = repair("Persian Gulf", 1)

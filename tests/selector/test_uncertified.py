@@ -17,6 +17,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.questions import Question
 from eldgr_dspy.voting import majority
+from tests.public_strategies import questions
 from tests.selecting import (
     CONTESTED,
     DERIVATION,
@@ -35,7 +36,6 @@ from tests.selecting import (
     selector_of,
     verdict,
 )
-from tests.strategies import questions
 
 YES = {"question": "Is Doha in Qatar?", "candidates": ["yes", "yes", "no"], "evidence": CONTESTED["evidence"]}
 

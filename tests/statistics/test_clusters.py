@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from eldgr_dspy.statistics import contrast, contrast_of_units
-from tests.contrasts import by_cluster
+from tests.listed_contrasts import by_cluster
 from tests.refusing import refused
 
 outcomes = st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), min_size=1, max_size=30)

@@ -11,7 +11,7 @@ from scipy.stats import binomtest, norm
 
 from eldgr_dspy.statistics import Interval, contrast, contrast_of_units, mcnemar
 from eldgr_dspy.statistics.resampling import Sample, resampled_means
-from tests.contrasts import from_counts
+from tests.listed_contrasts import from_counts
 from tests.memory import memory_of
 from tests.refusing import refused
 

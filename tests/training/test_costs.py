@@ -5,7 +5,7 @@ import re
 import pytest
 
 from benchmarks import training, training_counts
-from benchmarks.nli import SHAPE
+from benchmarks.nli_times import SHAPE
 from eldgr_dspy.training.grpo import parsed
 from tests.training.training_on import trains
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.experiments.partition.run import run
+from benchmarks.experiments.partition.partition_run import run
 from benchmarks.experiments.partition.sizes import SIZES
 from eldgr_dspy.errors import EldgrError
 from eldgr_dspy.showing import shown

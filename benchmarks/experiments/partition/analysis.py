@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 from scipy import stats
 
 from benchmarks.experiments.partition.arms import START
+from benchmarks.experiments.partition.judged_pools import judge_named
 from benchmarks.experiments.partition.outcomes import Asked, Outcomes
-from benchmarks.experiments.partition.replies import MEASURES
-from benchmarks.experiments.partition.rules import judge_named
+from benchmarks.experiments.partition.policy_replies import MEASURES
 from eldgr_dspy.statistics import holm
 from eldgr_dspy.words import TASKS
 

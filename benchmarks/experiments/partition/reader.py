@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from benchmarks.experiments.partition.nli import Pair, learn_pairs, nli_model, nli_tokenizer
-from benchmarks.experiments.partition.pairs import KINDS, Pairs
 from benchmarks.experiments.partition.problems import GREATEST
+from benchmarks.experiments.partition.reader_nli import Pair, learn_pairs, nli_model, nli_tokenizer
+from benchmarks.experiments.partition.reader_pairs import KINDS, Pairs
 from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.task import Questions
 from benchmarks.experiments.partition.worlds import ASKED, NAMES, TOLD

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.experiments.partition.policy import Shape
+from benchmarks.experiments.partition.small_policy import Shape
 from eldgr_dspy.programs.scoring.cross_encoder import Precision
 
 

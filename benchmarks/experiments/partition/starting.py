@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.experiments.partition.policy import example, loss_of, new_policy
 from benchmarks.experiments.partition.sizes import Size
+from benchmarks.experiments.partition.small_policy import example, loss_of, new_policy
 from benchmarks.experiments.partition.solved import Solved
 from benchmarks.experiments.partition.task import Questions
 from benchmarks.experiments.partition.tokenizer import byte_tokenizer

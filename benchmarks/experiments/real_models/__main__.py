@@ -18,10 +18,10 @@ import sys
 from pathlib import Path
 
 from benchmarks.experiments.real_models.judging import judge
-from benchmarks.experiments.real_models.questions import QUESTIONS
+from benchmarks.experiments.real_models.pool_sampling import mix, sample
+from benchmarks.experiments.real_models.real_questions import QUESTIONS
 from benchmarks.experiments.real_models.recording import keep, restore
 from benchmarks.experiments.real_models.reporting import report
-from benchmarks.experiments.real_models.sampling import mix, sample
 from eldgr_dspy.errors import EldgrError
 from eldgr_dspy.programs.engines.local import local
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.experiments.real_models.questions import QUESTIONS, records
+from benchmarks.experiments.real_models.real_questions import QUESTIONS, records
 
 KEPT = Path("artifacts/results/real-models")
 POOLS = {"hotpotqa": "hotpotqa", "mixed": "hotpotqa", "gsm8k": "gsm8k"}

@@ -6,7 +6,7 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 from eldgr_dspy.tracing import TABLE
-from tests.naive.tracing import PARTS, SCALES, amount_at, fraction_in, numeral, words_of
+from tests.naive.naive_tracing import PARTS, SCALES, amount_at, fraction_in, numeral, words_of
 
 TIMES = {
     **dict.fromkeys(["half", "halve", "halves", "halved"], Fraction(1, 2)),

@@ -1,6 +1,6 @@
 """Seconds and memory of a report on 10,000 questions and how fast its pages open.
 
-Run: python -m benchmarks.report [--rows 10000]
+Run: python -m benchmarks.report_times [--rows 10000]
 
 It makes a pool of synthetic questions, each with six candidates and ten passages of the size of HotpotQA's. It runs the
 heuristic roles on it, and `eldgr report --format html` in its own process. If Chromium is installed, it opens the

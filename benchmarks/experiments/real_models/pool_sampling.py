@@ -8,7 +8,7 @@ from typing import Any
 
 import dspy
 
-from benchmarks.experiments.real_models.questions import write_questions
+from benchmarks.experiments.real_models.real_questions import write_questions
 from eldgr_dspy.programs.run.collecting import Collection, collect
 from eldgr_dspy.programs.run.evaluation import Watcher
 from eldgr_dspy.words import Task

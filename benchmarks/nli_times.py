@@ -1,4 +1,4 @@
-"""Time an NLI model: `python -m benchmarks.nli`, about two minutes of one core.
+"""Time an NLI model: `python -m benchmarks.nli_times`, about two minutes of one core.
 
 A model of the shape of cross-encoder/nli-deberta-v3-small (6 layers, 768 wide, 12 heads, 128,100 words) with random
 weights and a cheap tokenizer. Only speed is measured, not what it would read. Processor time of one thread. Pairs have

@@ -1,4 +1,4 @@
-"""Time BM25 by the size of the corpus, and print what it finds: `python -m benchmarks.retrieval [POOLS_DIR]`.
+"""Time BM25 by the size of the corpus, and print what it finds: `python -m benchmarks.retrieval_times [POOLS_DIR]`.
 
 Processor time. Documents have 60 words and queries 12, drawn by Zipf's law from 50,000 words without stop words. 96
 queries are the steps of 16 completions of six steps. What it finds is measured on 300 questions of HotpotQA: how many

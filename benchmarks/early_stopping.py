@@ -1,6 +1,6 @@
 """How long five samples take at an LM of 0.3 s, and how many samples stopping early spares on real pools.
 
-Run: python -m benchmarks.sampling
+Run: python -m benchmarks.early_stopping
 
 The wall is the best of three calls of `Sampled` after a first one, in threads and in tasks. On a pool, the candidates
 of a question are its samples in their order, and `n` is how many there are. Printed are the share of samples spared and

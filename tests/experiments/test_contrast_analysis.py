@@ -19,10 +19,10 @@ from benchmarks.experiments.partition.analysis import (
 )
 from benchmarks.experiments.partition.arms import ARMS, START
 from benchmarks.experiments.partition.outcomes import Asked, AskedOfRules, Expected, Outcomes, outcomes
-from benchmarks.experiments.partition.replies import MEASURES
-from benchmarks.experiments.partition.run import policies
+from benchmarks.experiments.partition.partition_run import policies
+from benchmarks.experiments.partition.partition_tables import tables
+from benchmarks.experiments.partition.policy_replies import MEASURES
 from benchmarks.experiments.partition.sizes import SIZES
-from benchmarks.experiments.partition.tables import tables
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.tables.formats import as_markdown
 from eldgr_dspy.training.recipe import NAMES

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from eldgr_dspy.consultations import Derivation, Step
 from eldgr_dspy.reach import reach  # compared with the obvious way in tests/rule/test_reach.py
-from tests.naive.answers import number
-from tests.naive.arithmetic import (
+from tests.naive.naive_answers import number
+from tests.naive.naive_arithmetic import (
     Hundredth,
     Leaf,
     Negated,
@@ -19,7 +19,7 @@ from tests.naive.arithmetic import (
     trees,
     value,
 )
-from tests.naive.tracing import stated, traceable
+from tests.naive.naive_tracing import stated, traceable
 
 OTHERS = (Fraction(7919), Fraction(-6841, 13), Fraction(104_729, 17))
 Line = tuple[list[Node], Fraction]

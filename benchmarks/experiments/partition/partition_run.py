@@ -17,14 +17,14 @@ from typing import Any, Final
 
 from benchmarks.experiments.partition.arms import START, train_arm, write_rows
 from benchmarks.experiments.partition.jobs import Job, do_all, write_json
+from benchmarks.experiments.partition.judged_pools import decide, sample_pools
 from benchmarks.experiments.partition.outcomes import Outcomes, outcomes
+from benchmarks.experiments.partition.partition_results import results_of
+from benchmarks.experiments.partition.partition_tables import write_tables
+from benchmarks.experiments.partition.policy_replies import greedy
 from benchmarks.experiments.partition.reader import teach_reader
-from benchmarks.experiments.partition.replies import greedy
-from benchmarks.experiments.partition.results import results_of
-from benchmarks.experiments.partition.rules import decide, sample_pools
 from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.starting import require_in_range, teach_start
-from benchmarks.experiments.partition.tables import write_tables
 from benchmarks.experiments.partition.task import drawn_questions, fingerprint, of_both
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, RunChangedError

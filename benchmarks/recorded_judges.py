@@ -1,6 +1,6 @@
 """Wall time and memory of many recorded judges on a large pool.
 
-Run: python -m benchmarks.judges [--judges 50] [--rows 500 2000]
+Run: python -m benchmarks.recorded_judges [--judges 50] [--rows 500 2000]
 
 A pool of short questions with five candidates, and a recording of one short reply a question for each judge. Each size
 is run by `eldgr evaluate` in a process of its own. The last line says how much memory each further question takes,

@@ -6,9 +6,9 @@ from functools import cache
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.occurrences import FUNCTION_WORDS
-from tests.naive.amounts import is_part, quantity
-from tests.naive.answers import is_polar, read, short_key, text_key
-from tests.naive.reading import (
+from tests.naive.naive_amounts import is_part, quantity
+from tests.naive.naive_answers import is_polar, read, short_key, text_key
+from tests.naive.naive_reading import (
     BIDI,
     EAST_ASIAN,
     ENTITY,
@@ -21,7 +21,7 @@ from tests.naive.reading import (
     sentence_ends,
     strip,
 )
-from tests.naive.wholes import in_word, whole
+from tests.naive.naive_wholes import in_word, whole
 
 LONGEST = 2_000
 LINE = r"(?:\r\n|\n|\r(?!\n)|[\x85\u2028])"

@@ -11,9 +11,9 @@ from typing import Any
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Verdict
 from eldgr_dspy.questions import Question, Settings
-from tests.naive.answers import class_of
-from tests.naive.certificates import occurs, stands_as_written
-from tests.naive.derivations import check
+from tests.naive.naive_answers import class_of
+from tests.naive.naive_certificates import occurs, stands_as_written
+from tests.naive.naive_derivations import check
 
 SILENT = Abstention("silent")
 # Nothing here remembers anything but these four, which a real pool asks ten thousand times for the same.

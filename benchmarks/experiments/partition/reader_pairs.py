@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.experiments.partition.nli import LABELS, Pair
+from benchmarks.experiments.partition.reader_nli import LABELS, Pair
 from benchmarks.experiments.partition.solved import Solved
 from benchmarks.experiments.partition.worlds import ABOUT, ASKED, NAMES, OBJECTS, TOLD, Relation
 from eldgr_dspy.consultations import show_passage

@@ -8,7 +8,7 @@ import pytest
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from tests.lm_server import Answer, obliging, serving
-from tests.results.pools import ARTIFACTS
+from tests.results.demo_pools import ARTIFACTS
 
 POOL = str(ARTIFACTS / "demo-retrieval.jsonl")
 CERTIFICATES = """

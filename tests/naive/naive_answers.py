@@ -8,8 +8,8 @@ import string
 import unicodedata
 from fractions import Fraction
 
-from tests.naive.amounts import quantity, shown
-from tests.naive.reading import BIDI, folded, invisible, joined, respelled, sentence_ends, strip
+from tests.naive.naive_amounts import quantity, shown
+from tests.naive.naive_reading import BIDI, folded, invisible, joined, respelled, sentence_ends, strip
 
 FRACTIONS = {
     character: Fraction(unicodedata.normalize("NFKC", character).replace("⁄", "/"))

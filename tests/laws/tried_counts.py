@@ -1,4 +1,4 @@
-"""A pytest plugin that counts what the tests of a law tried: `pytest -p tests.laws.counting --tried FILE`.
+"""A pytest plugin that counts what the tests of a law tried: `pytest -p tests.laws.tried_counts --tried FILE`.
 
 A test says `tried(n)` for n patterns, runs of a rule or whatever it goes through; examples of Hypothesis and runs of
 its state machines count by themselves. The count travels with the test's report, so that it survives pytest-xdist.

@@ -1,6 +1,6 @@
 """What authority costs on real pools: the tables of docs/evidence.md.
 
-Run: python -m benchmarks.evidence POOL...
+Run: python -m benchmarks.evidence_tables POOL...
 
 Prints a table of the baselines, of every rule with every recorded judge (or the heuristic one), and of prices; several
 pools are side by side. A cell has the accuracy, and for a rule that may ask a judge the lowest over all judges.

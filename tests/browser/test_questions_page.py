@@ -11,7 +11,7 @@ from tests.browser.chromium import Tab
 from tests.browser.conftest import ARTIFACTS, decisions
 from tests.capitals import row
 from tests.finished_runs import finished_run
-from tests.results.pages import link_to
+from tests.results.page_reader import link_to
 
 LISTED = "Array.from(document.querySelectorAll('#list .id'), (one) => one.textContent)"
 COUNT = "document.getElementById('count').textContent"

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from benchmarks.experiments.partition.arms import START
 from benchmarks.experiments.partition.deriving import content_of, derivation_in
-from benchmarks.experiments.partition.replies import GREEDY
+from benchmarks.experiments.partition.policy_replies import GREEDY
 from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.task import Questions
 from eldgr_dspy.answers import score

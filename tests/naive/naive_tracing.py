@@ -5,7 +5,7 @@ import unicodedata
 from fractions import Fraction
 
 from eldgr_dspy.tracing import TABLE
-from tests.naive.answers import FRACTIONS
+from tests.naive.naive_answers import FRACTIONS
 
 UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"

@@ -1,6 +1,6 @@
 """Score the heuristic roles on the real pools, and time them.
 
-    python -m benchmarks.heuristics [POOLS_DIR]
+    python -m benchmarks.heuristic_roles [POOLS_DIR]
 
 Reads POOLS_DIR, else ELDGR_POOLS, else ../shared/data. The judge is scored as a selector with full authority. The
 repairer is scored by the exact match of its span over all questions. Neither is the rule's result, which also needs

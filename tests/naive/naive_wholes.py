@@ -4,7 +4,7 @@ import re
 import unicodedata
 from functools import cache
 
-from tests.naive.reading import CURRENCY
+from tests.naive.naive_reading import CURRENCY
 
 SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "MYANMAR", "KHMER")
 MARKS = ".,/:'^·÷٫٬⁄∕，．"

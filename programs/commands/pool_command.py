@@ -12,7 +12,7 @@ from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import AnswerName, answer_option, own_options
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write, writing
-from eldgr_dspy.programs.commands.pairs import pairs
+from eldgr_dspy.programs.commands.pairs_command import pairs
 
 if TYPE_CHECKING:
     from eldgr_dspy.pools import Pool

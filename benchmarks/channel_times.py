@@ -1,6 +1,6 @@
 """Count what scoring on seven channels asks of an NLI model, and time the scorer's own work.
 
-    python -m benchmarks.channels
+    python -m benchmarks.channel_times
 
 Fixed workloads: at most five documents a step, claims and changed steps by rule, one question a group:
 
