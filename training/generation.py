@@ -74,7 +74,7 @@ def complete(
     model: Any,
     tokenizer: Any,
     prompts: Sequence[Sequence[int]],
-    drawn: Sequence[Sequence[float]],
+    randoms: Sequence[Sequence[float]],
     *,
     temperature: float,
     top_p: float,
@@ -86,7 +86,7 @@ def complete(
             says what ends a completion and nothing else; see `eldgr_dspy.training.checkpoints`.
         tokenizer: Its tokenizer.
         prompts: The tokens of each prompt.
-        drawn: For each prompt its random numbers, as many as a completion may have tokens.
+        randoms: For each prompt its random numbers, as many as a completion may have tokens.
         temperature: See `Sampling`.
         top_p: See `Sampling`.
     """
@@ -95,25 +95,25 @@ def complete(
     longest = max(map(len, prompts))
     ids = torch.tensor([[tokenizer.pad_token_id] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
     mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
-    draw = _Draw(torch.tensor(drawn, dtype=torch.float64), temperature, top_p)
-    written = model.generate(
+    draw = _Draw(torch.tensor(randoms, dtype=torch.float64), temperature, top_p)
+    output = model.generate(
         input_ids=ids.to(model.device),
         attention_mask=mask.to(model.device),
         logits_processor=[draw],
         do_sample=False,  # the processor leaves one token
-        max_new_tokens=len(drawn[0]),
+        max_new_tokens=len(randoms[0]),
     )
-    rows = zip(written[:, longest:].tolist(), zip(*draw.logps, strict=True), strict=True)
+    rows = zip(output[:, longest:].tolist(), zip(*draw.logps, strict=True), strict=True)
     return [_completion(model, tokenizer, tokens, logps) for tokens, logps in rows]
 
 
 class _Draw:
     """Keeps of each row's logits only the token that its next number selects, and remembers its log p."""
 
-    def __init__(self, drawn: Any, temperature: float, top_p: float) -> None:
+    def __init__(self, randoms: Any, temperature: float, top_p: float) -> None:
         from transformers import TemperatureLogitsWarper, TopPLogitsWarper
 
-        self._drawn, self._at = drawn, 0
+        self._drawn, self._at = randoms, 0
         self._warpers: tuple[Any, Any] = (TemperatureLogitsWarper(float(temperature)), TopPLogitsWarper(float(top_p)))
         self.logps: list[list[float]] = []
 
@@ -132,8 +132,8 @@ def _completion(model: Any, tokenizer: Any, tokens: list[int], logps: Sequence[f
     """Cut off what generation wrote after the end of a row while others of its batch continued."""
     ends = model.generation_config.eos_token_id
     end = next((at for at, token in enumerate(tokens) if token in ends), None)
-    kept = tokens[:end]
-    return Completion(token_confidence(tokenizer, kept, logps[: len(kept)]), end is not None)
+    own = tokens[:end]
+    return Completion(token_confidence(tokenizer, own, logps[: len(own)]), end is not None)
 
 
 def _require(name: str, value: object, holds: bool, expected: str) -> None:

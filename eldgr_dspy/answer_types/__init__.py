@@ -37,57 +37,57 @@ def answer_type(name: object, argument: str = "answer", built_in: Mapping[Task, 
     """
     if isinstance(name, AnswerType):
         return name
-    found = (_OWN.get(name) or built_in.get(name)) if isinstance(name, str) else None
-    if found is None:
+    kind = (_OWN.get(name) or built_in.get(name)) if isinstance(name, str) else None
+    if kind is None:
         raise ArgumentError(f"{argument} must be one of {', '.join(map(repr, BUILT_IN))}; got {name!r:.80}.")
-    return found
+    return kind
 
 
-def load_type(given: object, argument: str = "answer") -> AnswerType:
+def load_type(value: object, argument: str = "answer") -> AnswerType:
     """Return an answer type: a value as it is, a built-in one by its name, or one of your own by `module:name`.
 
     The module is imported, and the type is then known by that name, so that pools may state it. Of several types of one
     name, pools mean the one that was loaded last.
 
     Args:
-        given: An `AnswerType`, a class of them that takes no arguments, or the name of either.
+        value: An `AnswerType`, a class of them that takes no arguments, or the name of either.
         argument: What it was given as, for the message.
 
     Raises:
         ArgumentError: it cannot be found, is not an answer type, or lacks its way or its scores.
     """
-    if isinstance(given, AnswerType) or _is_class(given):
-        return _known(_made(given, argument), None)
-    if not (isinstance(given, str) and ":" in given):
-        return answer_type(given, argument, BUILT_IN)
-    if (made := _OWN.get(given)) is None:
-        made = _made(object_named(given, argument, "my_types:dates"), f"{argument}={given!r}")
-        object.__setattr__(made, "loaded_as", given)
-    _OWN[given] = _known(made, given)
-    return made
+    if isinstance(value, AnswerType) or _is_class(value):
+        return _registered(_checked_type(value, argument), None)
+    if not (isinstance(value, str) and ":" in value):
+        return answer_type(value, argument, BUILT_IN)
+    if (kind := _OWN.get(value)) is None:
+        kind = _checked_type(object_named(value, argument, "my_types:dates"), f"{argument}={value!r}")
+        object.__setattr__(kind, "loaded_as", value)
+    _OWN[value] = _registered(kind, value)
+    return kind
 
 
-def _is_class(given: object) -> bool:
-    return isinstance(given, type) and issubclass(given, AnswerType)
+def _is_class(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, AnswerType)
 
 
-def _made(found: Any, what: str) -> AnswerType:
+def _checked_type(value: Any, what: str) -> AnswerType:
     """Return a type that says what every type must; made, if it is a class."""
     try:
-        made = found() if _is_class(found) else found
+        kind = value() if _is_class(value) else value
     except TypeError as error:
         raise ArgumentError(f"{what} must be made without arguments; {error}. Give a type that is made.") from error
-    if not isinstance(made, AnswerType):
-        raise ArgumentError(f"{what} must be an eldgr_dspy.answer_types.base.AnswerType; got {made!r:.80}.")
-    name, way, scores = type(made).__name__, getattr(made, "way", None), getattr(made, "scores", None)
+    if not isinstance(kind, AnswerType):
+        raise ArgumentError(f"{what} must be an eldgr_dspy.answer_types.base.AnswerType; got {kind!r:.80}.")
+    name, way, scores = type(kind).__name__, getattr(kind, "way", None), getattr(kind, "scores", None)
     if way not in get_args(Way):
         raise ArgumentError(f"{name}.way must be one of {', '.join(map(repr, get_args(Way)))}; got {way!r:.80}.")
     if not (isinstance(scores, tuple) and len(scores) in (1, 2) and all(isinstance(one, str) for one in scores)):
         raise ArgumentError(f"{name}.scores must be a tuple of one or two names, ('accuracy',); got {scores!r:.80}.")
-    return made
+    return kind
 
 
-def _known(kind: AnswerType, loaded_as: Task | None) -> AnswerType:
+def _registered(kind: AnswerType, loaded_as: Task | None) -> AnswerType:
     """Let a type be known by its name. One that derives from a built-in type gets its own, or it would replace that."""
     if not kind.is_own:
         return kind

@@ -266,10 +266,10 @@ class StatedType(AnswerType):
 
 def for_question(kind: AnswerType, question: Asked) -> AnswerType:
     """Return the type as it reads the answers of one question; raise an ArgumentError if `of` returns another thing."""
-    found: object = kind.of(question)
-    if not isinstance(found, AnswerType):
-        raise ArgumentError(f"{kind.name}.of(question) must return an AnswerType; got {found!r:.60}. Return self.")
-    return found
+    result: object = kind.of(question)
+    if not isinstance(result, AnswerType):
+        raise ArgumentError(f"{kind.name}.of(question) must return an AnswerType; got {result!r:.60}. Return self.")
+    return result
 
 
 def a_class(value: object, what: Callable[[], str]) -> AnswerClass | None:

@@ -90,21 +90,21 @@ class Choice(AnswerType):
         by_text = self._by_text(answer)
         if by_text is not None:
             return by_text
-        found = _LETTER.match(strip_answer(normalize("NFKC", answer).replace("*", "").replace("__", "")))
-        if found is None:
+        match = _LETTER.match(strip_answer(normalize("NFKC", answer).replace("*", "").replace("__", "")))
+        if match is None:
             return None
-        place = ascii_uppercase.index((found["letter"] or found["behind"]).upper())
+        place = ascii_uppercase.index((match["letter"] or match["behind"]).upper())
         if place >= len(self.options):
             return None
-        text = found["text"] or found["before"]
+        text = match["text"] or match["before"]
         own = re.match(rf"{re.escape(self.options[place])}(?:[,;:(]|\s(?:is|because|since|as)\b)", text or "", re.I)
         return place if text is None or own or self._by_text(text) == place else None
 
     def unmarked(self, text: str) -> tuple[str, Form]:
         """Return the letter that a sentence says is right, or a first or last line that begins with one; or all."""
-        said = [*_SAID.finditer(text)]
-        if said:
-            return next(filter(None, said[-1].groups())), "whole"
+        sentences = [*_SAID.finditer(text)]
+        if sentences:
+            return next(filter(None, sentences[-1].groups())), "whole"
         lines = text.strip().splitlines()
         return next((line.strip() for line in (lines[-1:] + lines[:1]) if _LINE.fullmatch(line)), text.strip()), "whole"
 

@@ -59,9 +59,9 @@ def number_class(answer: str) -> AnswerClass | None:
     text = class_of_text(answer)
     if text is None:
         return None
-    read = _INFINITY.sub("∞", read_answer(answer))
-    symbols = _SYMBOLS.search(read) is not None and BIDI_CONTROLS.isdisjoint(read)
-    return AnswerClass(f"text:{''.join(read.split()) if symbols else text.key}", text.note)
+    plain = _INFINITY.sub("∞", read_answer(answer))
+    symbols = _SYMBOLS.search(plain) is not None and BIDI_CONTROLS.isdisjoint(plain)
+    return AnswerClass(f"text:{''.join(plain.split()) if symbols else text.key}", text.note)
 
 
 _INFINITY = re.compile(r"\\infty(?![a-z])|(?<![a-z])(?:infinity|inf|oo)(?![a-z])")
@@ -90,6 +90,6 @@ def number_in(answer: str) -> Number | None:
     return read_number(strip_answer(answer))
 
 
-def _is_number_of(answer: str | None, gold: Sequence[str], read: Callable[[str], Number | None]) -> bool:
-    number = None if answer is None else read(answer)
-    return number is not None and any(number == read(right) for right in gold)
+def _is_number_of(answer: str | None, gold: Sequence[str], parse: Callable[[str], Number | None]) -> bool:
+    number = None if answer is None else parse(answer)
+    return number is not None and any(number == parse(right) for right in gold)

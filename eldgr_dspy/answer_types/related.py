@@ -51,10 +51,10 @@ class Related(AnswerType):
 
     def grouping(self, answers: Sequence[str | None]) -> Grouping:
         """Return the answers of a pool in classes; raises as `components` does."""
-        read = [self.class_of(answer) for answer in answers]
+        own_classes = [self.class_of(answer) for answer in answers]
         classes: dict[str, AnswerClass] = {}
         texts: dict[str, str] = {}
-        for class_, answer in zip(read, answers, strict=True):
+        for class_, answer in zip(own_classes, answers, strict=True):
             if class_ is not None and answer is not None:
                 classes.setdefault(class_.key, class_)
                 texts.setdefault(class_.key, answer)
@@ -68,19 +68,19 @@ class Related(AnswerType):
             joined = (keys[0] for keys in components if self._joins(answer, [texts[key] for key in keys]))
             return classes[first] if (first := next(joined, None)) else own
 
-        return Grouping(tuple(class_ and class_by_key[class_.key] for class_ in read), class_of)
+        return Grouping(tuple(class_ and class_by_key[class_.key] for class_ in own_classes), class_of)
 
     def _joins(self, answer: str, members: Sequence[str]) -> bool:
         return truth(self.joins(answer, members), lambda: f"{self.name}.joins({answer!r:.60}, ...)")
 
     def _parts(self, texts: Mapping[str, str]) -> Sequence[Sequence[str]]:
-        found: object = self.components(texts)
-        parts = found if isinstance(found, Sequence) and all(isinstance(keys, list | tuple) for keys in found) else ()
+        value: object = self.components(texts)
+        parts = value if isinstance(value, Sequence) and all(isinstance(keys, list | tuple) for keys in value) else ()
         keys = [key for part in parts for key in part]
         if not (all(type(key) is str for key in keys) and sorted(keys) == sorted(texts) and all(parts)):
             raise ArgumentError(
                 f"{self.name}.components(answers) must return lists of the keys of the answers, each key in one of "
-                f"them; got {found!r:.80} for {[*texts]!r:.80}."
+                f"them; got {value!r:.80} for {[*texts]!r:.80}."
             )
         return parts
 

@@ -87,26 +87,26 @@ def _compared(text: str) -> str:
     return normalise(strip_answer(text))
 
 
-def _matches(answer: str | None, gold: Sequence[str], read: Callable[[str], str]) -> bool:
+def _matches(answer: str | None, gold: Sequence[str], normalize: Callable[[str], str]) -> bool:
     if answer is None or not answer.strip():
         return False
-    normal = read(answer)
-    return any(normal == read(right) for right in gold)
+    normal = normalize(answer)
+    return any(normal == normalize(right) for right in gold)
 
 
-def _greatest_f1(answer: str | None, gold: Sequence[str], read: Callable[[str], str]) -> float:
+def _greatest_f1(answer: str | None, gold: Sequence[str], normalize: Callable[[str], str]) -> float:
     if answer is None:
         return 0.0
-    normal = read(answer)
-    return max(_f1(normal, read(right)) for right in gold)
+    normal = normalize(answer)
+    return max(_f1(normal, normalize(right)) for right in gold)
 
 
 def _f1(answer: str, gold: str) -> float:
     if answer != gold and (answer in _ALL_OR_NOTHING or gold in _ALL_OR_NOTHING):
         return 0.0
-    given, wanted = answer.split(), gold.split()
-    shared = (Counter(given) & Counter(wanted)).total()
+    tokens, wanted = answer.split(), gold.split()
+    shared = (Counter(tokens) & Counter(wanted)).total()
     if not shared:
         return 0.0
-    precision, recall = shared / len(given), shared / len(wanted)
+    precision, recall = shared / len(tokens), shared / len(wanted)
     return 2 * precision * recall / (precision + recall)

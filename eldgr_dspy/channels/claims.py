@@ -83,9 +83,9 @@ def _clauses(sentence: str) -> list[str]:
     """A sentence cut into clauses; a part of less than two words stays with the clause before it."""
     cuts = [cut.span() for cut in _CLAUSE.finditer(sentence)]
     starts, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(sentence)]
-    kept: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for start, end in zip(starts, ends, strict=True):
         small = len(units(sentence[start:end])) < 2
-        kept.append((kept.pop()[0], end) if small and kept else (start, end))
-    pieces = (_trimmed(sentence[start:end]) for start, end in kept)
+        spans.append((spans.pop()[0], end) if small and spans else (start, end))
+    pieces = (_trimmed(sentence[start:end]) for start, end in spans)
     return [piece for piece in pieces if len(units(piece)) > 1]

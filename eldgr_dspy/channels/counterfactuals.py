@@ -122,11 +122,11 @@ _MOST_READ = 20_000
 
 def _entity(step: str, passages: Sequence[str]) -> Change | None:
     own = list(_named(step))
-    known = {fold(name).text for _, name, _ in own}
+    own_names = {fold(name).text for _, name, _ in own}
     named = [entity for passage in passages for entity in _named(passage[:_MOST_READ])] if own else []
     others: dict[tuple[int, bool], str] = {}
     for _, name, _ in sorted(named, key=itemgetter(2)):
-        if fold(name).text not in known:
+        if fold(name).text not in own_names:
             others.setdefault(_shape(name), name)
     for start, name, doubtful in reversed(own):
         if not doubtful and _shape(name) in others:

@@ -40,11 +40,11 @@ def f_nli(probabilities: ArrayLike, reading: Reading = "label") -> Floats:
     """
     if reading not in READINGS:
         raise ArgumentError(f"reading must be one of {', '.join(READINGS)}; got {reading!r}.")
-    given = _distributions(probabilities)
-    labels = _labels(given)
+    rows = _distributions(probabilities)
+    labels = _labels(rows)
     if reading == "label":
         return labels
-    expected: Floats = given[:, 2] - given[:, 0]
+    expected: Floats = rows[:, 2] - rows[:, 0]
     if reading == "settled":
         expected[labels == 0] = 0.0
     return expected
@@ -56,8 +56,8 @@ def is_neutral(probabilities: ArrayLike) -> Flags:
     return flags
 
 
-def _labels(given: Floats) -> Floats:
-    contradiction, neutral, entailment = given.T
+def _labels(rows: Floats) -> Floats:
+    contradiction, neutral, entailment = rows.T
     entails: Flags = (entailment > neutral) & (entailment > contradiction)
     contradicts: Flags = (contradiction > neutral) & (contradiction > entailment)
     labels: Floats = entails.astype(np.float64) - contradicts.astype(np.float64)
@@ -65,21 +65,21 @@ def _labels(given: Floats) -> Floats:
 
 
 def _distributions(probabilities: ArrayLike) -> Floats:
-    given = np.asarray(probabilities, dtype=np.float64)
-    if given.size == 0:
+    rows = np.asarray(probabilities, dtype=np.float64)
+    if rows.size == 0:
         return np.zeros((0, 3))
-    if given.ndim != 2 or given.shape[1] != 3:
+    if rows.ndim != 2 or rows.shape[1] != 3:
         raise ArgumentError(
-            f"probabilities must have shape (n, 3): contradiction, neutral, entailment; got shape {given.shape}."
+            f"probabilities must have shape (n, 3): contradiction, neutral, entailment; got shape {rows.shape}."
         )
-    fits = np.isfinite(given).all(axis=1) & (given >= 0).all(axis=1) & (abs(given.sum(axis=1) - 1) <= _SUM_SLACK)
+    fits = np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (abs(rows.sum(axis=1) - 1) <= _SUM_SLACK)
     if not fits.all():
         at = int(np.flatnonzero(~fits)[0])
         raise ArgumentError(
-            f"probabilities[{at}] is {given[at].tolist()}, but three probabilities that sum to 1 were expected; give "
+            f"probabilities[{at}] is {rows[at].tolist()}, but three probabilities that sum to 1 were expected; give "
             "the softmax of the model's logits, and leave out a pair whose logits are NaN."
         )
-    return given
+    return rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,14 +107,14 @@ class Grounding:
         Raises:
             ArgumentError: A value is not in [-1, 1].
         """
-        given = list(rows)
-        reasons = {at: row.reason for at, row in enumerate(given) if isinstance(row, Undefined)}
-        known = [np.zeros(0) if isinstance(row, Undefined) else np.asarray(row, dtype=np.float64) for row in given]
-        for at, row in enumerate(known):
+        rows_in = list(rows)
+        reasons = {at: row.reason for at, row in enumerate(rows_in) if isinstance(row, Undefined)}
+        numbers = [np.zeros(0) if isinstance(row, Undefined) else np.asarray(row, dtype=np.float64) for row in rows_in]
+        for at, row in enumerate(numbers):
             wrong = np.flatnonzero(~((row >= -1) & (row <= 1)))
             if wrong.size:
                 refuse(f"rows[{at}]", int(wrong[0]), float(row[wrong[0]]), -1, 1)
-        return cls._padded(known, [row == 0 for row in known], reasons)
+        return cls._padded(numbers, [row == 0 for row in numbers], reasons)
 
     @classmethod
     def from_probabilities(cls, rows: Iterable[ArrayLike | Undefined], reading: Reading = "label") -> "Grounding":
@@ -129,13 +129,13 @@ class Grounding:
         Raises:
             ArgumentError: As `f_nli`.
         """
-        given = [row if isinstance(row, Undefined) else _distributions(row) for row in rows]
-        reasons = {at: row.reason for at, row in enumerate(given) if isinstance(row, Undefined)}
-        known = [np.zeros((0, 3)) if isinstance(row, Undefined) else row for row in given]
-        ends = np.cumsum([len(row) for row in known])[:-1]
-        flat = np.concatenate(known) if known else np.zeros((0, 3))
+        checked = [row if isinstance(row, Undefined) else _distributions(row) for row in rows]
+        reasons = {at: row.reason for at, row in enumerate(checked) if isinstance(row, Undefined)}
+        arrays = [np.zeros((0, 3)) if isinstance(row, Undefined) else row for row in checked]
+        ends = np.cumsum([len(row) for row in arrays])[:-1]
+        flat = np.concatenate(arrays) if arrays else np.zeros((0, 3))
         f, neutral = np.split(f_nli(flat, reading), ends), np.split(is_neutral(flat), ends)
-        return cls._padded(f, neutral, reasons) if known else cls._padded([], [], {})
+        return cls._padded(f, neutral, reasons) if arrays else cls._padded([], [], {})
 
     @classmethod
     def _padded(cls, f: Sequence[Floats], neutral: Sequence[NDArray[Any]], reasons: dict[int, str]) -> "Grounding":
@@ -158,10 +158,10 @@ class Grounding:
             ArgumentError: A step has more numbers than documents, or fewer.
         """
         counts = self.retrieved.sum(axis=1).tolist()
-        given = [len(row) for row in documents]
-        if given != counts:
+        lengths = [len(row) for row in documents]
+        if lengths != counts:
             raise ArgumentError(
-                f"documents has {given} numbers a step, but the rows have {counts} documents; give a number for each."
+                f"documents has {lengths} numbers a step, but the rows have {counts} documents; give a number for each."
             )
         numbers = np.zeros(self.retrieved.shape, dtype=np.int64)
         numbers[self.retrieved] = [number for row in documents for number in row]
@@ -196,7 +196,7 @@ class Grounding:
     def entailing(self, threshold: float = ENTAILS) -> list[tuple[int, ...] | Undefined]:
         """The numbers of the documents that entail each step: f at or above the threshold."""
         entails = self.retrieved & (self.f >= threshold)
-        rows = [tuple(row[said].tolist()) for row, said in zip(self.numbers, entails, strict=True)]
+        rows = [tuple(row[mask].tolist()) for row, mask in zip(self.numbers, entails, strict=True)]
         return [Undefined(self.reasons[at]) if at in self.reasons else row for at, row in enumerate(rows)]
 
     def _numbers_of(self, order: Floats, counted: Flags) -> list[int | None]:

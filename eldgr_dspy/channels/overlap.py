@@ -68,12 +68,12 @@ def novelty(steps: Sequence[str]) -> Scores:
     Similarity is the number of common words over the number of all words of the two, without stop words. A step with
     only stop words is undefined.
     """
-    kept = [_content(step) for step in steps]
+    bags = [_content(step) for step in steps]
     holding: dict[str, list[int]] = {}
     scores: list[float | Undefined] = []
-    for at, words in enumerate(kept):
+    for at, words in enumerate(bags):
         shared = Counter(earlier for word in words for earlier in holding.get(word, ()))
-        closest = max((n / (len(words) + len(kept[earlier]) - n) for earlier, n in shared.items()), default=0.0)
+        closest = max((n / (len(words) + len(bags[earlier]) - n) for earlier, n in shared.items()), default=0.0)
         scores.append(1 - closest if words else Undefined("the step has only stop words"))
         for word in words:
             holding.setdefault(word, []).append(at)
@@ -140,10 +140,10 @@ def new_unsupported(claims: Sequence[Sequence[str] | Undefined], best: Sequence[
         raise ArgumentError(
             f"Claims of {len(claims)} steps were given with {len(best)} columns of scores; give one a step."
         )
-    made: _Made = defaultdict(set)
+    earlier_claims: _Made = defaultdict(set)
     counts: list[float | Undefined] = []
     for own, support in zip(claims, best, strict=True):
-        counts.append(_count_new(own, support, made))
+        counts.append(_count_new(own, support, earlier_claims))
     return Scores.of(counts, "unsupported", 0)
 
 
@@ -151,7 +151,7 @@ _Made = defaultdict[object, set[frozenset[object]]]
 """The earlier claims, indexed by each run of words in them."""
 
 
-def _count_new(own: Sequence[str] | Undefined, support: Scores, made: _Made) -> float | Undefined:
+def _count_new(own: Sequence[str] | Undefined, support: Scores, index: _Made) -> float | Undefined:
     """Count one step's claims, and add them to the index."""
     if isinstance(own, Undefined):
         return own
@@ -161,10 +161,10 @@ def _count_new(own: Sequence[str] | Undefined, support: Scores, made: _Made) -> 
         return Undefined("the step makes no claim")
     new = []
     for claim in map(_shingles, own):
-        alike = {earlier for run in claim for earlier in made[run]}
+        alike = {earlier for run in claim for earlier in index[run]}
         new.append(not any(_jaccard(claim, earlier) >= NEAR for earlier in alike))
         for run in claim:
-            made[run].add(claim)
+            index[run].add(claim)
     if support.reasons:
         return Undefined(support.reasons[min(support.reasons)])
     return float(sum(is_new and f < ENTAILS for is_new, f in zip(new, support.numbers, strict=True)))

@@ -70,13 +70,13 @@ class Weighting:
         """
         for name in dropped:
             _check_channel(name)
-        kept = {name: value for name, value in self.weights.items() if name not in dropped}
-        total = math.fsum(kept.values())
+        rest = {name: value for name, value in self.weights.items() if name not in dropped}
+        total = math.fsum(rest.values())
         if not total:
             raise ArgumentError(
                 f"Without {', '.join(dropped)} no channel has a weight; keep one of {', '.join(CHANNELS)}."
             )
-        weights = {name: kept.get(name, 0.0) / total for name in CHANNELS}
+        weights = {name: rest.get(name, 0.0) / total for name in CHANNELS}
         return replace(self, weights=weights, gated=self.gated - set(dropped))
 
 
@@ -172,9 +172,9 @@ def columns_of(columns: Columns) -> dict[Channel, Scores]:
         raise ArgumentError(
             "No column was given, so there is nothing to combine; give the scores of one channel or more."
         )
-    given = {name: Scores.of(values, name, 0, 1) for name, values in columns.items()}
-    n = same_length(*given.values())
-    return {name: given[name] if name in given else Scores.of([Undefined(ABSENT)] * n) for name in CHANNELS}
+    scores = {name: Scores.of(values, name, 0, 1) for name, values in columns.items()}
+    n = same_length(*scores.values())
+    return {name: scores[name] if name in scores else Scores.of([Undefined(ABSENT)] * n) for name in CHANNELS}
 
 
 def _matrix(columns: Columns) -> tuple[Floats, Flags]:

@@ -130,8 +130,8 @@ def unmeasurable(text: str) -> Undefined | None:
     prose = " ".join(outside(content))
     if not prose.strip():
         return Undefined("the step is only code or LaTeX")
-    said = len(units(prose))
-    return Undefined("the step has one word" if said else "the step has no word") if said < 2 else None
+    n_words = len(units(prose))
+    return Undefined("the step has one word" if n_words else "the step has no word") if n_words < 2 else None
 
 
 # --- where a text may be cut ------------------------------------------------------------------------------------------
@@ -221,16 +221,16 @@ def _answer_line(text: str, whole: list[Span]) -> Span | None:
 
 def _laid_out(text: str, pieces: list[Span], answer: Span | None, by: By, most: int) -> Steps:
     """Give the white space between pieces to the pieces, so that the spans cover the text."""
-    kept = pieces[:most]
-    if len(pieces) > most and answer and answer[0] > kept[-1][0]:
+    spans = pieces[:most]
+    if len(pieces) > most and answer and answer[0] > spans[-1][0]:
         answer = answer if answer[0] > pieces[-1][0] else None  # else it is in the last step, which has the rest
-    starts = sorted([start for start, _ in kept] + ([answer[0]] if answer else []))
+    starts = sorted([start for start, _ in spans] + ([answer[0]] if answer else []))
     edges = [0, *starts[1:], len(text)] if starts else [0, len(text)]
-    made = [Step(start, end, text[start:end]) for start, end in pairwise(edges)]
+    steps = [Step(start, end, text[start:end]) for start, end in pairwise(edges)]
     at = starts.index(answer[0]) if answer else None
     return Steps(
         text,
-        tuple(step for place, step in enumerate(made) if place != at),
-        made[at] if at is not None else None,
+        tuple(step for place, step in enumerate(steps) if place != at),
+        steps[at] if at is not None else None,
         by,
     )

@@ -65,12 +65,12 @@ class Scores(Sequence[Score]):
             ArgumentError: A value is NaN, infinite, out of range, or not a number.
         """
         if isinstance(values, Scores):
-            given = values
+            column = values
         elif isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "fiu":
-            given = cls(values.astype(np.float64), np.ones(len(values), dtype=np.bool_))
+            column = cls(values.astype(np.float64), np.ones(len(values), dtype=np.bool_))
         else:
-            given = cls._collected(list(values), name)
-        return given._within(name, low, high)
+            column = cls._collected(list(values), name)
+        return column._within(name, low, high)
 
     @classmethod
     def _collected(cls, values: list[object], name: str) -> "Scores":

@@ -57,8 +57,8 @@ def variance_decomposition(columns: Columns, weighting: Weighting = PAPER) -> Va
         ArgumentError: A score is undefined or out of range, columns differ in length, or there are no steps.
     """
     weighed: list[Channel] = [name for name in CHANNELS if weighting.weights.get(name)]
-    given = {name: column for name, column in columns_of(columns).items() if name in weighed}
-    for name, column in given.items():
+    scores = {name: column for name, column in columns_of(columns).items() if name in weighed}
+    for name, column in scores.items():
         if column.reasons:
             at, reason = min(column.reasons.items())
             raise ArgumentError(
@@ -66,7 +66,7 @@ def variance_decomposition(columns: Columns, weighting: Weighting = PAPER) -> Va
                 f"drop the channel with Weighting.without({name!r})."
             )
     weights = np.array([weighting.weights[name] for name in weighed])
-    matrix = np.stack([column.numbers for column in given.values()])
+    matrix = np.stack([column.numbers for column in scores.values()])
     if not matrix.shape[1]:
         raise ArgumentError("A variance needs at least one step; got none.")
     terms = np.outer(weights, weights) * np.cov(matrix, bias=True).reshape(len(weighed), len(weighed))

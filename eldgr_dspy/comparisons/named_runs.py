@@ -43,20 +43,20 @@ def named_runs(arguments: Iterable[str]) -> dict[str, NamedRun]:
     """
     runs = dict[str, NamedRun]()
     for argument in arguments:
-        name, _, given = argument.partition("=") if not Path(argument).is_dir() else ("", "", "")
-        path, pool = _located(given or argument)
-        named = _named(name if name and given else argument, read_run(path), pool)
+        name, _, place = argument.partition("=") if not Path(argument).is_dir() else ("", "", "")
+        path, pool = _located(place or argument)
+        named = _named(name if name and place else argument, read_run(path), pool)
         if named.name in runs:
             raise ArgumentError(f"{argument!r}: {named.name!r} is given already; give each run a name, NAME=RUN.")
         runs[named.name] = named
     return runs
 
 
-def _located(given: str) -> tuple[Path, str | None]:
+def _located(place: str) -> tuple[Path, str | None]:
     """A directory whose name has a colon is that directory; otherwise a pool's name may follow the last colon."""
-    run, colon, pool = given.rpartition(":")
-    if Path(given).is_dir() or not colon or not Path(run).is_dir():
-        return Path(given), None
+    run, colon, pool = place.rpartition(":")
+    if Path(place).is_dir() or not colon or not Path(run).is_dir():
+        return Path(place), None
     return Path(run), pool
 
 

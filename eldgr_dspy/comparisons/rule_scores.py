@@ -136,7 +136,9 @@ def _contrast(pairs: Sequence[tuple[RuleScores, RuleScores]], score: Score) -> C
 def scored_remarks(arm: RuleScores) -> list[str]:
     """Return a sentence on questions without a gold answer, and one on repeated texts, where there are any."""
     n, n_scored, distinct = len(arm.em), len(arm.scored), len({arm.texts[id_] for id_ in arm.scored})
-    said = [f"Scores are over the {questions(n_scored)} that have a gold answer, of {n:,}."] if n_scored < n else []
+    notes = [f"Scores are over the {questions(n_scored)} that have a gold answer, of {n:,}."] if n_scored < n else []
     if distinct < n_scored:
-        said.append(f"{questions(n_scored)} have {distinct:,} different texts: a repeated text counts once in Δ and p.")
-    return said
+        notes.append(
+            f"{questions(n_scored)} have {distinct:,} different texts: a repeated text counts once in Δ and p."
+        )
+    return notes

@@ -97,15 +97,15 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
 def _seeds(runs: Mapping[str, NamedRun]) -> list[tuple[NamedRun, str]]:
     if len(runs) < 2:
         raise ArgumentError(f"A comparison of seeds needs two or more runs; got {len(runs)}. Give one run a seed.")
-    seen = dict[tuple[str, str], NamedRun]()
+    by_place = dict[tuple[str, str], NamedRun]()
     for named in runs.values():
         if len(named.pools) != 1:
             raise ArgumentError(f"{named} has the pools {', '.join(named.pools)}; say which one, as {named}:POOL.")
         place = str(named.run.path.resolve()), named.pools[0]
-        if place in seen:
-            raise ArgumentError(f"{named} is the same run as {seen[place]}; a run is one seed: give each once.")
-        seen[place] = named
-    return [(named, pool) for (_, pool), named in seen.items()]
+        if place in by_place:
+            raise ArgumentError(f"{named} is the same run as {by_place[place]}; a run is one seed: give each once.")
+        by_place[place] = named
+    return [(named, pool) for (_, pool), named in by_place.items()]
 
 
 def _scores(arm: RuleScores, ids: Sequence[str], score: Score) -> list[float]:

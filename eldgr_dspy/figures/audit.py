@@ -53,11 +53,11 @@ def marks_of(case: Case, decision: Decision, outcome: Became, failed: Collection
         case: The question. decision: what was decided. outcome: that of the answer, against consensus.
         failed: The roles whose call failed.
     """
-    kept = decision.branch == "consensus"
+    is_consensus = decision.branch == "consensus"
     if case.type.way == "derivation":
-        settled: bool | None = kept and decision.certified is True
+        settled: bool | None = is_consensus and decision.certified is True
     else:
-        settled = decision.certified if kept else case.certified(decision.consensus)
+        settled = decision.certified if is_consensus else case.certified(decision.consensus)
     abstained = any(role not in failed for role in decision.abstentions)
     return Marks(decision.branch, _level(case, decision), outcome, case.vote.n_classes == 1, settled, abstained)
 

@@ -20,13 +20,13 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.bounds import (
     answers_over_derivers,
     answers_over_judges,
-    asked_of_any,
     asks,
     derivable,
     differ,
     ends_of,
     extreme_spans,
     interval,
+    roles_over_any,
     sways,
 )
 from eldgr_dspy.figures.distinct import Column, Units, text_key
@@ -86,7 +86,7 @@ def question_bounds(
         if correct(case.consensus) and not ends[0]:
             lost.add(name)
         if is_own(name):
-            if asked_of_any(rule, case, derivations) - {"judge", *(["deriver"] if derives else [])}:
+            if roles_over_any(rule, case, derivations) - {"judge", *(["deriver"] if derives else [])}:
                 uncovered.add(name)
         elif name not in ASKING_NOBODY and case.type.enumerates_spans and asks(rule, case, "repairer"):
             if case.settings.own:
@@ -217,7 +217,7 @@ def pool_authority(
             for name in rules:
                 rule = case.rule(name)
                 changed.update((name, role) for role in swaying[1:] if not own and sways(rule, case, role))
-                beyond = is_own(name) and "repairer" in swaying and asked_of_any(rule, case) - {"judge"}
+                beyond = is_own(name) and "repairer" in swaying and roles_over_any(rule, case) - {"judge"}
                 if beyond or (own and asks(rule, case, "repairer")):
                     unknown.add(name)
 
@@ -225,18 +225,18 @@ def pool_authority(
         return 100.0 * changed[name, role] / n if n and (role == "judge" or name not in unknown) else None
 
     lost = bounds.map(lambda of: of.lost).units(np.array(texts, np.int64))
-    found = bounds_of(task, [*dict.fromkeys(rules)], bounds.counts(), lost)
+    ends = bounds_of(task, [*dict.fromkeys(rules)], bounds.counts(), lost)
     authority: Authority = {
         "n": n,
         "n_scored": len(bounds),
-        "task": found["task"],
-        "bounds": found["bounds"],
-        "bounds_any_span": found["bounds_any_span"],
-        "price": found["price"],
+        "task": ends["task"],
+        "bounds": ends["bounds"],
+        "bounds_any_span": ends["bounds_any_span"],
+        "price": ends["price"],
         "can_change": {name: {role: share(name, role) for role in swaying} for name in rules},
     }
-    if "bounds_any_deriver" in found:
-        authority["bounds_any_deriver"] = found["bounds_any_deriver"]
+    if "bounds_any_deriver" in ends:
+        authority["bounds_any_deriver"] = ends["bounds_any_deriver"]
     if kind.gives_up:
         authority["gives_up"] = [*kind.gives_up]
     return authority

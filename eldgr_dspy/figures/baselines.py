@@ -164,9 +164,9 @@ class _Outcomes:
 
 def judges_heard(case: Case, consultations: Iterable[Consultation]) -> dict[str, Reply]:
     """Return what each judge said on a question, by its name; empty if none was asked."""
-    asked = {labelled(entry.role, entry.judge): entry for entry in consultations if entry.role == "judge"}
-    heard = {name: journaled_reply(case.question, entry) for name, entry in asked.items()}
-    return {name: reply for name, reply in heard.items() if not isinstance(reply, Certificates)}
+    entries = {labelled(entry.role, entry.judge): entry for entry in consultations if entry.role == "judge"}
+    replies = {name: journaled_reply(case.question, entry) for name, entry in entries.items()}
+    return {name: reply for name, reply in replies.items() if not isinstance(reply, Certificates)}
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------

@@ -41,43 +41,43 @@ def outcomes(rule: Rule, case: Case, replies: Mapping[Role, Sequence[Reply]]) ->
     """
     untried: list[Mapping[Role, Reply]] = [{}]
     while untried:
-        said = dict(untried.pop())
-        yield drive(rule(case), partial(_tried, said, replies, untried)).answer
+        way = dict(untried.pop())
+        yield drive(rule(case), partial(_tried, way, replies, untried)).answer
 
 
 def _tried(
-    said: dict[Role, Reply], replies: Mapping[Role, Sequence[Reply]], untried: list[Mapping[Role, Reply]], role: Role
+    way: dict[Role, Reply], replies: Mapping[Role, Sequence[Reply]], untried: list[Mapping[Role, Reply]], role: Role
 ) -> Reply:
     """The reply of a role: what it has said, else the first that is possible; the others are to be tried next."""
-    if role not in said:
+    if role not in way:
         first, *others = replies.get(role, (_SILENT,))
-        untried.extend({**said, role: other} for other in others)
-        said[role] = first
-    return said[role]
+        untried.extend({**way, role: other} for other in others)
+        way[role] = first
+    return way[role]
 
 
 def asks(rule: Rule, case: Case, role: Role) -> bool:
     """Whether `rule` asks `role` about `case` when all roles abstain."""
-    return role in _asked(rule, case)[1]
+    return role in _answer_and_roles(rule, case)[1]
 
 
-def asked_of_any(rule: Rule, case: Case, derivations: Sequence[Derivation] = ()) -> frozenset[Role]:
+def roles_over_any(rule: Rule, case: Case, derivations: Sequence[Derivation] = ()) -> frozenset[Role]:
     """Return the roles that `rule` asks about `case` over all judges and derivers, if the repairer abstains."""
-    asked: set[Role] = set()
-    answers_over_derivers(lambda one: relayed(rule(one), lambda role, _: asked.add(role)), case, derivations)
-    return frozenset(asked)
+    roles: set[Role] = set()
+    answers_over_derivers(lambda one: relayed(rule(one), lambda role, _: roles.add(role)), case, derivations)
+    return frozenset(roles)
 
 
-def _asked(rule: Rule, case: Case, judge: Reply = _SILENT) -> tuple[str | None, list[Role]]:
+def _answer_and_roles(rule: Rule, case: Case, judge: Reply = _SILENT) -> tuple[str | None, list[Role]]:
     """The answer of `rule` on a reply of the judge if the other roles abstain, and the roles that it asked."""
-    asked: list[Role] = []
+    roles: list[Role] = []
 
     def reply(role: Role) -> Reply:
-        asked.append(role)
+        roles.append(role)
         return judge if role == "judge" else _SILENT
 
     answer: str | None = drive(rule(case), reply).answer
-    return answer, asked
+    return answer, roles
 
 
 def interval(
@@ -101,8 +101,8 @@ def interval(
 
 def answers_over_judges(rule: Rule, case: Case) -> tuple[str | None, ...]:
     """Return the distinct answers that `rule` ships over all judges if the other roles abstain."""
-    silent, asked = _asked(rule, case)
-    if "judge" not in asked:
+    silent, roles = _answer_and_roles(rule, case)
+    if "judge" not in roles:
         return (silent,)
     return tuple(dict.fromkeys(outcomes(rule, case, {"judge": _possible(case, ())["judge"]})))
 
@@ -125,7 +125,7 @@ def _scored(case: Case, indices: Sequence[int]) -> Iterator[Verdict]:
         answers = case.question.answers
         best = [index for index in indices if case.certified(answers[index])]
         scores = (tuple(float(other == index) for other in range(len(answers))) for index in best)
-        yield from (Verdict(preferred, given) for given in scores for preferred in indices)
+        yield from (Verdict(preferred, marks) for marks in scores for preferred in indices)
 
 
 def sways(rule: Rule, case: Case, role: Role) -> bool:
@@ -135,8 +135,8 @@ def sways(rule: Rule, case: Case, role: Role) -> bool:
     """
     if role == "judge":
         return differ(case, answers_over_judges(rule, case))
-    silent, asked = _asked(rule, case)
-    if role not in asked:
+    silent, roles = _answer_and_roles(rule, case)
+    if role not in roles:
         return False
     if role == "deriver":
         return differ(case, answers_over_derivers(rule, case, derivable(case), judged=False))
@@ -266,8 +266,8 @@ def _spans_like(case: Case, gold: Sequence[str]) -> Iterator[str]:
     for wanted in (normalise(strip_answer(answer)) for answer in gold):
         spelled = _spelled(wanted)
         for source in _sources(case):
-            shown = without_markup(source).translate(_AS_MARKS)  # as long as the source
-            for pattern, text in product(spelled, dict.fromkeys((source, shown))):
+            plain = without_markup(source).translate(_AS_MARKS)  # as long as the source
+            for pattern, text in product(spelled, dict.fromkeys((source, plain))):
                 for match in pattern.finditer(text):
                     yield from _with_what_is_beside(source, *match.span(1))
 

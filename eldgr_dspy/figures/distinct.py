@@ -48,27 +48,27 @@ class Column(Generic[Value]):
 
     def each(self, of: Callable[[Value], _Of]) -> NDArray[Any]:
         """Return what a function returns for each question, shape (n,); it is called once a different value."""
-        found: list[Any] = [of(value) for value in self._numbers]
-        return np.array(found or [False])[self.codes()]
+        results: list[Any] = [of(value) for value in self._numbers]
+        return np.array(results or [False])[self.codes()]
 
     def map(self, of: Callable[[Value], _Other]) -> "Column[_Other]":
         """Return the column of what a function returns."""
         numbers: dict[_Other, int] = {}
         renumbered = [numbers.setdefault(of(value), len(numbers)) for value in self._numbers]
-        return _made(numbers, np.array(renumbered or [0], np.int32)[self.codes()])
+        return _column(numbers, np.array(renumbered or [0], np.int32)[self.codes()])
 
     def where(self, mask: NDArray[np.bool_]) -> "Column[Value]":
         """Return the column of some of the questions."""
-        known, (used, codes) = [*self._numbers], np.unique(self.codes()[mask], return_inverse=True)
-        return _made((known[code] for code in used.tolist()), codes)
+        values, (used, codes) = [*self._numbers], np.unique(self.codes()[mask], return_inverse=True)
+        return _column((values[code] for code in used.tolist()), codes)
 
     def beside(self, other: "Column[_Other]") -> "Column[tuple[Value, _Other]]":
         """Return the column of pairs of the values of two columns."""
         mine, others = [*self._numbers], [*other]
         both = self.codes().astype(np.int64) * max(1, len(others)) + other.codes()
-        known, codes = np.unique(both, return_inverse=True)
-        pairs = (divmod(code, len(others)) for code in known.tolist())
-        return _made(((mine[one], others[another]) for one, another in pairs), codes)
+        keys, codes = np.unique(both, return_inverse=True)
+        pairs = (divmod(code, len(others)) for code in keys.tolist())
+        return _column(((mine[one], others[another]) for one, another in pairs), codes)
 
     def counts(self) -> Counter[Value]:
         """Return how many questions have each value."""
@@ -77,13 +77,13 @@ class Column(Generic[Value]):
 
     def units(self, texts: NDArray[np.int64]) -> Counter[tuple[Value, ...]]:
         """Return how many units have the same values; `texts` has the hash of each question's text, shape (n,)."""
-        known, units = [*self._numbers], Counter[tuple[Value, ...]]()
+        values, units = [*self._numbers], Counter[tuple[Value, ...]]()
         for codes, n in _groups(texts, self.codes()):
-            units[tuple(known[code] for code in codes)] += n
+            units[tuple(values[code] for code in codes)] += n
         return units
 
 
-def _made(values: Iterable[_Other], codes: NDArray[Any]) -> Column[_Other]:
+def _column(values: Iterable[_Other], codes: NDArray[Any]) -> Column[_Other]:
     column = Column[_Other]()
     column._numbers = {value: number for number, value in enumerate(values)}
     column._codes = array("i", codes.astype(np.int32).tobytes())

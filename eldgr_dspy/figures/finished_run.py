@@ -72,11 +72,11 @@ class RunRead:
         own = {name: details[name] for name in own_names(details)}
         return self._settings({name: value for name, value in details.items() if name not in own}).to_json() | own
 
-    def _settings(self, details: Mapping[str, Any], given: Mapping[str, object] | None = None) -> Settings:
+    def _settings(self, details: Mapping[str, Any], own: Mapping[str, object] | None = None) -> Settings:
         try:
-            return Settings.from_json(details, given)
+            return Settings.from_json(details, own)
         except (TypeError, ArgumentError) as error:
-            if isinstance(error, ArgumentError) and (given or own_names(details)):
+            if isinstance(error, ArgumentError) and (own or own_names(details)):
                 raise ArgumentError(f"{self.path}: {error}") from error
             raise ArgumentError(
                 f"{self.path}: {details!r:.200} are not settings that eldgr_dspy {installed_version()} knows"
@@ -86,11 +86,11 @@ class RunRead:
     @property
     def ungiven(self) -> str | None:
         """A sentence if the run was made with code of the user's own that is not `given`, so that it is only shown."""
-        stated = self.stated("settings")["rule"]["details"]
-        lacking = [name for name in own_names(stated) if self.given.get(name) is None]
+        settings = self.stated("settings")["rule"]["details"]
+        lacking = [name for name in own_names(settings) if self.given.get(name) is None]
         if not lacking:
             return None
-        named = " and ".join(f"{name}={stated[name].get('name')!r:.80}" for name in lacking)
+        named = " and ".join(f"{name}={settings[name].get('name')!r:.80}" for name in lacking)
         return (
             f"Votes and certificates are not shown: they need {named}, and a file imports nothing. Give it by "
             f"{' and '.join(option_of(name) for name in lacking)} to see them."
@@ -100,15 +100,15 @@ class RunRead:
     def versions(self) -> list[str]:
         """The versions of the package that asked its roles; empty if none was asked."""
         versions = (role["details"].get("versions") for role in self.stated("role").values())
-        own = [stated.get("eldgr_dspy") for stated in versions if isinstance(stated, Mapping)]
+        own = [one.get("eldgr_dspy") for one in versions if isinstance(one, Mapping)]
         return sorted({str(version) for version in own if version is not None})
 
     @property
     def made_by_others(self) -> str | None:
         """A sentence if another version of the package made the run, as far as the run states one."""
         others = [version for version in self.versions if version != installed_version()]
-        made = f"{self.path} was made by eldgr_dspy {' and '.join(others)}; this is {installed_version()}"
-        return f"{made}, which may decide otherwise." if others else None
+        note = f"{self.path} was made by eldgr_dspy {' and '.join(others)}; this is {installed_version()}"
+        return f"{note}, which may decide otherwise." if others else None
 
     def question(self, pool: str, row: Row) -> Question:
         """Return a row as the run's rules saw it: what it could not compare in time is not compared again."""
@@ -150,8 +150,8 @@ class RunRead:
 
     def _counts_all(self, summary: Summary) -> bool:
         """Whether a summary belongs to this journal: the same pools, and the same totals of the consultations."""
-        stated = self.stated("pool")
-        pools = all(pool["n"] <= stated.get(name, _NONE)["details"]["rows"] for name, pool in summary["pools"].items())
+        heads = self.stated("pool")
+        pools = all(pool["n"] <= heads.get(name, _NONE)["details"]["rows"] for name, pool in summary["pools"].items())
         return not self.torn and pools and summary["consultations"] == self.totals.roles()
 
     def record(self) -> Record:
@@ -204,9 +204,9 @@ class RunRead:
     def _result(self, name: str, content: TypeAdapter[_Content]) -> _Content:
         path = self.path / name
         try:
-            found = document(path)
-            require_few_in(found, str(path), MAX_DOCUMENT_VALUES)
-            return content.validate_json(found, strict=True)
+            data = document(path)
+            require_few_in(data, str(path), MAX_DOCUMENT_VALUES)
+            return content.validate_json(data, strict=True)
         except PoolError as error:
             raise ArgumentError(error.args[0]) from error
         except OSError as error:
@@ -239,12 +239,12 @@ class RunRead:
 _NONE = {"details": {"rows": -1}}
 
 
-def read_run(path: Path, **given: object) -> RunRead:
+def read_run(path: Path, **own: object) -> RunRead:
     """Read a run directory: its journal once through.
 
     Args:
         path: The directory.
-        given: `certificate`, `refusals` and `answer` of the user's own that the run was made with, each as a value or
+        own: `certificate`, `refusals` and `answer` of the user's own that the run was made with, each as a value or
             by its name. Nothing that the run names is imported.
 
     Raises:
@@ -260,7 +260,7 @@ def read_run(path: Path, **given: object) -> RunRead:
     heads = list[dict[str, Any]]()
     try:
         torn = _is_torn(journal)
-        run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads)), torn, given)
+        run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads)), torn, own)
     except OSError as error:
         raise ArgumentError(refusal(error, journal)) from error
     if "rule" not in run.stated("settings"):

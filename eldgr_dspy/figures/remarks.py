@@ -105,8 +105,8 @@ def remarks_on(lacks: Lacks, replies: Mapping[Replied, int], *, by_evidence: boo
 
 
 def _labels(counts: Iterable[ReplyMarks]) -> tuple[Asked, ...]:
-    asked = {mark.label for mark in counts}
-    return tuple(label for label in in_order(asked) if label in asked)
+    labels = {mark.label for mark in counts}
+    return tuple(label for label in in_order(labels) if label in labels)
 
 
 def _on_questions(lacks: Lacks, *, by_evidence: bool) -> Iterator[str]:
@@ -132,8 +132,8 @@ def _on_kinds(role: Asked, marks: Counter[ReplyMarks]) -> Iterator[str]:
         listed = ", ".join(f"{n:,} {kind}" for kind, n in sorted(kinds.items()))
         called = any(mark.called for mark in marks)
         doctor = f" `eldgr doctor --judge MODEL` looks into the {role}'s model." if called else ""
-        asked = f"{_of(kinds.total(), marks.total())} that it was asked"
-        yield f"The {role} gave no usable reply on {asked} ({listed}): {_INSTEAD[role_of(role)]}.{doctor}"
+        share = f"{_of(kinds.total(), marks.total())} that it was asked"
+        yield f"The {role} gave no usable reply on {share} ({listed}): {_INSTEAD[role_of(role)]}.{doctor}"
 
 
 _PART = "The {part} of the {role} could not be used on {of} ({first}); the rest of the reply counts."
@@ -169,5 +169,5 @@ def _of(count: int, n: int) -> str:
 
 def never_asked(why: Mapping[Consulted, int]) -> str:
     """Return in words on how many questions which role was never asked where a rule needs it."""
-    asked = " and ".join(f"the {role} was never asked on {questions(n)}" for role, n in why.items())
-    return f"{asked} where this rule needs it"
+    clauses = " and ".join(f"the {role} was never asked on {questions(n)}" for role, n in why.items())
+    return f"{clauses} where this rule needs it"

@@ -49,16 +49,16 @@ class Shown(NamedTuple):
     def used(self) -> list[Consultation]:
         """Return the consultations that decisions took into account, in order."""
         used = {asked_by(decided["rule"], role) for decided in self.decisions for role in decided["consulted"]}
-        asked = {role: of for role, of in self.consultations.items() if role in used or not is_role(role_of(role))}
-        return [asked[role] for role in in_order(asked) if role in asked]
+        entries = {role: of for role, of in self.consultations.items() if role in used or not is_role(role_of(role))}
+        return [entries[role] for role in in_order(entries) if role in entries]
 
 
-def question_tables(shown: Shown) -> Iterator[Table]:
+def question_tables(question: Shown) -> Iterator[Table]:
     """Yield the tables of a question; in the evidence, what is marked is in double brackets."""
-    yield from tables_without_evidence(shown)
+    yield from tables_without_evidence(question)
     rows, notes = [], []
-    found, left_out = passages(shown.row.evidence, shown.case, shown.decisions)
-    for passage in found:
+    listed, left_out = passages(question.row.evidence, question.case, question.decisions)
+    for passage in listed:
         pieces = (*passage.title, *passage.text)
         labels = dict.fromkeys(piece[1] for piece in pieces if not isinstance(piece, str))
         title, text = (
@@ -73,31 +73,31 @@ def question_tables(shown: Shown) -> Iterator[Table]:
     )
 
 
-def tables_without_evidence(shown: Shown) -> Iterator[Table]:
+def tables_without_evidence(question: Shown) -> Iterator[Table]:
     """Yield the tables of a question but that of its evidence."""
-    yield _rules(shown)
-    yield _votes(shown)
-    yield from _roles(shown.used())
-    yield _candidates(shown)
+    yield _rules(question)
+    yield _votes(question)
+    yield from _roles(question.used())
+    yield _candidates(question)
 
 
-def _rules(shown: Shown) -> Table:
+def _rules(question: Shown) -> Table:
     rows = tuple(
         (of["rule"], _cell(of["answer"]), _SCORES[of["em"]], of["branch"], CERTIFIED[of["certified"]])
-        for of in shown.decisions
+        for of in question.decisions
     )
-    notes = [f"{of['rule']}: {' '.join(path(shown.case, of))}" for of in shown.decisions]
-    notes += dict.fromkeys(clip(note, _TEXT) for of in shown.decisions for note in of["notes"])
-    gold = [clip(answer, 300) for answer in shown.row.gold[:_GOLDS]]
-    more = f" and {len(shown.row.gold) - _GOLDS:,} more" if len(shown.row.gold) > _GOLDS else ""
+    notes = [f"{of['rule']}: {' '.join(path(question.case, of))}" for of in question.decisions]
+    notes += dict.fromkeys(clip(note, _TEXT) for of in question.decisions for note in of["notes"])
+    gold = [clip(answer, 300) for answer in question.row.gold[:_GOLDS]]
+    more = f" and {len(question.row.gold) - _GOLDS:,} more" if len(question.row.gold) > _GOLDS else ""
     notes.append(f"Gold: {', '.join(gold) or UNDEFINED}{more}.")
     headers = ("rule", "answer", "score", "decided by", "certificate")
-    return Table(f"{shown.pool}: {shown.row.id}", headers, rows, tuple(notes), clip(shown.row.question, _TEXT))
+    return Table(f"{question.pool}: {question.row.id}", headers, rows, tuple(notes), clip(question.row.question, _TEXT))
 
 
-def _votes(shown: Shown) -> Table:
+def _votes(question: Shown) -> Table:
     """The classes of answers, most votes first, each with its candidates and its certificate."""
-    case, voters, rows, notes = shown.case, dict[str, list[int]](), [], list[str]()
+    case, voters, rows, notes = question.case, dict[str, list[int]](), [], list[str]()
     for index, key in enumerate(case.vote.classes if case else ()):
         if key is not None:
             voters.setdefault(key, []).append(index)
@@ -110,14 +110,14 @@ def _votes(shown: Shown) -> Table:
         rows.append((named, f"{len(indices):,}", " ".join(map(str, indices)), certificate))
         notes += [f"{named}: {clip(support.reason, _TEXT)}"] if support else []
     if not rows:
-        notes.append(shown.ungiven or "No candidate has an answer, so there is no consensus.")
+        notes.append(question.ungiven or "No candidate has an answer, so there is no consensus.")
     return Table("votes", ("class of answers", "votes", "candidates", "certificate"), tuple(rows), tuple(notes))
 
 
-def _candidates(shown: Shown) -> Table:
-    keys = shown.case.vote.classes if shown.case else [one.answer for one in shown.row.candidates]
+def _candidates(question: Shown) -> Table:
+    keys = question.case.vote.classes if question.case else [one.answer for one in question.row.candidates]
     rows, texts = [], []
-    for index, (candidate, key) in enumerate(zip(shown.row.candidates, keys, strict=True)):
+    for index, (candidate, key) in enumerate(zip(question.row.candidates, keys, strict=True)):
         vote = "does not vote" if key is None else "votes"
         rows.append((f"[{index}]", _cell(candidate.answer), vote, _cell(candidate.source)))
         if index < _CANDIDATES and candidate.text.strip() != (candidate.answer or "").strip():
@@ -133,8 +133,8 @@ def _roles(consultations: Sequence[Consultation]) -> Iterator[Table]:
     notes = []
     for one in consultations:
         fields = {name: value for name, value in (one.content or {}).items() if not _is_table(value)}
-        said = {**({"reason": one.reason} if one.reason else {}), **fields}
-        notes += [f"{one.label}, {name.replace('_', ' ')}: {clip(_text(of), _TEXT)}" for name, of in said.items()]
+        lines = {**({"reason": one.reason} if one.reason else {}), **fields}
+        notes += [f"{one.label}, {name.replace('_', ' ')}: {clip(_text(of), _TEXT)}" for name, of in lines.items()]
     headers = ("role", "outcome", "asked", "took")
     yield Table("what the roles said", headers, rows, tuple(notes or ["No role was asked."]))
     for one in consultations:

@@ -56,11 +56,11 @@ def _on_sources(sources: Sequence[str]) -> Iterator[str]:
 def usefulness(pool: PoolFigures) -> Iterator[str]:
     """Yield a sentence for each judge that was compared: whether it is useful, and by how much."""
     for judge, use in pool["baselines"]["judges"].items():
-        known = [(where, of) for where, of in _places(use) if of["useful"] is not None]
-        useful = [where for where, of in known if of["useful"]]
-        if known:
+        verdicts = [(where, of) for where, of in _places(use) if of["useful"] is not None]
+        useful = [where for where, of in verdicts if of["useful"]]
+        if verdicts:
             verdict = f"useful {' and '.join(useful)}" if useful else "not useful here"
-            compared = "; ".join(f"{where} it is {_against(of)}" for where, of in known)
+            compared = "; ".join(f"{where} it is {_against(of)}" for where, of in verdicts)
             yield f"{'The judge' if judge == 'judge' else judge} is {verdict}: {compared}."
 
 
@@ -79,9 +79,9 @@ def _places(use: Usefulness) -> list[tuple[str, JudgeUse]]:
 def _against(use: JudgeUse) -> str:
     """A judge against the first baseline that it does not beat, or against both."""
     leads = {"certified majority": use["over_certified"], "a random judge": use["over_random"]}
-    known = {other: lead for other, lead in leads.items() if lead is not None}
-    not_beaten = [(other, lead) for other, lead in known.items() if not _is_clear(lead)]
-    return " and ".join(_apart(other, lead) for other, lead in not_beaten[:1] or known.items())
+    measured = {other: lead for other, lead in leads.items() if lead is not None}
+    not_beaten = [(other, lead) for other, lead in measured.items() if not _is_clear(lead)]
+    return " and ".join(_apart(other, lead) for other, lead in not_beaten[:1] or measured.items())
 
 
 def _apart(other: str, lead: Lead) -> str:

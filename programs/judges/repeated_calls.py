@@ -47,15 +47,15 @@ class RepeatedCalls(dspy.Module):
             dspy.AdapterParseError: A reply that the judge needs cannot be read.
             dspy.LMError: A request failed.
         """
-        asked = self.rounds(question, evidence, candidates, **ballot)
-        return drive(asked, ask_each) if candidates else abstained(NO_CANDIDATE)
+        rounds = self.rounds(question, evidence, candidates, **ballot)
+        return drive(rounds, ask_each) if candidates else abstained(NO_CANDIDATE)
 
     async def aforward(
         self, *, question: str, evidence: Sequence[str], candidates: Sequence[str], **ballot: Any
     ) -> dspy.Prediction:
         """Do the same as `forward`, with the requests of a round at once."""
-        asked = self.rounds(question, evidence, candidates, **ballot)
-        return await adrive(asked, aask_each) if candidates else abstained(NO_CANDIDATE)
+        rounds = self.rounds(question, evidence, candidates, **ballot)
+        return await adrive(rounds, aask_each) if candidates else abstained(NO_CANDIDATE)
 
 
 def about_each(
@@ -67,14 +67,14 @@ def about_each(
         dspy.AdapterParseError: A reply cannot be read.
     """
     by_text = {text: requests(text) for text in dict.fromkeys(texts)}
-    said = yield [request for about in by_text.values() for request in about]
-    require_read(said)
-    replies = iter(said)
+    outputs = yield [request for about in by_text.values() for request in about]
+    require_read(outputs)
+    replies = iter(outputs)
     contents = {text: [next(replies).content for _ in about] for text, about in by_text.items()}
     return [contents[text] for text in texts]
 
 
-def require_read(said: Sequence[Said]) -> None:
+def require_read(outputs: Sequence[Said]) -> None:
     """Raise the first parse error, for a judge that needs all its replies; it is treated like a plain judge's.
 
     A reply that could be read but not written is an ordinary abstention.
@@ -82,7 +82,7 @@ def require_read(said: Sequence[Said]) -> None:
     Raises:
         dspy.AdapterParseError: A reply cannot be read.
     """
-    for reply in said:
+    for reply in outputs:
         if reply.error is not None and not isinstance(reply.error, UnwritableReplyError):
             raise reply.error
 
@@ -95,7 +95,7 @@ def read_verdict(content: Mapping[str, Any], answers: Sequence[str | None], n_pa
 
 def answers_of(candidates: Sequence[str]) -> list[str]:
     """Return the final answers of candidates as they are shown to a judge."""
-    return [split_candidate(shown)[1] for shown in candidates]
+    return [split_candidate(text)[1] for text in candidates]
 
 
 def classes_of(answers: Sequence[str]) -> list[int | None]:
@@ -109,10 +109,10 @@ def classes_of(answers: Sequence[str]) -> list[int | None]:
     ]
     first: dict[tuple[Task, str], int] = {}
     for index, own in enumerate(keys):
-        known = {first[key] for key in own if key in first}
-        least = min(known, default=index)
-        if len(known) > 1:  # these were separate until now
-            first = {key: least if place in known else place for key, place in first.items()}
+        places = {first[key] for key in own if key in first}
+        least = min(places, default=index)
+        if len(places) > 1:  # these were separate until now
+            first = {key: least if place in places else place for key, place in first.items()}
         first.update(dict.fromkeys(own, least))
     return [first[own[0]] if own else None for own in keys]
 

@@ -162,15 +162,15 @@ class _Plan:
         n = len(self.unmeasurable)
         nothing: dict[Channel, Values] = {name: [Undefined("nothing was asked")] * n for name in CHANNELS}
         columns = nothing if content is None else nothing | read_steps(content, "step_scores", n)
-        columns |= _known(self.reasoning.passages, n)
+        columns |= _without_lm(self.reasoning.passages, n)
         if self.confidences is not None:
             columns["epist"] = epist(self.confidences, columns["fact"])
-        kept: dict[Channel, Values] = {
+        values: dict[Channel, Values] = {
             name: [score if why is None else why for score, why in zip(column, self.unmeasurable, strict=True)]
             for name, column in columns.items()
         }
         grounding = Grounding.of([Undefined("an LM does not say what each document makes of a step")] * n)
-        return StepTable(self.reasoning.text, self.steps.spans, score_steps(kept, grounding))
+        return StepTable(self.reasoning.text, self.steps.spans, score_steps(values, grounding))
 
 
 def _plan(reasoning: Reasoning) -> _Plan:
@@ -179,9 +179,9 @@ def _plan(reasoning: Reasoning) -> _Plan:
     confidences = reasoning.confidences_of(len(steps.steps))
     unmeasurable = _unmeasurable(steps)
     evidence = tuple(show_passage(passage.title, passage.text) for passage in reasoning.passages or ())
-    shown = tuple(step.content[:LONGEST] for step in steps.steps)
+    texts = tuple(step.content[:LONGEST] for step in steps.steps)
     measurable = any(why is None for why in unmeasurable)
-    request = _Inputs(reasoning.question, evidence, shown) if measurable else None
+    request = _Inputs(reasoning.question, evidence, texts) if measurable else None
     return _Plan(reasoning, steps, confidences, unmeasurable, request)
 
 
@@ -192,7 +192,7 @@ def _unmeasurable(steps: Steps) -> list[Undefined | None]:
     return [unmeasurable(step.content) for step in steps.steps]
 
 
-def _known(passages: Sequence[Passage] | None, n: int) -> dict[Channel, Values]:
+def _without_lm(passages: Sequence[Passage] | None, n: int) -> dict[Channel, Values]:
     """Return the columns that need no LM: those that compare with passages, if there are none.
 
     From a corpus without passages nothing is retrieved, and the formulas give the values for that.
@@ -209,6 +209,6 @@ def _distinct(plans: Sequence[_Plan]) -> list[_Inputs]:
     return list(dict.fromkeys(plan.request for plan in plans if plan.request is not None))
 
 
-def _tables(plans: Sequence[_Plan], said: Sequence[Said]) -> list[StepTable]:
-    answered = {request: reply.content for request, reply in zip(_distinct(plans), said, strict=True)}
+def _tables(plans: Sequence[_Plan], replies: Sequence[Said]) -> list[StepTable]:
+    answered = {request: reply.content for request, reply in zip(_distinct(plans), replies, strict=True)}
     return [plan.table(None if plan.request is None else answered[plan.request]) for plan in plans]

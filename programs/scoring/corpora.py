@@ -103,8 +103,8 @@ def gsm8k_corpus(rows: Iterable[Mapping[str, Any]], solutions: int = SOLUTIONS) 
     """
     if type(solutions) is not int or solutions < 1:
         raise ArgumentError(f"solutions must be a whole number of at least 1; got {solutions!r:.80}.")
-    read = _rows(rows, _GSM8K, "gsm8k", solutions)
-    return _distinct(Passage("", _ANNOTATION.sub("", row.answer.partition(_ANSWER)[0]).strip()) for row in read)
+    solved = _rows(rows, _GSM8K, "gsm8k", solutions)
+    return _distinct(Passage("", _ANNOTATION.sub("", row.answer.partition(_ANSWER)[0]).strip()) for row in solved)
 
 
 def _rows(rows: object, kind: type[_Kind], dataset: str, first: int | None = None) -> Iterator[_Kind]:

@@ -129,9 +129,9 @@ def gather(
     corpora = [retriever] * len(texts) if retriever is not None else _own(reasonings)
     steps = [step for pair in zip(reasonings, texts, strict=True) for step in _in_context(*pair)]
     searched = [corpus for corpus, text in zip(corpora, texts, strict=True) for _ in text.steps]
-    held = tuple(_held(steps, searched, k))
-    compared = tuple(_compared(held, claims, counterfactuals))
-    return Group(tuple(reasonings), texts, tuple(chain.from_iterable(confidences)), held, compared)
+    with_documents = tuple(_with_documents(steps, searched, k))
+    compared = tuple(_compared(with_documents, claims, counterfactuals))
+    return Group(tuple(reasonings), texts, tuple(chain.from_iterable(confidences)), with_documents, compared)
 
 
 def _own(reasonings: Sequence[Reasoning]) -> list[Retriever | None]:
@@ -152,33 +152,33 @@ def _visible(text: str) -> str:
     return drop_invisible(text).strip()
 
 
-def _held(steps: Sequence[StepInContext], corpora: Sequence[Retriever | None], k: int) -> Iterator[Held]:
+def _with_documents(steps: Sequence[StepInContext], corpora: Sequence[Retriever | None], k: int) -> Iterator[Held]:
     """Return each step with its documents; a corpus is searched once, for all steps that are compared with it."""
-    given = [(step, corpus, unmeasurable(step.text)) for step, corpus in zip(steps, corpora, strict=True)]
+    triples = [(step, corpus, unmeasurable(step.text)) for step, corpus in zip(steps, corpora, strict=True)]
     sought: dict[int, tuple[Retriever, dict[str, None]]] = {}
-    for step, corpus, silent in given:
+    for step, corpus, silent in triples:
         if corpus is not None and silent is None:
             sought.setdefault(id(corpus), (corpus, {}))[1][step.text] = None
-    hits = {at: _found(corpus, list(queries), k) for at, (corpus, queries) in sought.items()}
-    for step, corpus, silent in given:
+    hits = {at: _documents(corpus, list(queries), k) for at, (corpus, queries) in sought.items()}
+    for step, corpus, silent in triples:
         ungrounded = NO_CORPUS if silent is None and corpus is None else silent
         documents = hits[id(corpus)][step.text] if ungrounded is None else {}
-        shown = tuple(_visible(show_passage(document.title, document.text)) for document in documents.values())
-        yield Held(replace(step, passages=shown), documents, silent, ungrounded)
+        texts = tuple(_visible(show_passage(document.title, document.text)) for document in documents.values())
+        yield Held(replace(step, passages=texts), documents, silent, ungrounded)
 
 
-def _found(corpus: Retriever, queries: list[str], k: int) -> dict[str, dict[int, Passage]]:
+def _documents(corpus: Retriever, queries: list[str], k: int) -> dict[str, dict[int, Passage]]:
     """Return the documents found for each query, by their numbers."""
     hits = _answers("search", corpus, queries, corpus.search(queries, k), partial(_are_hits, corpus))
     return {query: {hit.document: corpus.documents[hit.document] for hit in own[:k]} for query, own in hits.items()}
 
 
-def _compared(held: Sequence[Held], claims: Claims, counterfactuals: Counterfactuals) -> Iterator[Compared]:
-    steps = list(dict.fromkeys(item.step for item in held if item.ungrounded is None))
+def _compared(items: Sequence[Held], claims: Claims, counterfactuals: Counterfactuals) -> Iterator[Compared]:
+    steps = list(dict.fromkeys(item.step for item in items if item.ungrounded is None))
     claimed = _answers("find", claims, steps, claims.find(steps) if steps else [], _are_claims)
     answers = counterfactuals.change(steps) if steps else []
     changed = _answers("change", counterfactuals, steps, answers, _is_changed)
-    for item in held:
+    for item in items:
         before = item.silent if item.silent is not None else _before(item.step)
         if item.ungrounded is not None:
             yield Compared(before, item.ungrounded, item.ungrounded, item.ungrounded)
@@ -196,13 +196,13 @@ def _compared(held: Sequence[Held], claims: Claims, counterfactuals: Counterfact
 
 def _before(step: StepInContext) -> Asked:
     """Return the step under the question and as many of the latest earlier steps as fit; of a long one, its end."""
-    kept, room = list[str](), EARLIER
+    parts, room = list[str](), EARLIER
     for earlier in reversed(step.earlier):
-        if kept and len(earlier) > room:
+        if parts and len(earlier) > room:
             break
-        kept.append(earlier[-EARLIER:])
+        parts.append(earlier[-EARLIER:])
         room -= len(earlier)
-    before = "\n".join(filter(None, [step.question, *reversed(kept)]))
+    before = "\n".join(filter(None, [step.question, *reversed(parts)]))
     return Row(step.text, (before,)) if before else NOTHING_BEFORE
 
 
@@ -218,24 +218,24 @@ _EXPECTED = {
 def _answers(
     method: str,
     whom: object,
-    asked: Sequence[_Asked],
+    questions: Sequence[_Asked],
     replies: Sequence[_Reply],
     allowed: Callable[[object], bool],
 ) -> dict[_Asked, _Reply]:
     """Return what was answered to each."""
     name = f"{type(whom).__name__}.{method}"
     replies = settled(replies, name, "give one that is not")
-    if len(replies) != len(asked):
-        raise ArgumentError(f"{name} returned {len(replies)} answers for {len(asked)}; expected one for each.")
+    if len(replies) != len(questions):
+        raise ArgumentError(f"{name} returned {len(replies)} answers for {len(questions)}; expected one for each.")
     for reply in replies:
         if not allowed(reply):
             raise ArgumentError(f"{name} returned {reply!r:.200}; expected for each {_EXPECTED[method]}.")
-    return dict(zip(asked, replies, strict=True))
+    return dict(zip(questions, replies, strict=True))
 
 
 def _are_hits(corpus: Retriever, reply: object) -> bool:
-    known = range(len(corpus.documents))
-    return isinstance(reply, list | tuple) and all(isinstance(hit, Hit) and hit.document in known for hit in reply)
+    numbers = range(len(corpus.documents))
+    return isinstance(reply, list | tuple) and all(isinstance(hit, Hit) and hit.document in numbers for hit in reply)
 
 
 def _are_claims(reply: object) -> bool:

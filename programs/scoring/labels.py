@@ -25,9 +25,9 @@ def columns(id2label: Mapping[int, str], model: str) -> tuple[int, int, int]:
     """
     named = {label.strip().casefold(): column for column, label in sorted(id2label.items(), reverse=True)}
     if len(id2label) != len(LABELS) or set(named) != set(LABELS):
-        stated = ", ".join(str(label) for _, label in sorted(id2label.items())) or "none"
+        names = ", ".join(str(label) for _, label in sorted(id2label.items())) or "none"
         raise ArgumentError(
-            f"model={model!r} must have exactly the labels contradiction, neutral and entailment; got {stated}. "
+            f"model={model!r} must have exactly the labels contradiction, neutral and entailment; got {names}. "
             "Give a model trained on three-way NLI; if this is one, name its columns under id2label in "
             "its config.json."
         )
@@ -49,20 +49,20 @@ def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
         raise ArgumentError(
             f"model={model!r} could not be loaded from {str(folder)!r}: its config.json is not JSON ({error})."
         ) from error
-    given = config.get("id2label") if isinstance(config, dict) else None
-    if not _names_columns(given):
-        has = f"has {given!r:.80} as id2label" if given else "has no id2label"
+    labels = config.get("id2label") if isinstance(config, dict) else None
+    if not _names_columns(labels):
+        has = f"has {labels!r:.80} as id2label" if labels else "has no id2label"
         raise ArgumentError(
             f"model={model!r} does not say which column of its output has which label: its config.json {has}, but "
             "must name contradiction, neutral and entailment. If it is a three-way NLI model, name its "
             'columns there in the order of its training, as "id2label": '
             '{"0": "contradiction", "1": "entailment", "2": "neutral"}.'
         )
-    return columns({int(column): label for column, label in given.items()}, model)
+    return columns({int(column): label for column, label in labels.items()}, model)
 
 
-def _names_columns(given: Any) -> TypeGuard[dict[str, str]]:
+def _names_columns(labels: Any) -> TypeGuard[dict[str, str]]:
     """Return whether this is an object with a text for each column, counted from 0."""
-    if not isinstance(given, dict) or not given or not all(isinstance(label, str) for label in given.values()):
+    if not isinstance(labels, dict) or not labels or not all(isinstance(label, str) for label in labels.values()):
         return False
-    return set(given) == set(map(str, range(len(given))))
+    return set(labels) == set(map(str, range(len(labels))))

@@ -70,8 +70,8 @@ class CachedNLI:
             rows = {key: self._known[key] for key in keys if key in self._known}
             fresh = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in rows}
             if fresh:
-                read = probabilities_of(self.nli, [*fresh.values()])
-                rows |= zip(fresh, map(np.ndarray.tobytes, read), strict=True)
+                values = probabilities_of(self.nli, [*fresh.values()])
+                rows |= zip(fresh, map(np.ndarray.tobytes, values), strict=True)
                 self.read += len(fresh)
             self._remember(keys, rows)
         return np.frombuffer(b"".join(rows[key] for key in keys)).reshape(-1, 3).copy()

@@ -74,14 +74,14 @@ class NLIScorer:
         """
         group = gather(reasonings, self.retriever, self.k, self.claims, self.counterfactuals)
         readings = read(self.nli, group.rows())
-        group = _heard(group, readings)
+        group = _without_unread(group, readings)
         columns, grounding = _measured(group, partial(_f, readings, self.reading))
         scores = score_steps(columns, grounding, self.weighting)
         own = zip(group.texts, group.slices(), strict=True)
         return [StepTable(text.text, text.spans, scores[steps]) for text, steps in own]
 
 
-def _heard(group: Group, readings: Readings) -> Group:
+def _without_unread(group: Group, readings: Readings) -> Group:
     """Return the group; a step for which the model gave no number under any premise can't be scored."""
     unread = [readings.nothing_of(step.before, step.documents) for step in group.compared]
     steps = [
@@ -124,7 +124,7 @@ def _unless_silent(group: Group, values: Iterable[Score]) -> list[Score]:
 def _info(group: Group) -> Scores:
     new, on = list[Score](), list[Score]()
     for reasoning, steps in zip(group.reasonings, group.slices(), strict=True):
-        contents = [held.step.text for held in group.steps[steps]]
+        contents = [one.step.text for one in group.steps[steps]]
         new += novelty(contents)
         on += progress(contents, reasoning.question, reasoning.answer)
     return info(_unless_silent(group, new), on)
@@ -133,8 +133,8 @@ def _info(group: Group) -> Scores:
 def _independent(group: Group, grounding: Grounding) -> list[Score]:
     """n_indep of each step."""
     return [
-        entailing if isinstance(entailing, Undefined) else _sources([held.documents[number] for number in entailing])
-        for held, entailing in zip(group.steps, grounding.entailing(), strict=True)
+        entailing if isinstance(entailing, Undefined) else _sources([one.documents[number] for number in entailing])
+        for one, entailing in zip(group.steps, grounding.entailing(), strict=True)
     ]
 
 

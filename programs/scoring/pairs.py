@@ -45,21 +45,21 @@ class Readings:
     probabilities: Floats
     places: Mapping[Pair, int]
 
-    def of(self, asked: Asked) -> Floats | Undefined:
+    def of(self, row: Asked) -> Floats | Undefined:
         """Return the probabilities of a row, shape (premises, 3); undefined if the model gave no number for one."""
-        if isinstance(asked, Undefined):
-            return asked
-        values: Floats = self.probabilities[[self.places[pair] for pair in asked.pairs]]
+        if isinstance(row, Undefined):
+            return row
+        values: Floats = self.probabilities[[self.places[pair] for pair in row.pairs]]
         lost = int(np.isnan(values).any(axis=1).sum())
         return Undefined(f"the NLI model gave no number for {lost} of {len(values)} pairs") if lost else values
 
-    def nothing_of(self, *asked: Asked) -> bool:
+    def nothing_of(self, *rows: Asked) -> bool:
         """Return whether there were pairs to read in these rows, and the model gave no number for any."""
-        places = [self.places[pair] for row in asked if isinstance(row, Row) for pair in row.pairs]
+        places = [self.places[pair] for row in rows if isinstance(row, Row) for pair in row.pairs]
         return bool(places) and bool(np.isnan(self.probabilities[places]).any(axis=1).all())
 
 
-def read(nli: NLI, asked: Iterable[Asked]) -> Readings:
+def read(nli: NLI, rows: Iterable[Asked]) -> Readings:
     """Return what a model reads in the pairs of all rows: each pair once, in one call; without pairs, no call.
 
     The longest pairs are first, so that a model that reads in batches pads little; their order depends only on the
@@ -68,21 +68,21 @@ def read(nli: NLI, asked: Iterable[Asked]) -> Readings:
     Raises:
         ArgumentError: The model returned another shape than (pairs, 3).
     """
-    pairs = sorted({pair for row in asked if isinstance(row, Row) for pair in row.pairs}, key=_longest_first)
+    pairs = sorted({pair for row in rows if isinstance(row, Row) for pair in row.pairs}, key=_longest_first)
     probabilities = probabilities_of(nli, pairs) if pairs else np.zeros((0, 3))
     return Readings(probabilities, {pair: place for place, pair in enumerate(pairs)})
 
 
 def probabilities_of(nli: NLI, pairs: Sequence[Pair]) -> Floats:
     """Return what a model reads in pairs, shape (pairs, 3); raise an `ArgumentError` if it returns another shape."""
-    said = settled(nli.probabilities(pairs), f"{nli.name}.probabilities", "give a model that is not")
-    given = np.asarray(said, dtype=np.float64)
-    if given.shape != (len(pairs), 3):
+    output = settled(nli.probabilities(pairs), f"{nli.name}.probabilities", "give a model that is not")
+    values = np.asarray(output, dtype=np.float64)
+    if values.shape != (len(pairs), 3):
         raise ArgumentError(
-            f"The NLI model {nli.name!r} returned the shape {given.shape} for {len(pairs)} pairs; expected "
+            f"The NLI model {nli.name!r} returned the shape {values.shape} for {len(pairs)} pairs; expected "
             f"({len(pairs)}, 3): contradiction, neutral and entailment of each pair."
         )
-    return given
+    return values
 
 
 def _longest_first(pair: Pair) -> tuple[int, Pair]:

@@ -50,18 +50,18 @@ class Reader:
         Raises:
             ArgumentError: The pairs are not pairs of texts, or the model does not return three logits a pair.
         """
-        given = [(drop_invisible(premise), drop_invisible(hypothesis)) for premise, hypothesis in checked(pairs)]
-        readable = self._readable(given)
-        probabilities = np.full((len(given), 3), np.nan)
+        texts = [(drop_invisible(premise), drop_invisible(hypothesis)) for premise, hypothesis in checked(pairs)]
+        readable = self._readable(texts)
+        probabilities = np.full((len(texts), 3), np.nan)
         if readable:
-            said = np.asarray(logits([given[at] for at in readable]), dtype=np.float64)
-            if said.shape != (len(readable), 3):
+            output = np.asarray(logits([texts[at] for at in readable]), dtype=np.float64)
+            if output.shape != (len(readable), 3):
                 raise ArgumentError(
-                    f"The model returned the shape {said.shape} for {len(readable)} pairs, but three logits a pair "
+                    f"The model returned the shape {output.shape} for {len(readable)} pairs, but three logits a pair "
                     "were expected; give a model for sequence classification."
                 )
-            finite = np.isfinite(said).all(axis=1)
-            probabilities[np.array(readable)[finite]] = softmax(said[finite], axis=1)[:, list(columns)]
+            finite = np.isfinite(output).all(axis=1)
+            probabilities[np.array(readable)[finite]] = softmax(output[finite], axis=1)[:, list(columns)]
         return probabilities
 
     def _readable(self, pairs: Sequence[Pair]) -> list[int]:
@@ -72,7 +72,7 @@ class Reader:
         ]
 
     def _texts(self, texts: list[str]) -> dict[str, _Text]:
-        known = {text: _Text(0, False) for text in texts}
+        by_text = {text: _Text(0, False) for text in texts}
         worded = [text for text in texts if any(map(str.isalnum, text)) and not _SURROGATE.search(text)]
         if worded:
             cut = self.tokenizer(
@@ -84,8 +84,8 @@ class Reader:
                 verbose=False,
             )
             for text, ids, spans in zip(worded, cut["input_ids"], cut["offset_mapping"], strict=True):
-                known[text] = _Text(len(ids), self._legible(text, ids, spans))
-        return known
+                by_text[text] = _Text(len(ids), self._legible(text, ids, spans))
+        return by_text
 
     def _legible(self, text: str, ids: Sequence[int], spans: Sequence[tuple[int, int]]) -> bool:
         """Return whether at least half of the letters and digits are known to the tokenizer.
@@ -100,8 +100,8 @@ class Reader:
         np.add.at(change, starts, weights)
         np.add.at(change, ends, -weights)
         letters = np.fromiter(map(str.isalnum, text), dtype=np.bool_, count=len(text))
-        known = np.cumsum(change)[:-1][letters] == 1
-        return bool(2 * known.sum() >= len(known))
+        whole = np.cumsum(change)[:-1][letters] == 1
+        return bool(2 * whole.sum() >= len(whole))
 
 
 def _readable(premise: _Text, hypothesis: _Text, room: int) -> bool:
@@ -112,8 +112,8 @@ def _readable(premise: _Text, hypothesis: _Text, room: int) -> bool:
 
 def checked(pairs: Sequence[Pair]) -> Sequence[Pair]:
     """Return the pairs. Raises `ArgumentError` for anything but pairs of texts."""
-    given: Sequence[object] = pairs
-    for at, pair in enumerate(given):
+    items: Sequence[object] = pairs
+    for at, pair in enumerate(items):
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)):
             raise ArgumentError(f"pairs[{at}] must be a premise and a hypothesis, both str; got {pair!r:.200}.")
     return pairs

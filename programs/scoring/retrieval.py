@@ -86,13 +86,13 @@ class DSPyRetriever:
 
 def _scores(result: Any, n: int) -> list[float]:
     """Return the scores of a prediction; without scores, the reciprocal of each document's place."""
-    given = result.get("scores") if isinstance(result, dspy.Prediction) else None
-    if given is None:
+    values = result.get("scores") if isinstance(result, dspy.Prediction) else None
+    if values is None:
         return [1 / place for place in range(1, n + 1)]
     try:
-        scores = [float(score) for score in given]
+        scores = [float(score) for score in values]
     except (TypeError, ValueError):
         scores = [math.nan]
     if len(scores) != n or not all(map(math.isfinite, scores)) or any(a < b for a, b in pairwise(scores)):
-        raise ArgumentError(f"scores must be a finite number for each of {n} passages, best first; got {given!r:.80}.")
+        raise ArgumentError(f"scores must be a finite number for each of {n} passages, best first; got {values!r:.80}.")
     return scores

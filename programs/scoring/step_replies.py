@@ -48,18 +48,18 @@ _Entry = Mapping[str, Any]
 
 def _entries(content: Mapping[str, Any], field: str, n: int) -> dict[int, _Entry]:
     if "abstained" in content:
-        said = content["abstained"]
-        raise _Invalid(brief(said) if isinstance(said, str) else "it gave no reason")
+        reason = content["abstained"]
+        raise _Invalid(brief(reason) if isinstance(reason, str) else "it gave no reason")
     listed = content.get(field)
     if not isinstance(listed, list):
-        raise _Invalid(f"{field} is {_shown(listed)}, not a list")
+        raise _Invalid(f"{field} is {_value_or_type(listed)}, not a list")
     entries: dict[int, _Entry] = {}
     for at, entry in enumerate(listed):
         if not isinstance(entry, Mapping):
-            raise _Invalid(f"{field}[{at}] is {_shown(entry)}, not an object")
+            raise _Invalid(f"{field}[{at}] is {_value_or_type(entry)}, not an object")
         step = entry.get("step")
         if type(step) is not int or not 0 <= step < n:
-            raise _Invalid(f"{field}[{at}].step is {_shown(step)}, not a whole number from 0 to {n - 1}")
+            raise _Invalid(f"{field}[{at}].step is {_value_or_type(step)}, not a whole number from 0 to {n - 1}")
         if step in entries:
             raise _Invalid(f"{field} has two entries for step {step}")
         entries[step] = entry
@@ -73,11 +73,11 @@ def _score(entry: _Entry | None, at: int, name: str) -> Score:
     if value is None:
         return Undefined(SILENT)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:  # NaN is outside
-        raise _Invalid(f"{name} of entry {at} is {_shown(value)}, not a number from 0 to 1")
+        raise _Invalid(f"{name} of entry {at} is {_value_or_type(value)}, not a number from 0 to 1")
     return float(value)
 
 
-def _shown(value: Any) -> str:
+def _value_or_type(value: Any) -> str:
     """Return a value for a reason: a number of moderate size, else its type."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return f"{value:g}" if is_number and abs(value) < _LARGEST_SHOWN else type(value).__name__
