@@ -134,7 +134,7 @@ class Call:
         Raises:
             ArgumentError: A row's evidence is not passages; also as `column`.
         """
-        return [None if given is None else self._parsed(at, given) for at, given in enumerate(self.column("evidence"))]
+        return [None if row is None else self._parsed(at, row) for at, row in enumerate(self.column("evidence"))]
 
     def require_passages(self) -> None:
         """Raise an `ArgumentError` if no row has passages, as a reward that reads them would be another one then."""

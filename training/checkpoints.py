@@ -135,57 +135,57 @@ def rendered(tokenizer: Any, checkpoint: str, question: str, prompt: Any) -> lis
         ArgumentError: The prompt is messages without a template, it is text with one, or the template cannot render it
             or leaves out the question.
     """
-    asked = f"the prompt of the question {question!r:.80}"
+    what = f"the prompt of the question {question!r:.80}"
     template = getattr(tokenizer, "chat_template", None)
     if isinstance(prompt, str):
         if template:
             raise ArgumentError(
-                f"The checkpoint {checkpoint!r} has a chat template, but {asked} is text, which would bypass it; give "
+                f"The checkpoint {checkpoint!r} has a chat template, but {what} is text, which would bypass it; give "
                 "messages, as [{'role': 'user', 'content': ...}]."
             )
-        return _spelling(tokenizer, checkpoint, asked, prompt, list(tokenizer(prompt).input_ids))
+        return _spelling(tokenizer, checkpoint, what, prompt, list(tokenizer(prompt).input_ids))
     if not template:
         raise ArgumentError(
-            f"The checkpoint {checkpoint!r} has no chat template to render {asked}, and without one its "
+            f"The checkpoint {checkpoint!r} has no chat template to render {what}, and without one its "
             "completions would be worthless; save the tokenizer that it was trained with into its folder."
         )
-    _require_messages(asked, prompt)
-    return _templated(tokenizer, checkpoint, asked, prompt)
+    _require_messages(what, prompt)
+    return _templated(tokenizer, checkpoint, what, prompt)
 
 
-def _templated(tokenizer: Any, checkpoint: str, asked: str, messages: Sequence[Any]) -> list[int]:
+def _templated(tokenizer: Any, checkpoint: str, what: str, messages: Sequence[Any]) -> list[int]:
     try:
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     except Exception as error:  # a template may raise anything
         raise ArgumentError(
-            f"The chat template of the checkpoint {checkpoint!r} cannot render {asked} ({brief(error, 200)}); fix the "
+            f"The chat template of the checkpoint {checkpoint!r} cannot render {what} ({brief(error, 200)}); fix the "
             "messages, or give the template that it was trained with."
         ) from error
     if messages[-1]["content"].strip() not in text:
         raise ArgumentError(
-            f"The chat template of the checkpoint {checkpoint!r} leaves out the last message of {asked}; give the "
+            f"The chat template of the checkpoint {checkpoint!r} leaves out the last message of {what}; give the "
             "template that it was trained with."
         )
-    return _spelling(tokenizer, checkpoint, asked, text, list(tokenizer(text, add_special_tokens=False).input_ids))
+    return _spelling(tokenizer, checkpoint, what, text, list(tokenizer(text, add_special_tokens=False).input_ids))
 
 
-def _spelling(tokenizer: Any, checkpoint: str, asked: str, text: str, tokens: list[int]) -> list[int]:
+def _spelling(tokenizer: Any, checkpoint: str, what: str, text: str, tokens: list[int]) -> list[int]:
     """Refuse a tokenizer that was loaded as another kind: it silently drops what it does not know."""
     if 2 * len(tokenizer.decode(tokens)) < len(text):
         raise ArgumentError(
-            f"The tokenizer of the checkpoint {checkpoint!r} spells less than half of {asked}; save the tokenizer that "
+            f"The tokenizer of the checkpoint {checkpoint!r} spells less than half of {what}; save the tokenizer that "
             "it was trained with into its folder."
         )
     return tokens
 
 
-def _require_messages(asked: str, prompt: Any) -> None:
+def _require_messages(what: str, prompt: Any) -> None:
     fits = isinstance(prompt, Sequence) and all(
         isinstance(message, dict) and all(isinstance(message.get(name), str) for name in ("role", "content"))
         for message in prompt
     )
     if not fits or not prompt or prompt[-1]["role"] != "user":
         raise ArgumentError(
-            f"{asked[0].upper()}{asked[1:]} must be messages with a role and a text, the last one the user's; "
+            f"{what[0].upper()}{what[1:]} must be messages with a role and a text, the last one the user's; "
             f"got {prompt!r:.80}."
         )

@@ -52,9 +52,9 @@ def outputs_of(
     Raises:
         ArgumentError: A completion is neither text nor messages, or a message's content or thinking is not text.
     """
-    given = zip_longest(completions, prompts[: len(completions)], fillvalue="")
+    pairs = zip_longest(completions, prompts[: len(completions)], fillvalue="")
     rendered = _opens_thinking(trainer)
-    return tuple(_output(at, completion, rendered, prompt) for at, (completion, prompt) in enumerate(given))
+    return tuple(_output(at, completion, rendered, prompt) for at, (completion, prompt) in enumerate(pairs))
 
 
 def _output(at: int, completion: object, rendered: bool, prompt: object) -> Output:
@@ -98,13 +98,13 @@ def _gap(texts: Iterable[str]) -> str:
 
 def _joined(own: Sequence[Output]) -> Output:
     """Return several messages as one; if the last one does not get beyond its thinking, there is no answer."""
-    kept = [output for output in own if output.whole.strip()]
-    gap = _gap(output.reasoning for output in kept)
-    unended = bool(kept) and not kept[-1].final.strip()
+    filled = [output for output in own if output.whole.strip()]
+    gap = _gap(output.reasoning for output in filled)
+    unended = bool(filled) and not filled[-1].final.strip()
     return Output(
-        gap.join(output.whole for output in kept),
-        gap.join(output.reasoning for output in kept),
-        "" if unended else gap.join(output.final for output in kept),
+        gap.join(output.whole for output in filled),
+        gap.join(output.reasoning for output in filled),
+        "" if unended else gap.join(output.final for output in filled),
     )
 
 
@@ -115,11 +115,11 @@ def _opens_thinking(trainer: Any) -> bool:
     if tokenizer is None or not isinstance(template, str) or "<think" not in template:
         return False
     settings = getattr(trainer, "chat_template_kwargs", None) or {}
-    asked = [{"role": "user", "content": "?"}]
-    shown: Any = tokenizer.apply_chat_template(
-        asked, chat_template=template, add_generation_prompt=True, tokenize=False, **settings
+    messages = [{"role": "user", "content": "?"}]
+    text: Any = tokenizer.apply_chat_template(
+        messages, chat_template=template, add_generation_prompt=True, tokenize=False, **settings
     )
-    return _opens(shown)
+    return _opens(text)
 
 
 def _opens(prompt: str) -> bool:

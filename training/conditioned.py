@@ -60,8 +60,8 @@ class Conditioned(Reward):
         for name, term in terms.items():
             logged |= {name: term.scores, f"{name}/undefined": Scores.of((~term.scores.defined).astype(float))}
             logged |= {f"{name}/{inner}": part for inner, part in term.parts.items()}
-        shown = {f"{name}_{column}": rows for name, term in terms.items() for column, rows in term.shown.items()}
-        return Measured(scores, logged, shown)
+        columns = {f"{name}_{column}": rows for name, term in terms.items() for column, rows in term.columns.items()}
+        return Measured(scores, logged, columns)
 
     def _of(self, passed: Score, score: Score) -> Score:
         if isinstance(passed, Undefined):

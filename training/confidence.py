@@ -72,9 +72,9 @@ def token_confidence(tokenizer: Any, ids: Sequence[int], logps: Sequence[float])
         logps: log p of each.
     """
     special = set(tokenizer.all_special_ids)
-    kept = [(token, logp) for token, logp in zip(ids, logps, strict=True) if token not in special]
-    pieces = spelled(tokenizer.decode, [token for token, _ in kept])
-    return TokenConfidence("".join(pieces), tuple(accumulate(map(len, pieces))), tuple(logp for _, logp in kept))
+    sampled = [(token, logp) for token, logp in zip(ids, logps, strict=True) if token not in special]
+    pieces = spelled(tokenizer.decode, [token for token, _ in sampled])
+    return TokenConfidence("".join(pieces), tuple(accumulate(map(len, pieces))), tuple(logp for _, logp in sampled))
 
 
 def spelled(decode: Callable[[list[int]], str], ids: list[int]) -> list[str]:
@@ -84,11 +84,11 @@ def spelled(decode: Callable[[list[int]], str], ids: list[int]) -> list[str]:
     few tokens back, so that its time grows only with the number of tokens.
     """
     pieces = list[str]()
-    before = read = 0  # decoding starts at `before`; the text of the tokens in front of `read` is known
+    before = end = 0  # decoding starts at `before`; the text of the tokens in front of `read` is known
     for at in range(1, len(ids) + 1):
-        known, longer = decode(ids[before:read]), decode(ids[before:at])
-        whole = len(longer) > len(known) and not longer.endswith(_PARTIAL)
+        prefix, longer = decode(ids[before:end]), decode(ids[before:at])
+        whole = len(longer) > len(prefix) and not longer.endswith(_PARTIAL)
         if whole or at == len(ids):
-            pieces += [longer[len(known) :], *[""] * (at - read - 1)]
-            before, read = read, at
+            pieces += [longer[len(prefix) :], *[""] * (at - end - 1)]
+            before, end = end, at
     return pieces

@@ -136,8 +136,8 @@ class GroupReward(Reward):
         keys = list[Key]()
         for answer, score, key in zip(answers, scores, case.vote.classes, strict=True):
             stratum = UNCERTIFIED if key is None or case.refuses(answer) else _stratum(case, answer)
-            known = None if isinstance(score, Undefined) else score
-            keys.append((stratum, stratum == SUPPORTED and key in consensus, known is not None, known or 0.0))
+            number = None if isinstance(score, Undefined) else score
+            keys.append((stratum, stratum == SUPPORTED and key in consensus, number is not None, number or 0.0))
         return keys
 
 

@@ -39,22 +39,22 @@ def parsed(arguments: Sequence[str]) -> Recipe:
     Raises:
         ArgumentError: There is no such recipe, or a field is not known or has a value that is not allowed.
     """
-    given = list(arguments)
-    for at, argument in enumerate(given[:-1]):
+    words = list(arguments)
+    for at, argument in enumerate(words[:-1]):
         if argument == "--config":
-            given[at + 1] = str(recipe_path(given[at + 1]))
+            words[at + 1] = str(recipe_path(words[at + 1]))
     from yaml import YAMLError  # which transformers brings
 
     trl = _trl()
     groups = (RewardArguments, trl.ScriptArguments, trl.GRPOConfig, trl.ModelConfig, trl.DatasetMixtureConfig)
     try:
-        recipe = Recipe(*trl.TrlParser(groups).parse_args_and_config(given))
+        recipe = Recipe(*trl.TrlParser(groups).parse_args_and_config(words))
     except (ValueError, TypeError, YAMLError) as error:
         raise ArgumentError(
             f"The recipe cannot be read ({brief(error)}); its fields are those of RewardArguments here, and of TRL's "
             "GRPOConfig, ModelConfig and ScriptArguments."
         ) from error
-    typed = {argument.removeprefix("--rewards=") for argument in given}
+    typed = {argument.removeprefix("--rewards=") for argument in words}
     if unnamed := [name for name in recipe.rewards.rewards if name not in NAMES and name not in typed]:
         raise ArgumentError(
             f"rewards has {unnamed[0]!r:.80}, and a recipe imports nothing. Give all rewards on the command line: "
@@ -76,7 +76,7 @@ def train(recipe: Recipe) -> Any:
             f"output_dir={str(folder)!r} has checkpoints of a run; set resume_from_checkpoint: true to resume it, "
             "or give another output_dir."
         )
-    trainer = made(recipe)
+    trainer = trainer_of(recipe)
     if trainer.is_world_process_zero():
         folder.mkdir(parents=True, exist_ok=True)
         fields = {**asdict(recipe.rewards), **asdict(recipe.model), **recipe.training.to_dict()}
@@ -96,7 +96,7 @@ def train(recipe: Recipe) -> Any:
     return trainer
 
 
-def made(recipe: Recipe) -> Any:
+def trainer_of(recipe: Recipe) -> Any:
     """Return the trainer of a recipe.
 
     Raises:
@@ -133,9 +133,9 @@ def made(recipe: Recipe) -> Any:
             peft_config=trl.get_peft_config(recipe.model),
         )
     except OSError as error:  # which transformers raises if there is no such model or tokenizer
-        said = " ".join(str(error).split())
+        message = " ".join(str(error).split())
         raise ArgumentError(
-            f"model_name_or_path={recipe.model.model_name_or_path!r} cannot be loaded ({brief(said, 200)}); give a "
+            f"model_name_or_path={recipe.model.model_name_or_path!r} cannot be loaded ({brief(message, 200)}); give a "
             "folder with a model and its tokenizer, or a name on the Hugging Face Hub."
         ) from error
     except ValueError as error:

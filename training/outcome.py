@@ -83,7 +83,7 @@ class FormatReward(Reward):
         extractions = call.answers(self.task)
         return Measured(
             _flags(is_marked(extraction) for extraction in extractions),
-            shown={"form": [extraction.form if extraction else None for extraction in extractions]},
+            columns={"form": [extraction.form if extraction else None for extraction in extractions]},
         )
 
 
@@ -122,13 +122,13 @@ def read_gold(where: str, accepted: Sequence[str], task: Task) -> tuple[str, ...
     Raises:
         ArgumentError: No text of a row with gold is an answer of the task, or states one.
     """
-    found = [_read(text, task) for text in accepted]
-    readable = tuple(answer for answer in found if answer is not None)
+    readings = [_read(text, task) for text in accepted]
+    readable = tuple(answer for answer in readings if answer is not None)
     if accepted and not readable:
-        shown = accepted[0] if len(accepted) == 1 else [*accepted]
+        value = accepted[0] if len(accepted) == 1 else [*accepted]
         raise ArgumentError(
             f"{where} must be an answer of the type {task!r}, or a text that states one, as '#### 72'; got "
-            f"{shown!r:.80}. Fix the row of the dataset."
+            f"{value!r:.80}. Fix the row of the dataset."
         )
     return readable
 
@@ -137,8 +137,8 @@ def read_gold(where: str, accepted: Sequence[str], task: Task) -> tuple[str, ...
 def _read(text: str, task: Task) -> str | None:
     if _is_answer(text, task):
         return text
-    stated = extract_answer(text, task)
-    return stated.answer if stated is not None and is_marked(stated) and _is_answer(stated.answer, task) else None
+    one = extract_answer(text, task)
+    return one.answer if one is not None and is_marked(one) and _is_answer(one.answer, task) else None
 
 
 def _is_answer(text: str, task: Task) -> bool:

@@ -81,16 +81,16 @@ class RewardArguments:
         Raises:
             ArgumentError: A name is not a channel, or the weights do not sum to 1.
         """
-        given: Any = self.channel_weights
-        if isinstance(given, str):
+        value: Any = self.channel_weights
+        if isinstance(value, str):
             try:
-                given = json.loads(given)
+                value = json.loads(value)
             except ValueError as error:
                 raise ArgumentError(
-                    f"channel_weights={given!r:.80} is not JSON ({error}); give an object, as "
+                    f"channel_weights={value!r:.80} is not JSON ({error}); give an object, as "
                     f"{json.dumps(dict(PAPER.weights))}."
                 ) from error
-        weights = dict(PAPER.weights) if given is None else dict(given)
+        weights = dict(PAPER.weights) if value is None else dict(value)
         gated: frozenset[Any] = frozenset(self.gate)
         dropped: list[Any] = [*self.drop]
         return Weighting(weights, gated, self.tau).without(*dropped)
@@ -131,8 +131,8 @@ def recipe_path(name: str) -> Path:
         return Path(name)
     if own.is_file():
         return own
-    known = sorted(path.relative_to(RECIPES).with_suffix("").as_posix() for path in RECIPES.rglob("*.yaml"))
-    raise ArgumentError(f"--config must be a file or one of {', '.join(known)}; got {name!r:.80}.")
+    names = sorted(path.relative_to(RECIPES).with_suffix("").as_posix() for path in RECIPES.rglob("*.yaml"))
+    raise ArgumentError(f"--config must be a file or one of {', '.join(names)}; got {name!r:.80}.")
 
 
 def _reward(name: str, arguments: RewardArguments) -> Any:
@@ -164,9 +164,9 @@ def _nli(arguments: RewardArguments) -> NamedNLI:
     return NamedNLI(arguments.nli, _any(arguments.nli_dtype), arguments.nli_batch_size, arguments.nli_device)
 
 
-def _any(given: Any) -> Any:
+def _any(value: Any) -> Any:
     """Return a word of a recipe; the function that receives it checks that it is allowed."""
-    return given
+    return value
 
 
 def _corpus(path: Path) -> Retriever:

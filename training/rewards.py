@@ -45,8 +45,8 @@ def _kept_torch() -> AbstractContextManager[Any]:
     if torch is None:
         return nullcontext()
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    kept: AbstractContextManager[Any] = torch.random.fork_rng(devices=list(devices), device_type="cuda")
-    return kept
+    context: AbstractContextManager[Any] = torch.random.fork_rng(devices=list(devices), device_type="cuda")
+    return context
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Measured:
 
     scores: Scores
     parts: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
-    shown: Mapping[str, Sequence[object]] = field(default_factory=dict[str, Sequence[object]])
+    columns: Mapping[str, Sequence[object]] = field(default_factory=dict[str, Sequence[object]])
 
     def rewards(self) -> list[float]:
         """The rewards as a trainer takes them: 0 if undefined."""
@@ -147,7 +147,7 @@ class Reward(ABC):
             for name, value in {**metrics(measured), "seconds": seconds}.items():
                 log_metric(f"{self.__name__}/{name}", value)
         if callable(log_extra):
-            for column, values in measured.shown.items():
+            for column, values in measured.columns.items():
                 log_extra(f"{self.__name__}_{column}", list(values))
 
 

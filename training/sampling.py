@@ -128,22 +128,22 @@ def _questions(path: Path, questions: Iterable[Mapping[str, Any]]) -> list[_Ques
     return rows
 
 
-def _question(where: str, given: Mapping[str, Any]) -> _Question:
+def _question(where: str, fields: Mapping[str, Any]) -> _Question:
     for name in ("id", "prompt", "question", "task"):
-        if given.get(name) is None:
+        if fields.get(name) is None:
             raise ArgumentError(f"{where} must have id, prompt, question and task; it has no {name!r}.")
-    gold = given.get("gold")
+    gold = fields.get("gold")
     try:
-        passages = to_passages(given.get("evidence"))
+        passages = to_passages(fields.get("evidence"))
     except ArgumentError as error:
         raise ArgumentError(f"{where}: {error}") from error
     record = {
-        **{name: given[name] for name in ("id", "question", "task")},
+        **{name: fields[name] for name in ("id", "question", "task")},
         "candidates": [{}],
         "evidence": [{"title": passage.title, "text": passage.text} for passage in passages],
         "gold": [gold] if isinstance(gold, str) else [] if gold is None else gold,
     }
-    return _Question(validate(record, where), given["prompt"])
+    return _Question(validate(record, where), fields["prompt"])
 
 
 def _plan(checkpoint: Checkpoint, questions: Sequence[_Question], sampling: Sampling) -> _Plan:
@@ -231,7 +231,7 @@ def _rows(
 ) -> Iterator[Row]:
     """Yield each question with its samples; what a model thinks is part of the text, and holds no answer."""
     for question in questions:
-        row, candidates, kept = question.row, list[dict[str, Any]](), list[dict[str, Any]]()
+        row, candidates, records = question.row, list[dict[str, Any]](), list[dict[str, Any]]()
         for plan in plans:
             end_of_prompt = plan.tokenizer.decode(plan.prompts[row.id][-_END:])
             for number in range(1, sampling.samples + 1):
@@ -243,8 +243,8 @@ def _rows(
                 answer = extract_answer(output.final, row.task)
                 candidates.append({"text": text, "answer": answer.answer if answer else None, "source": key[0]})
                 del sample["prompt"]
-                kept.append({"ended": sample.pop("ended"), "form": answer.form if answer else None, **sample})
-        yield Row.model_validate({**row.model_dump(), "candidates": candidates, "meta": {"samples": kept}})
+                records.append({"ended": sample.pop("ended"), "form": answer.form if answer else None, **sample})
+        yield Row.model_validate({**row.model_dump(), "candidates": candidates, "meta": {"samples": records}})
 
 
 def _hash(prompt: Sequence[int]) -> str:

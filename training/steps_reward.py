@@ -93,7 +93,7 @@ class StepReward(Reward):
         parts["steps"] = Scores.of([float(len(table.scores)) for table in tables])
         parts["conflated"] = Scores.of(map(_conflated, tables))
         scores = Scores.of(map(_earned, tables), "reward", 0, 1)
-        steps = list(map(_shown, tables, scores))
+        steps = list(map(_as_line, tables, scores))
         return Measured(scores, parts, {"steps": steps, "note": reasons(scores)})
 
     def check(self, call: Call) -> None:
@@ -130,9 +130,9 @@ class StepReward(Reward):
                     Scores.of([table.mean(name)], name, 0, 1)
             return checked
         except Exception as error:
-            said = f"{type(error).__name__}: {error}".partition("\n")[0]
+            text = f"{type(error).__name__}: {error}".partition("\n")[0]
             raise ScoringError(
-                f"The scorer of the reward {self.__name__!r} failed on {len(reasonings)} completions ({brief(said)}); "
+                f"The scorer of the reward {self.__name__!r} failed on {len(reasonings)} completions ({brief(text)}); "
                 "fix it, and resume the run from its last checkpoint."
             ) from error
 
@@ -150,19 +150,19 @@ def _of_steps(tokens: TokenConfidence, output: Output) -> list[Score]:
     """Return c_t of each step; a token of a tag around the thinking is part of none."""
     whole, reasoning, at = output.whole, output.reasoning, max(0, tokens.text.find(output.whole))
     spans = [(max(0, start - at), max(0, end - at)) for start, end in pairwise((0, *tokens.ends))]
-    kept = [whole[start:end] == reasoning[start:end] for start, end in spans]
-    own = TokenConfidence(tokens.text, tuple(compress(tokens.ends, kept)), tuple(compress(tokens.logps, kept)))
+    same = [whole[start:end] == reasoning[start:end] for start, end in spans]
+    own = TokenConfidence(tokens.text, tuple(compress(tokens.ends, same)), tuple(compress(tokens.logps, same)))
     return own.of_steps(whole, split_steps(reasoning).spans)
 
 
 def _one_each(call: Call, passed: object) -> list[TokenConfidence]:
-    given = list(passed) if isinstance(passed, Sequence) else []
-    if len(given) != len(call.texts) or not all(isinstance(tokens, TokenConfidence) for tokens in given):
+    confidences = list(passed) if isinstance(passed, Sequence) else []
+    if len(confidences) != len(call.texts) or not all(isinstance(tokens, TokenConfidence) for tokens in confidences):
         raise ArgumentError(
             f"The column {TOKEN_CONFIDENCE!r} for the reward {call.reward!r} must have one TokenConfidence for each of "
             f"{len(call.texts)} completions; got {passed!r:.80}. Give one for each, or leave the column out."
         )
-    return given
+    return confidences
 
 
 def _earned(table: StepTable) -> Score:
@@ -174,12 +174,12 @@ def _earned(table: StepTable) -> Score:
     return mean * (measured / len(table.scores))
 
 
-def _shown(table: StepTable, reward: Score) -> str:
+def _as_line(table: StepTable, reward: Score) -> str:
     own = {} if isinstance(reward, Undefined) else {"reward": reward}
     return json.dumps({**table.to_json(), **own}, ensure_ascii=False, allow_nan=False)
 
 
 def _conflated(table: StepTable) -> Score:
     """Return the share of a completion's steps that is conflated, of those for which it is known."""
-    told = [step.conflated for step in table.scores]
-    return Scores.of([flag if isinstance(flag, Undefined) else float(flag) for flag in told], "conflated").mean()
+    flags = [step.conflated for step in table.scores]
+    return Scores.of([flag if isinstance(flag, Undefined) else float(flag) for flag in flags], "conflated").mean()

@@ -15,7 +15,7 @@ import torch
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.generation import Sampling
-from eldgr_dspy.training.grpo import made, main, parsed
+from eldgr_dspy.training.grpo import main, parsed, trainer_of
 from eldgr_dspy.training.sampling import sample_pool
 from tests.tiny_policy import tiny_policy, tiny_tokenizer
 from tests.training.saved import saved_policy
@@ -136,7 +136,7 @@ def test_a_run_ends_as_a_script_of_trl_and_pushes_only_if_asked(
     push: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripted, folder = Scripted(), str(tmp_path / "run")
-    monkeypatch.setattr("eldgr_dspy.training.grpo.made", lambda recipe: scripted)
+    monkeypatch.setattr("eldgr_dspy.training.grpo.trainer_of", lambda recipe: scripted)
     main(["--config", SMALL, "--output_dir", folder, "--push_to_hub", str(push), "--dataset_name", "mine"])
     pushed = [("push_to_hub", "mine")] if push else []
     logged = ("log_metrics", "train", {"train_loss": 0.5})
@@ -149,7 +149,7 @@ def test_the_parameters_are_counted_also_where_a_process_holds_none_of_them(
 ) -> None:
     """DeepSpeed leaves an empty parameter behind, and its size in `ds_numel`."""
     scripted = Scripted()
-    monkeypatch.setattr("eldgr_dspy.training.grpo.made", lambda recipe: scripted)
+    monkeypatch.setattr("eldgr_dspy.training.grpo.trainer_of", lambda recipe: scripted)
     sizes = [param.numel() for param in scripted.model.parameters()]
     scripted.model.model.embed_tokens.requires_grad_(False)
     own, whole = sum(sizes[1:]), sum(sizes)
@@ -163,7 +163,7 @@ def test_the_parameters_are_counted_also_where_a_process_holds_none_of_them(
 def test_a_model_without_parameters_is_not_divided_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scripted = Scripted()
     scripted.model = torch.nn.Identity()
-    monkeypatch.setattr("eldgr_dspy.training.grpo.made", lambda recipe: scripted)
+    monkeypatch.setattr("eldgr_dspy.training.grpo.trainer_of", lambda recipe: scripted)
     main(["--config", SMALL, "--output_dir", str(tmp_path / "run")])
     assert scripted.printed[0] == "Trainable parameters: 0 of 0 (0.000%)."
 
@@ -242,7 +242,7 @@ def test_data_and_models_that_cannot_be_trained_with_are_one_sentence(
 def test_a_reward_may_be_whatever_trl_can_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     write(tmp_path / "data", train=json.dumps(ROWS[0]))
-    trainer = made(parsed([*flags(tmp_path / "run"), "--rewards", "orm", f"{MINE}.part", f"{MINE}.half"]))
+    trainer = trainer_of(parsed([*flags(tmp_path / "run"), "--rewards", "orm", f"{MINE}.part", f"{MINE}.half"]))
     assert trainer.reward_func_names == ["orm", "constant", "Half"]
 
 
