@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training.calls import Call
-from eldgr_dspy.training.rewards import Measured, Reward, require_names
+from eldgr_dspy.training.reward_base import Measured, Reward, require_names
+from eldgr_dspy.training.reward_calls import Call
 
 
 class Conditioned(Reward):

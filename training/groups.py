@@ -15,8 +15,8 @@ from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.lexical import is_yes_no
 from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.training.calls import Call, task_of
-from eldgr_dspy.training.rewards import Measured, Reward
+from eldgr_dspy.training.reward_base import Measured, Reward
+from eldgr_dspy.training.reward_calls import Call, task_of
 from eldgr_dspy.words import Policy, Task
 
 Key = tuple[int, bool, bool, float]

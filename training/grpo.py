@@ -17,7 +17,7 @@ from eldgr_dspy.files import replacing
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import refusal
 from eldgr_dspy.training.recipe import NAMES, RewardArguments, first_rows, recipe_path, rewards_of
-from eldgr_dspy.training.rewards import Reward, require_columns, require_names, weights_of
+from eldgr_dspy.training.reward_base import Reward, require_columns, require_names, weights_of
 
 
 class Recipe(NamedTuple):

@@ -10,8 +10,8 @@ from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import Extraction, extract_answer
-from eldgr_dspy.training.calls import COLUMNS, Call, is_marked, task_of
-from eldgr_dspy.training.rewards import Measured, Reward, reasons
+from eldgr_dspy.training.reward_base import Measured, Reward, reasons
+from eldgr_dspy.training.reward_calls import COLUMNS, Call, is_marked, task_of
 from eldgr_dspy.words import Task
 
 NO_GOLD = Undefined("the row has no gold answer; give one in the column gold")

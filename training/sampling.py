@@ -24,8 +24,8 @@ from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.training.checkpoints import Checkpoint, Precision, rendered
-from eldgr_dspy.training.completions import outputs_of
 from eldgr_dspy.training.generation import Sampling, complete, numbers
+from eldgr_dspy.training.model_outputs import outputs_of
 
 _PLACES = 4
 _END = 16  # tokens at the end of a prompt, among which a template may open the thinking

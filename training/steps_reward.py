@@ -18,11 +18,11 @@ from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.channels.table import StepTable, checked_tables
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError, brief
-from eldgr_dspy.training.calls import Call, is_marked, task_of
-from eldgr_dspy.training.completions import Output
 from eldgr_dspy.training.confidence import TokenConfidence
+from eldgr_dspy.training.model_outputs import Output
 from eldgr_dspy.training.policy import policy_confidence
-from eldgr_dspy.training.rewards import Measured, Reward, reasons
+from eldgr_dspy.training.reward_base import Measured, Reward, reasons
+from eldgr_dspy.training.reward_calls import Call, is_marked, task_of
 from eldgr_dspy.words import CHANNELS, Task
 
 TOKEN_CONFIDENCE = "token_confidence"

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from eldgr_dspy.channels.undefined import Score, Scores
 from eldgr_dspy.training import Reward
-from eldgr_dspy.training.calls import Call
-from eldgr_dspy.training.rewards import Measured
+from eldgr_dspy.training.reward_base import Measured
+from eldgr_dspy.training.reward_calls import Call
 
 
 class Given(Reward):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.training import GroupReward, StepReward, TokenConfidence, format, orm
-from eldgr_dspy.training.completions import Message, outputs_of
+from eldgr_dspy.training.model_outputs import Message, outputs_of
 from tests.refusing import refused
 from tests.training.calling import Fixed, rows, said
 from tests.training.training_on import trains

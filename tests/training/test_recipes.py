@@ -13,7 +13,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training import format, orm
 from eldgr_dspy.training.grpo import parsed
 from eldgr_dspy.training.named_rewards import LOGIC_ALONE, NamedNLI
-from eldgr_dspy.training.questions import prompt_of, training_rows
+from eldgr_dspy.training.question_rows import prompt_of, training_rows
 from eldgr_dspy.training.recipe import NAMES, RECIPES, RewardArguments, first_rows, recipe_path, rewards_of
 from eldgr_dspy.words import CHANNELS
 from tests.refusing import refused

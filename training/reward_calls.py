@@ -15,7 +15,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import Extraction, extract_answer
 from eldgr_dspy.programs.inputs import to_passages
-from eldgr_dspy.training.completions import Completion, Output, outputs_of
+from eldgr_dspy.training.model_outputs import Completion, Output, outputs_of
 from eldgr_dspy.words import Task
 
 COLUMNS: Final[Mapping[str, str]] = MappingProxyType(

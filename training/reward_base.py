@@ -20,8 +20,8 @@ import numpy as np
 
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training.calls import Call, missing_column
-from eldgr_dspy.training.completions import Completion, outputs_of
+from eldgr_dspy.training.model_outputs import Completion, outputs_of
+from eldgr_dspy.training.reward_calls import Call, missing_column
 
 
 @contextmanager
@@ -128,7 +128,7 @@ class Reward(ABC):
         Args:
             prompts: One a completion.
             completions: Texts, or conversations of which only the assistant's messages are read. The thinking of a
-                reasoning model has steps, but no answer; see `eldgr_dspy.training.completions`.
+                reasoning model has steps, but no answer; see `eldgr_dspy.training.model_outputs`.
             columns: The dataset's columns, one entry a completion, and whatever else the trainer passes.
 
         Raises:

@@ -10,8 +10,8 @@ from typing import Any
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.programs.pools.prompts import prompt_of
 from eldgr_dspy.programs.pools.question_files import Evidence, read_questions
-from eldgr_dspy.training.calls import task_of
 from eldgr_dspy.training.outcome import read_gold
+from eldgr_dspy.training.reward_calls import task_of
 from eldgr_dspy.words import Task
 
 __all__ = ["prompt_of", "training_rows"]
