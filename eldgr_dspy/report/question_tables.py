@@ -25,7 +25,7 @@ _TEXT, _CANDIDATE = 4_000, 1_500  # characters of a text of a role, and of a can
 _CANDIDATES, _GOLDS = 64, 20  # candidates whose texts are shown, and gold answers
 _ROWS, _COLUMNS = 64, 16  # of a table that a role gave
 _SCORES = {True: "right", False: "wrong", None: UNDEFINED}
-CERTIFIED = {True: "certified", False: "uncertified", None: "inapplicable"}
+_CERTIFIED = {True: "certified", False: "uncertified", None: "inapplicable"}
 
 
 class Shown(NamedTuple):
@@ -83,7 +83,7 @@ def tables_without_evidence(question: Shown) -> Iterator[Table]:
 
 def _rules(question: Shown) -> Table:
     rows = tuple(
-        (of["rule"], _cell(of["answer"]), _SCORES[of["em"]], of["branch"], CERTIFIED[of["certified"]])
+        (of["rule"], _cell(of["answer"]), _SCORES[of["em"]], of["branch"], _CERTIFIED[of["certified"]])
         for of in question.decisions
     )
     notes = [f"{of['rule']}: {' '.join(path(question.case, of))}" for of in question.decisions]
@@ -106,7 +106,7 @@ def _votes(question: Shown) -> Table:
         answer = case.question.answers[indices[0]]
         named = f"{_cell(answer)}{' (consensus)' if key == case.vote.winner else ''}"
         support = case.certificate(answer) if case.type.way == "evidence" else None
-        certificate = UNDEFINED if support is None else CERTIFIED[support.certified]
+        certificate = UNDEFINED if support is None else _CERTIFIED[support.certified]
         rows.append((named, f"{len(indices):,}", " ".join(map(str, indices)), certificate))
         notes += [f"{named}: {clip(support.reason, _TEXT)}"] if support else []
     if not rows:
