@@ -31,7 +31,6 @@ from eldgr_dspy.pools import Pool, open_pool
 from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
 from eldgr_dspy.programs.judges import (
     BestOf,
-    BestOfSteps,
     DimensionalSelector,
     PairwiseJudge,
     Panel,
@@ -40,12 +39,10 @@ from eldgr_dspy.programs.judges import (
     PointwiseJudge,
     SliceJudge,
     SwapConsistent,
-    UniversalConsistency,
     WeightedVote,
 )
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.splitting import split_pool
 from eldgr_dspy.tables.baselines import NAMES
@@ -63,13 +60,9 @@ ASKING: Mapping[str, Callable[[], dspy.Module]] = {
     "swap-averaged": lambda: SwapConsistent(Judge()),
     "pairwise": PairwiseJudge,
     "pointwise": PointwiseJudge,
-    "universal": UniversalConsistency,
-    "panel by majority": lambda: Panel([Judge(), LexicalJudge(), UniversalConsistency()]),
+    "panel by majority": lambda: Panel([Judge(), LexicalJudge(), PointwiseJudge()]),
     "slices (GAR)": SliceJudge,
     "checks (SWIRL)": PlanThenCheck,
-    "channels by min": lambda: BestOfSteps(ChannelScorer(), "min"),
-    "channels by last": lambda: BestOfSteps(ChannelScorer(), "last"),
-    "channels by product": lambda: BestOfSteps(ChannelScorer(), "product"),
 }
 """The selectors that ask an LM, by the name of their row."""
 
@@ -102,7 +95,6 @@ def reply(request: Request) -> str:
     best = scalars.index(max(scalars))
     values: dict[str, Any] = {
         "preferred": best,
-        "most_consistent": best,
         "better": best,
         "assessments": [],
         "assessment": [5] * 7 + [round(10 * scalars[0])],

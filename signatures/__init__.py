@@ -12,7 +12,6 @@ from eldgr_dspy.signatures.deriver import DerivationStep, DeriveAnswer
 from eldgr_dspy.signatures.judge import ASPECTS, JudgeCandidates, Scores, read_scores
 from eldgr_dspy.signatures.repairer import RepairAnswer
 from eldgr_dspy.signatures.slices import JudgeSlice
-from eldgr_dspy.signatures.universal import MostConsistent
 
 __all__ = [
     "ASPECTS",
@@ -25,7 +24,6 @@ __all__ = [
     "DeriveAnswer",
     "JudgeCandidates",
     "JudgeSlice",
-    "MostConsistent",
     "PlanChecks",
     "RepairAnswer",
     "ScoreSteps",

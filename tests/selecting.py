@@ -55,7 +55,6 @@ def in_style(request: Any, index: int, scalar: float, n: int = 0, span: str = ""
     if "assessment" in properties:
         return {"candidate_rationale": "", "assessment": [5] * 7 + [round(10 * scalar)]}
     said: dict[str, dict[str, Any]] = {
-        "most_consistent": {"consistency_rationale": "", "most_consistent": index},
         "sound": {"slice_rationale": "", "sound": scalar >= 0.5},
         "checks": {"checks": ["It is a city."]},
         "passed": {"check_rationale": "", "passed": [scalar >= 0.5], "consistent": True},

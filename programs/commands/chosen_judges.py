@@ -56,7 +56,7 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
             )
         else:
             lm: dict[Role, Any] = {"judge": lms[name]} if name in lms else {}
-            look = (style, models.orders if style in ("listwise", "pairwise", "universal") else 1)
+            look = (style, models.orders if style in ("listwise", "pairwise") else 1)
             result[name] = selector_of(lm, {**settings, "replies": models.replies}, look).judge
     return result
 

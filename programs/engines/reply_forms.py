@@ -12,9 +12,7 @@ from pydantic import BaseModel, TypeAdapter, create_model
 FORM = "Reply with one JSON object and nothing else:\n"
 """What stands before the form of a reply, at the end of the system message."""
 
-_ITEMS = {"assessments": "candidates", "passed": "checks"} | dict.fromkeys(
-    ("preferred", "better", "most_consistent"), "candidates"
-)
+_ITEMS = {"passed": "checks"} | dict.fromkeys(("assessments", "preferred", "better"), "candidates")
 """The input whose items an output lists or numbers; `..._scores` lists steps."""
 
 _REFUSING = set[tuple[Any, Any] | None]()

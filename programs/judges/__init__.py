@@ -7,23 +7,20 @@ and what it preferred. `eldgr_dspy.figures.showings` reads that.
 """
 
 from eldgr_dspy.programs.judges.autodspy import PipelineSelector
-from eldgr_dspy.programs.judges.best_of import BestOf, BestOfSteps
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
-from eldgr_dspy.programs.judges.gar import SliceJudge, slices_of
-from eldgr_dspy.programs.judges.own import OwnSelector
+from eldgr_dspy.programs.judges.gar import SliceJudge
+from eldgr_dspy.programs.judges.own import BestOf, OwnSelector
 from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge
 from eldgr_dspy.programs.judges.panel import Panel
 from eldgr_dspy.programs.judges.pointwise import Assessor, PointwiseJudge
 from eldgr_dspy.programs.judges.swapped import SwapConsistent
 from eldgr_dspy.programs.judges.swirl import PlanThenCheck
-from eldgr_dspy.programs.judges.universal import UniversalConsistency
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 
 __all__ = [
     "WEIGHINGS",
     "Assessor",
     "BestOf",
-    "BestOfSteps",
     "Comparer",
     "DimensionalSelector",
     "OwnSelector",
@@ -34,7 +31,5 @@ __all__ = [
     "PointwiseJudge",
     "SliceJudge",
     "SwapConsistent",
-    "UniversalConsistency",
     "WeightedVote",
-    "slices_of",
 ]

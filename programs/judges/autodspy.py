@@ -19,7 +19,7 @@ from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.lexical import WORD
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.programs.judges.counting import CountingJudge, abstained
+from eldgr_dspy.programs.judges.frames import CountingJudge, abstained
 from eldgr_dspy.rows import Row
 from eldgr_dspy.splitting import folded_question
 
@@ -52,18 +52,15 @@ class PipelineSelector(CountingJudge):
         super().__init__()
         pool = open_pool(path)
         self.formula, self.trained_on = f"autodspy:{path}", pool.sha256
-        self.trained_questions, known = set[str](), list[tuple[str, dict[str, float]]]()
-        for row in pool.rows():
-            self.trained_questions.add(folded_question(row.question))
-            if row.gold:
-                known.append((row.question, _rewards(row)))
-        groups = [(question, rewards) for question, rewards in known if rewards]
+        rows = [*pool.rows()]
+        self.trained_questions = {folded_question(row.question) for row in rows}
+        groups = [(row.question, rewards) for row in rows if row.gold and (rewards := _rewards(row))]
         self.pipelines = sorted({name for _, rewards in groups for name in rewards})
-        if not known:
+        if not any(row.gold for row in rows):
             raise ArgumentError(f"{pool.path} must have right answers to train on; give a pool with gold.")
-        if len(self.pipelines) < 2:
-            said = f"must have candidates of at least two pipelines, in tags or source; got {len(self.pipelines)}"
-            raise ArgumentError(f"{pool.path} {said}. State what made each.")
+        if (n := len(self.pipelines)) < 2:
+            least = "must have candidates of at least two pipelines, in tags or source"
+            raise ArgumentError(f"{pool.path} {least}; got {n}. State what made each.")
         self._weights = _trained(groups, self.pipelines)
 
     def count(self, ballot: Ballot) -> dspy.Prediction:

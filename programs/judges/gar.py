@@ -14,7 +14,7 @@ import dspy
 
 from eldgr_dspy.consultations import Abstention, split_candidate
 from eldgr_dspy.errors import ArgumentError, brief
-from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, about_each, preferring
+from eldgr_dspy.programs.judges.frames import RepeatedCalls, Rounds, about_each, preferring
 from eldgr_dspy.programs.one_call import OneCall, Request
 from eldgr_dspy.signatures import JudgeSlice
 
@@ -62,10 +62,6 @@ class SliceJudge(RepeatedCalls):
             slices=[*map(len, contents)],
         )
 
-    def most_calls(self, candidates: Sequence[str]) -> int:
-        """Return the number of slices of all distinct texts."""
-        return sum(len(slices_of(text, self.size)) for text in set(map(_reasoning, candidates)))
-
 
 def _reasoning(candidate: str) -> str:
     text, answer = split_candidate(candidate)
@@ -89,15 +85,14 @@ def slices_of(text: str, size: int) -> list[str]:
     and each has a token. A slice takes as many whole lines as fit. A line with more than `size` tokens begins a slice
     and is cut between words. A text without tokens has no slices. Source: ours.
     """
-    slices, count = list[str](), size
+    slices, room = list[str](), 0
     for line in re.findall(r"[^\n]*\n|[^\n]+", text) if text.strip() else ():
         words = re.findall(r"\s*\S+(?:\s+\Z)?", line)
-        cuts = range(0, len(words), size) if len(words) > size else (0,)
-        for start in cuts:
-            part = words[start : start + size]
-            if not slices or count + len(part) > size:
+        cut = ["".join(words[start : start + size]) for start in range(0, len(words), size)]
+        for part in cut if len(words) > size else [line]:
+            if (n := len(re.findall(r"\S+", part))) > room or not slices:
                 slices.append("")
-                count = 0
-            slices[-1] += "".join(part) if len(words) > size else line
-            count += len(part)
+                room = size
+            slices[-1] += part
+            room -= n
     return slices

@@ -14,7 +14,6 @@ from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge
 from eldgr_dspy.programs.judges.pointwise import PointwiseJudge
 from eldgr_dspy.programs.judges.swapped import SwapConsistent
 from eldgr_dspy.programs.judges.swirl import PlanThenCheck
-from eldgr_dspy.programs.judges.universal import UniversalConsistency
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.questions import require_one_of
@@ -29,7 +28,6 @@ _ALONE: dict[str, Callable[[], dspy.Module]] = {
     "checks": PlanThenCheck,
 }
 """The styles that show no two candidates together."""
-_TOGETHER: dict[str, Callable[[], dspy.Module]] = {"pairwise": Comparer, "universal": UniversalConsistency}
 
 
 def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: int = 1) -> dspy.Module:
@@ -38,8 +36,8 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
     Args:
         judge: The judge of a whole pool. The styles other than `listwise` replace the LM-backed `Judge` with the module
             for the smaller question; any other judge is given two candidates at a time.
-        style: `listwise`, the whole pool a call; `pairwise`; `pointwise`; `universal`, the most consistent one;
-            `slices` of reasoning; `checks` that are planned first.
+        style: `listwise`, the whole pool a call; `pairwise`; `pointwise`; `slices` of reasoning; `checks` that are
+            planned first.
         orders: In how many orders candidates that are shown together are shown.
 
     Raises:
@@ -47,13 +45,13 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
     """
     require_one_of("judge_style", style, get_args(JudgeStyle))
     asks_lm = isinstance(judge, Judge)
-    if style not in ("listwise", "pairwise") and not asks_lm:
-        raise ArgumentError(f"judge_style={style!r} needs a judge with an LM; give it a model.")
     if style in _ALONE:
+        if not asks_lm:
+            raise ArgumentError(f"judge_style={style!r} needs a judge with an LM; give it a model.")
         if orders != 1:
             raise ArgumentError(f"orders must be 1 with judge_style={style!r} (one candidate a call); got {orders!r}.")
         return _ALONE[style]()
-    shown = _TOGETHER[style]() if style in _TOGETHER and asks_lm else judge
+    shown = Comparer() if style == "pairwise" and asks_lm else judge
     swapped = shown if orders == 1 else SwapConsistent(shown, orders)
     return PairwiseJudge(swapped) if style == "pairwise" else swapped
 

@@ -8,21 +8,25 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import dspy
 
-from eldgr_dspy.consultations import Abstention
+from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.showings import Showing, showings
-from eldgr_dspy.programs.judges.counting import NO_CANDIDATE, abstained
-from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, answers_of, classes_of, read_verdict
+from eldgr_dspy.programs.judges.frames import (
+    NO_CANDIDATE,
+    RepeatedCalls,
+    Rounds,
+    abstained,
+    answers_of,
+    classes_of,
+    read_verdict,
+)
 from eldgr_dspy.programs.one_call import Request, calls_of
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.signatures import CompareCandidates
-
-Pair = tuple[int, int]
-"""Two pool indices, in the order in which the candidates are shown."""
 
 
 class Comparer(Judge):
@@ -65,87 +69,64 @@ class PairwiseJudge(RepeatedCalls):
         Its keys are `order`, the pool indices of the two, `preferred`, and `rationale` or `abstained`.
         """
         answers, about = answers_of(candidates), {"question": question, "evidence": evidence}
-        classes = classes_of(answers)
-        standing, played = _drawn(question, candidates, classes), list[_Match]()
+        classes, orders, final = classes_of(answers), list[dict[str, Any]](), None
+        standing = _draw(question, candidates, classes)
+        if not standing:
+            return abstained(NO_CANDIDATE)
+        pair, rationale = (0, 0), "there is one answer; nothing was asked"
         while pairs := [*zip(standing[::2], standing[1::2], strict=False)]:
-            said = yield [
+            outcomes = yield [
                 Request(self.judge, {**about, "candidates": [candidates[index] for index in pair]}, "judge")
                 for pair in pairs
             ]
-            matches = [
-                _match(pair, reply.content, answers, len(evidence)) for pair, reply in zip(pairs, said, strict=True)
-            ]
-            played += matches
-            standing = [_through(match, classes) for match in matches] + standing[2 * len(pairs) :]
-        if played:
-            return _outcome(played)
-        if not standing:
-            return abstained(NO_CANDIDATE)
-        rationale = "there is one answer; nothing was asked"
-        return dspy.Prediction(preferred=standing[0], judge_rationale=rationale, orders=[])
+            winners = list[int]()
+            for pair, outcome in zip(pairs, outcomes, strict=True):
+                both = [answers[index] for index in pair]
+                final = read_verdict(outcome.content, both, len(evidence))
+                shown = showings(outcome.content, both, len(evidence)) or (Showing((0, 1), None),)
+                orders += [_journaled(pair, showing, final) for showing in shown]
+                winners.append(_winner(pair, final, classes))
+            standing = winners + standing[2 * len(pairs) :]
+        if isinstance(final, Abstention):
+            return abstained(replace(final, reason=f"the final is undecided: {final.reason}"), orders=orders)
+        if final is not None:
+            (loser,), n = {*pair} - {*standing}, len({*classes} - {None}) - 1
+            rationale = f"candidate {standing[0]} won the last of {n} comparisons, against candidate {loser}"
+        return dspy.Prediction(preferred=standing[0], judge_rationale=rationale, orders=orders)
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
         """Return one less than the number of answers, in comparisons; None if the judge does not say what one takes.
 
         If comparisons differ in how many calls they take, each counts as the one that takes most.
         """
-        classed = {
+        answering = {
             text: key
             for text, key in zip(candidates, classes_of(answers_of(candidates)), strict=True)
             if key is not None
         }
-        pairs = [pair for pair in combinations(classed, 2) if classed[pair[0]] != classed[pair[1]]]
-        each = [calls_of(self.judge, pair) for pair in pairs]
-        known = [calls for calls in each if calls is not None]
-        return (len({*classed.values()}) - 1) * max(known, default=0) if len(known) == len(each) else None
+        pairs = (pair for pair in combinations(answering, 2) if answering[pair[0]] != answering[pair[1]])
+        calls = [calls_of(self.judge, pair) for pair in pairs]
+        return None if None in calls else (len({*answering.values()}) - 1) * max(filter(None, calls), default=0)
 
 
-class _Match(NamedTuple):
-    """Two candidates; who won, or why nobody did; and the showings as a journal has them."""
-
-    pair: Pair
-    winner: int | Abstention
-    shown: list[dict[str, Any]]
-
-
-def _match(pair: Pair, content: Mapping[str, Any], answers: Sequence[str], n_passages: int) -> _Match:
-    both = [answers[index] for index in pair]
-    reply = read_verdict(content, both, n_passages)
-    winner = reply if isinstance(reply, Abstention) else pair[reply.preferred]
-    shown = list[dict[str, Any]]()
-    for showing in showings(content, both, n_passages) or (Showing((0, 1), None),):
-        reason = winner.reason if isinstance(winner, Abstention) else ""
-        verdict = {"abstained": reason} if showing.preferred is None else {"rationale": showing.rationale}
-        preferred = None if showing.preferred is None else pair[showing.preferred]
-        shown.append({"order": [pair[place] for place in showing.order], "preferred": preferred, **verdict})
-    return _Match(pair, winner, shown)
+def _journaled(pair: tuple[int, int], showing: Showing, reply: Verdict | Abstention) -> dict[str, Any]:
+    order = [pair[place] for place in showing.order]
+    if showing.preferred is None:
+        return {"order": order, "preferred": None, "abstained": getattr(reply, "reason", "")}
+    return {"order": order, "preferred": pair[showing.preferred], "rationale": showing.rationale}
 
 
-def _through(match: _Match, classes: Sequence[int | None]) -> int:
+def _winner(pair: tuple[int, int], reply: Verdict | Abstention, classes: Sequence[int | None]) -> int:
     """Return who advances: without a verdict the answer with more votes; with equal votes the one shown first."""
-    first, second = (classes.count(classes[index]) for index in match.pair)
-    return match.pair[second > first] if isinstance(match.winner, Abstention) else match.winner
+    first, second = (classes.count(classes[index]) for index in pair)
+    return pair[reply.preferred if isinstance(reply, Verdict) else second > first]
 
 
-def _drawn(question: str, candidates: Sequence[str], classes: Sequence[int | None]) -> list[int]:
+def _draw(question: str, candidates: Sequence[str], classes: Sequence[int | None]) -> list[int]:
     """Return one candidate for each answer, in an order that depends only on the texts."""
-    drawn = sorted(
-        (index for index, key in enumerate(classes) if key is not None),
+    order = sorted(
+        range(len(candidates)),
         key=lambda index: hashlib.sha256(f"{question}\n{candidates[index]}".encode(errors="replace")).digest(),
     )
-    standing: dict[int | None, int] = {}
-    for index in drawn:
-        standing.setdefault(classes[index], index)
-    return list(standing.values())
-
-
-def _outcome(played: Sequence[_Match]) -> dspy.Prediction:
-    """The preference of the last comparison, or why there is none."""
-    final = played[-1]
-    orders = [showing for match in played for showing in match.shown]
-    if isinstance(final.winner, Abstention):
-        why = replace(final.winner, reason=f"the final is undecided: {final.winner.reason}")
-        return abstained(why, orders=orders)
-    loser = next(index for index in final.pair if index != final.winner)
-    rationale = f"candidate {final.winner} won the last of {len(played)} comparisons, against candidate {loser}"
-    return dspy.Prediction(preferred=final.winner, judge_rationale=rationale, orders=orders)
+    first = {classes[index]: index for index in reversed(order)}
+    return [index for index in order if classes[index] is not None and first[classes[index]] == index]

@@ -13,16 +13,8 @@ import dspy
 from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.repeated_calls import (
-    RepeatedCalls,
-    Rounds,
-    answers_of,
-    classes_of,
-    listed,
-    read_verdict,
-    sum_of_calls,
-)
-from eldgr_dspy.programs.one_call import Request, calls_of
+from eldgr_dspy.programs.judges.frames import RepeatedCalls, Rounds, answers_of, classes_of, read_verdict
+from eldgr_dspy.programs.one_call import Request
 
 
 class Panel(RepeatedCalls):
@@ -45,14 +37,9 @@ class Panel(RepeatedCalls):
             ArgumentError: naming the argument.
         """
         super().__init__()
-        given: Any = judges
-        if not isinstance(given, Sequence) or not given:
-            raise ArgumentError(f"judges must be a list of at least one judge; got {given!r:.80}. Give [Judge()].")
-        for number, judge in enumerate(judges):
-            if not isinstance(judge, dspy.Module):
-                raise ArgumentError(
-                    f"judges[{number}] must be a dspy.Module; got {judge!r:.80}. Give one like Judge()."
-                )
+        listed: object = judges
+        if not isinstance(listed, Sequence) or not listed or not all(isinstance(one, dspy.Module) for one in listed):
+            raise ArgumentError(f"judges must be a list of at least one module; got {judges!r:.80}. Give [Judge()].")
         self.judges: list[dspy.Module] = list(judges)
 
     @property
@@ -64,45 +51,39 @@ class Panel(RepeatedCalls):
     def facts(self) -> dict[str, bool]:
         """What any of its members needs, as tables show it; empty if none of them states it."""
         known: list[Mapping[str, bool]] = [of for judge in self.judges if (of := getattr(judge, "facts", None))]
-        names = dict.fromkeys(name for of in known for name in of)
-        return {name: any(of.get(name) for of in known) for name in names}
+        return {name: any(of.get(name) for of in known) for name in dict.fromkeys(name for of in known for name in of)}
 
     def rounds(
         self, question: str, evidence: Sequence[str], candidates: Sequence[str], ballot: Ballot | None = None
     ) -> Rounds:
         """Ask each judge; the verdict has `members`, an object a judge with `preferred` or `abstained`."""
         inputs = {"question": question, "evidence": evidence, "candidates": candidates}
-        said = yield [
+        outcomes = yield [
             Request(judge, {**inputs, "ballot": ballot} if getattr(judge, "takes_ballot", False) else inputs, "judge")
             for judge in self.judges
         ]
         answers = answers_of(candidates)
-        replies = [read_verdict(one.content, answers, len(evidence)) for one in said]
-        return dspy.Prediction(**_majority(replies, answers), members=[*map(_member, replies)], orders=[])
+        replies = [read_verdict(one.content, answers, len(evidence)) for one in outcomes]
+        members = [
+            {"preferred": reply.preferred}
+            if isinstance(reply, Verdict)
+            else {"preferred": None, "abstained": reply.reason}
+            for reply in replies
+        ]
+        return dspy.Prediction(**_majority(replies, classes_of(answers)), members=members, orders=[])
 
-    def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """Return the calls of all judges; None if one does not say how many it takes."""
-        return sum_of_calls(calls_of(judge, candidates) for judge in self.judges) if candidates else 0
 
-
-def _majority(replies: Sequence[Verdict | Abstention], answers: Sequence[str]) -> dict[str, Any]:
+def _majority(replies: Sequence[Verdict | Abstention], classes: Sequence[int | None]) -> Mapping[str, Any]:
     """Return the preference of more than half of the judges, or why there is none."""
     inapplicable = [one for one in replies if isinstance(one, Abstention) and one.kind == "not applicable"]
     if len(inapplicable) == len(replies):
-        return {**inapplicable[0].fields}
-    n, classes = len(replies), classes_of(answers)
-    preferred = [reply.preferred for reply in replies if isinstance(reply, Verdict)]
+        return inapplicable[0].fields
+    n, preferred = len(replies), [reply.preferred for reply in replies if isinstance(reply, Verdict)]
     votes = Counter(key for index in preferred if (key := classes[index]) is not None)
     winner, most = max(votes.items(), key=lambda entry: entry[1], default=(0, 0))
     if 2 * most <= n:
-        counts = [f"{count} for candidate {index}" for index, count in sorted(votes.items())]
-        return {"abstained": f"no majority of {n} judges: {listed([*counts, f'{n - len(preferred)} absent'])}"}
+        counts = "".join(f"{count} for candidate {index}, " for index, count in sorted(votes.items()))
+        return {"abstained": f"no majority of {n} judges: {counts}{n - len(preferred)} absent"}
     named = Counter(index for index in preferred if classes[index] == winner)
     chosen = max(named, key=lambda index: (named[index], -index))
     return {"preferred": chosen, "judge_rationale": f"{most} of {n} judges prefer this answer"}
-
-
-def _member(reply: Verdict | Abstention) -> Mapping[str, Any]:
-    if isinstance(reply, Verdict):
-        return {"preferred": reply.preferred}
-    return {"preferred": None, "abstained": reply.reason}

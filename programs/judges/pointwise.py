@@ -9,16 +9,8 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.consultations import Abstention
-from eldgr_dspy.programs.judges.repeated_calls import (
-    RepeatedCalls,
-    Rounds,
-    about_each,
-    answers_of,
-    preferring,
-    read_verdict,
-    sum_of_calls,
-)
-from eldgr_dspy.programs.one_call import OneCall, Request, calls_of
+from eldgr_dspy.programs.judges.frames import RepeatedCalls, Rounds, about_each, answers_of, preferring, read_verdict
+from eldgr_dspy.programs.one_call import OneCall, Request
 from eldgr_dspy.signatures import AssessCandidate, Scores, read_scores
 
 
@@ -55,18 +47,14 @@ class PointwiseJudge(RepeatedCalls):
     def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
         """Ask for each distinct candidate."""
         about = {"question": question, "evidence": evidence}
-        said = yield from about_each(candidates, lambda one: [Request(self.assessor, {**about, "candidate": one})])
-        contents = [content for (content,) in said]
+        replies = yield from about_each(candidates, lambda one: [Request(self.assessor, {**about, "candidate": one})])
+        contents = [content for (content,) in replies]
         return preferring(
             [_scalar(content, answer) for content, answer in zip(contents, answers_of(candidates), strict=True)],
             candidates,
             lambda index: contents[index].get("candidate_rationale"),
             assessments=[content.get("assessment") for content in contents],
         )
-
-    def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """Return one assessment for each distinct text; None if the assessor does not say what one takes."""
-        return sum_of_calls(calls_of(self.assessor, [candidate]) for candidate in dict.fromkeys(candidates))
 
 
 def _scalar(content: Mapping[str, Any], answer: str) -> float | Abstention:

@@ -5,7 +5,7 @@ remedy is theirs: ask again with the places changed, and do not count a preferen
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,17 +13,16 @@ import dspy
 
 from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.counting import abstained
-from eldgr_dspy.programs.judges.repeated_calls import (
+from eldgr_dspy.programs.judges.frames import (
     RepeatedCalls,
     Rounds,
+    abstained,
     answers_of,
     classes_of,
-    listed,
     read_verdict,
     require_read,
 )
-from eldgr_dspy.programs.one_call import Request, calls_of
+from eldgr_dspy.programs.one_call import Request
 
 Order = tuple[int, ...]
 """Pool indices in the order in which the candidates are shown."""
@@ -37,7 +36,7 @@ class SwapConsistent(RepeatedCalls):
     One consultation, with one call an order; all calls are made. Preferences are compared by answer, as answers vote,
     and not by candidate. A preference that changes is an abstention with reason `inconsistent`. If the judge gives no
     verdict in one order, the whole is an abstention; a reply that cannot be parsed is treated like a plain judge's.
-    Scores are means over the orders.
+    Scores are means over the orders, if each order has them.
 
     Attributes:
         judge: Any module in the judge's role. orders: How many orders.
@@ -67,38 +66,34 @@ class SwapConsistent(RepeatedCalls):
         index.
         """
         orders, about = orders_of(candidates, self.orders), {"question": question, "evidence": evidence}
-        said = yield [
+        outcomes = yield [
             Request(self.judge, {**about, "candidates": [candidates[index] for index in order]}, "judge")
             for order in orders
         ]
-        require_read(said)
+        require_read(outcomes)
         answers = answers_of(candidates)
         replies = [
-            read_verdict(one.content, [answers[index] for index in order], len(evidence))
-            for order, one in zip(orders, said, strict=True)
+            _by_pool_index(order, read_verdict(one.content, [answers[index] for index in order], len(evidence)))
+            for order, one in zip(orders, outcomes, strict=True)
         ]
-        shown = [*map(_recorded, orders, replies)]
+        shown = [_journaled(order, reply) for order, reply in zip(orders, replies, strict=True)]
+        for number, reply in enumerate(replies, start=1):
+            if isinstance(reply, Abstention):
+                reason = f"{reply.reason} (in order {number} of {len(orders)})"
+                return abstained(replace(reply, reason=reason), orders=shown)
         verdicts = [reply for reply in replies if isinstance(reply, Verdict)]
-        for number, why in enumerate(replies, start=1):
-            if isinstance(why, Abstention):
-                reason = f"{why.reason} (in order {number} of {len(orders)})"
-                return abstained(replace(why, reason=reason), orders=shown)
-        preferred = [order[verdict.preferred] for order, verdict in zip(orders, verdicts, strict=True)]
         classes = classes_of(answers)
-        if len({classes[index] for index in preferred}) > 1:
-            changed = f"the orders prefer candidates {listed(preferred)}"
-            return abstained(Abstention.of("inconsistent", changed), orders=shown)
+        if len({classes[verdict.preferred] for verdict in verdicts}) > 1:
+            changed = ", ".join(str(verdict.preferred) for verdict in verdicts)
+            return abstained(Abstention.of("inconsistent", f"the orders prefer candidates {changed}"), orders=shown)
+        scores = [verdict.scores for verdict in verdicts if verdict.scores is not None]
+        means = [{"scalar": math.fsum(of) / len(of)} for of in zip(*scores, strict=True)]
         return dspy.Prediction(
-            preferred=preferred[0],
-            assessments=_mean_assessments(orders, [one.content.get("assessments") for one in said]),
+            preferred=verdicts[0].preferred,
+            assessments=means if len(scores) == len(verdicts) else None,
             judge_rationale=verdicts[0].rationale,
             orders=shown,
         )
-
-    def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """Return the calls of all orders; None if the judge does not say what one takes."""
-        each = calls_of(self.judge, candidates)
-        return None if each is None else len(orders_of(candidates, self.orders)) * each
 
 
 def orders_of(candidates: Sequence[str], most: int) -> list[Order]:
@@ -108,41 +103,26 @@ def orders_of(candidates: Sequence[str], most: int) -> list[Order]:
     candidates. In twice as many orders as candidates, each one is first, and last, equally often. An empty pool has no
     order.
     """
-    distinct: dict[tuple[str, ...], Order] = {}
-    for order in _turns(len(candidates)):
-        distinct.setdefault(tuple(candidates[index] for index in order), order)
-        if len(distinct) == most:
-            break
-    return list(distinct.values())
-
-
-def _turns(n: int) -> Iterator[Order]:
+    distinct, n = dict[tuple[str, ...], Order](), len(candidates)
     for start in range(n):
-        turned = tuple((start + place) % n for place in range(n))
-        yield turned
-        yield turned[::-1]
+        rotation = (*range(start, n), *range(start))
+        for order in (rotation, rotation[::-1]):
+            if len(distinct) == most:
+                return [*distinct.values()]
+            distinct.setdefault(tuple(candidates[index] for index in order), order)
+    return [*distinct.values()]
 
 
-def _recorded(order: Order, reply: Verdict | Abstention) -> dict[str, Any]:
-    """A reply as a journal has it, by pool index."""
+def _by_pool_index(order: Order, reply: Verdict | Abstention) -> Verdict | Abstention:
+    """Return a reply about candidates that were shown in an order, as one about the pool."""
+    if isinstance(reply, Abstention):
+        return reply
+    scores = None if reply.scores is None else tuple(reply.scores[order.index(index)] for index in range(len(order)))
+    return replace(reply, preferred=order[reply.preferred], scores=scores)
+
+
+def _journaled(order: Order, reply: Verdict | Abstention) -> dict[str, Any]:
     if isinstance(reply, Abstention):
         return {"order": [*order], "preferred": None, "abstained": reply.reason}
-    scores = None if reply.scores is None else _by_index(order, reply.scores)
-    return {"order": [*order], "preferred": order[reply.preferred], "scores": scores, "rationale": reply.rationale}
-
-
-def _by_index(order: Order, shown: Sequence[Any]) -> list[Any]:
-    return [shown[order.index(index)] for index in range(len(order))]
-
-
-def _mean_assessments(
-    orders: Sequence[Order], shown: Sequence[Sequence[Mapping[str, Any]] | None]
-) -> list[dict[str, float | None]] | None:
-    """The mean of each aspect for each candidate, None if an order lacks it; None if an order has no assessments."""
-    rows = [_by_index(order, row) for order, row in zip(orders, shown, strict=True) if row]
-    return [*map(_mean, zip(*rows, strict=True))] if len(rows) == len(orders) else None
-
-
-def _mean(assessments: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    values: dict[str, list[Any]] = {name: [one.get(name) for one in assessments] for name in assessments[0]}
-    return {name: None if None in of else math.fsum(of) / len(of) for name, of in values.items()}
+    scores = None if reply.scores is None else [*reply.scores]
+    return {"order": [*order], "preferred": reply.preferred, "scores": scores, "rationale": reply.rationale}

@@ -13,8 +13,7 @@ import dspy
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import brief
 from eldgr_dspy.programs.fencing import restore
-from eldgr_dspy.programs.judges.counting import abstained
-from eldgr_dspy.programs.judges.repeated_calls import RepeatedCalls, Rounds, about_each, preferring, require_read
+from eldgr_dspy.programs.judges.frames import RepeatedCalls, Rounds, about_each, abstained, preferring, require_read
 from eldgr_dspy.programs.one_call import OneCall, Request
 from eldgr_dspy.signatures import CheckCandidate, PlanChecks
 
@@ -52,11 +51,11 @@ class PlanThenCheck(RepeatedCalls):
         if isinstance(checks, Abstention):
             return abstained(checks)
         about = {"question": question, "evidence": evidence, "checks": checks}
-        said = yield from about_each(candidates, lambda one: [Request(self.interactor, {**about, "candidate": one})])
+        replies = yield from about_each(candidates, lambda one: [Request(self.interactor, {**about, "candidate": one})])
         return preferring(
-            [_share(content, len(checks)) for (content,) in said],
+            [_share(content, len(checks)) for (content,) in replies],
             candidates,
-            lambda index: said[index][0].get("check_rationale"),
+            lambda index: replies[index][0].get("check_rationale"),
             checks=checks,
         )
 

@@ -7,19 +7,19 @@ with the highest sum. A missing value is an abstention, and never 0, .5 or 1.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import dspy
 
-from eldgr_dspy.ballots import Ballot, Logprobs, Stated
+from eldgr_dspy.ballots import Ballot, Logprobs
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.counting import CountingJudge, abstained, preferring_by
+from eldgr_dspy.programs.judges.frames import CountingJudge, abstained, preferring_by
 
 Column = Literal["confidence", "logprobs", "scores"]
-Fold = Literal["min", "last", "product"]
-"""How the scores of steps become one: the lowest, the last, or their product."""
-_FOLDS: dict[str, tuple[str, ...]] = {"scores": get_args(Fold), "logprobs": ("mean", "min")}
+_FOLDS: dict[str, tuple[str, ...]] = {"scores": ("min", "last", "product"), "logprobs": ("mean", "min")}
+"""How the scores of steps become one: the lowest, the last, or their product; and the probabilities of tokens."""
+_UNFOLDED = "has a number for each step; min, last or product makes one of them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,8 @@ class Weighing:
     abstains_below: bool = False
 
 
-_UNFOLDED = "has a number for each step; min, last or product makes one of them"
-
-
 def _softmax(values: Sequence[float], temperature: float) -> list[float]:
-    highest = max(values, default=0.0)
+    highest = max(values)
     powers = [math.exp((value - highest) / temperature) for value in values]
     total = math.fsum(powers)
     return [power / total for power in powers]
@@ -56,11 +53,9 @@ def _softmax(values: Sequence[float], temperature: float) -> list[float]:
 
 def _borda(values: Sequence[float], power: float) -> list[float]:
     """Return (G - rank)^power, the highest value having rank 0; equal values share the mean of their ranks' points."""
-    points = [(len(values) - rank) ** power for rank in range(len(values))]
-    ordered = sorted(values, reverse=True)
     ranks: dict[float, list[float]] = {}
-    for value, point in zip(ordered, points, strict=True):
-        ranks.setdefault(value, []).append(point)
+    for rank, value in enumerate(sorted(values, reverse=True)):
+        ranks.setdefault(value, []).append((len(values) - rank) ** power)
     return [math.fsum(ranks[value]) / len(ranks[value]) for value in values]
 
 
@@ -112,17 +107,18 @@ class WeightedVote(CountingJudge):
             ArgumentError: naming the formula and what was expected.
         """
         super().__init__()
-        self.formula = formula
         name, *words = formula.split(":")
         if name not in WEIGHINGS:
             raise ArgumentError(f"formula must begin with one of {', '.join(WEIGHINGS)}; got {formula!r:.80}. Use one.")
-        weighing = WEIGHINGS[name]
-        score = words.pop(0) if weighing.column == "scores" and words else ""
-        if weighing.column == "scores" and not score:
+        self.formula, self._weighing = formula, WEIGHINGS[name]
+        column = self._weighing.column
+        score = words.pop(0) if column == "scores" and words else ""
+        if column == "scores" and not score:
             raise ArgumentError(f"formula={formula!r:.80} must name a score. Write {name}:SCORE, such as {name}:prm.")
-        fold = words.pop(0) if words and words[0] in _FOLDS.get(weighing.column, ()) else ""
-        parameter = _parameter(formula, weighing, words)
-        self._weighing, self._reading, self._parameter = weighing, (score, fold), parameter
+        self._reading = score, words.pop(0) if words and words[0] in _FOLDS.get(column, ()) else ""
+        self._parameter = self._weighing.parameter or 0.0
+        if words:
+            self._parameter = _parameter(formula, self._weighing, ":".join(words))
 
     @property
     def facts(self) -> dict[str, bool]:
@@ -148,22 +144,19 @@ class WeightedVote(CountingJudge):
         return preferring_by(ballot, preferred, f"{self.formula}: weight {weights[preferred]:.4g}", values)
 
 
-def _parameter(formula: str, weighing: Weighing, words: Sequence[str]) -> float:
-    """Return the parameter in what is left of a formula, or its default."""
-    if not words:
-        return weighing.parameter or 0.0
+def _parameter(formula: str, weighing: Weighing, text: str) -> float:
+    """Return the parameter that a formula ends with."""
     low, high = weighing.range
+    end = f"a number from {low:g} to {high:g}"
+    if weighing.parameter is None:
+        folds = ", ".join(_FOLDS.get(weighing.column, ()))
+        end = f"one of {folds}, or with nothing more" if folds else "nothing more"
     try:
-        value = float(words[0])
+        if weighing.parameter is not None and low <= (value := float(text)) <= high and math.isfinite(value):
+            return value
     except ValueError:
-        value = math.nan
-    if weighing.parameter is None or len(words) > 1 or not low <= value <= high or math.isinf(value):
-        end = f"a number from {low:g} to {high:g}"
-        if weighing.parameter is None:
-            folds = ", ".join(_FOLDS.get(weighing.column, ()))
-            end = f"one of {folds}, or with nothing more" if folds else "nothing more"
-        raise ArgumentError(f"formula={formula!r:.80} must end with {end}; got {':'.join(words)!r:.40}. Leave it out.")
-    return value
+        pass
+    raise ArgumentError(f"formula={formula!r:.80} must end with {end}; got {text!r:.40}. Leave it out.")
 
 
 def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -> dict[int, float] | Abstention:
@@ -173,10 +166,7 @@ def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -
         ballot: The candidates. column: What is read.
         score: The score's name. fold: How scores of steps become one, or for log-probabilities `min`.
     """
-    stated = [_read(of, column, score, fold) for of in ballot.stated]
-    what = {"confidence": "confidence", "logprobs": "log-probabilities", "scores": f"score {score!r}"}[column]
-    if column == "logprobs" and any(of.logprobs for of in ballot.stated):
-        what = "lowest log-probability" if fold == "min" else "mean probability of tokens"
+    what, stated = _read(ballot, column, score, fold)
     if all(value is None for value in stated):
         return Abstention.of("not applicable", f"the pool states no {what}")
     if not fold and all(isinstance(stated[index], list | tuple) for index in ballot.voters):
@@ -185,23 +175,30 @@ def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -
     for index in ballot.voters:
         if (value := stated[index]) is None:
             return Abstention(f"no {what} is stated of candidate {index}")
-        folded = folded_steps(value, fold)
+        folded = _folded(value, fold)
         if isinstance(folded, str):
             return Abstention(f"{folded} (score {score!r} of candidate {index})")
         values[index] = folded
     return values
 
 
-def _read(stated: Stated, column: Column, score: str, fold: str) -> float | Sequence[float] | None:
-    if column != "logprobs":
-        return stated.confidence if column == "confidence" else stated.scores.get(score)
-    known = stated.logprobs or Logprobs()
+def _read(
+    ballot: Ballot, column: Column, score: str, fold: str
+) -> tuple[str, Sequence[float | Sequence[float] | None]]:
+    """Return what a column is called, and what is stated in it of each candidate."""
+    if column == "confidence":
+        return column, [of.confidence for of in ballot.stated]
+    if column == "scores":
+        return f"score {score!r}", [of.scores.get(score) for of in ballot.stated]
+    known = [of.logprobs or Logprobs() for of in ballot.stated]
+    if not any(of.logprobs for of in ballot.stated):
+        return "log-probabilities", [None] * len(known)
     if fold == "min":
-        return None if known.least is None else math.exp(known.least)
-    return known.probability
+        return "lowest log-probability", [None if of.least is None else math.exp(of.least) for of in known]
+    return "mean probability of tokens", [of.probability for of in known]
 
 
-def folded_steps(value: float | Sequence[float], fold: str) -> float | str:
+def _folded(value: float | Sequence[float], fold: str) -> float | str:
     """Return one score for scores of steps, or why there is none; a single number is its own."""
     if isinstance(value, int | float):
         return float(value)

@@ -29,7 +29,7 @@ DECIDING = tuple(
     programs.engines.reply_forms
     programs.engines.strict quantities questions ranking reach reading reasons redaction refusals replies rules
     sentence_ends showing signatures signatures.channels signatures.checks signatures.deriver
-    signatures.judge signatures.comparer signatures.assessor signatures.repairer signatures.slices signatures.universal
+    signatures.judge signatures.comparer signatures.assessor signatures.repairer signatures.slices
     stripping structured text_keys thinking tracing voting wholes words
     """.split()
 )
@@ -38,10 +38,9 @@ DECIDING = tuple(
 ASKING = tuple(
     """
     columns lexical rows spans programs.calls programs.certifier programs.consulting programs.engines.lenient
-    programs.fencing programs.heuristics programs.inputs programs.judges.autodspy programs.judges.best_of
-    programs.judges.counting programs.judges.drm programs.judges.gar programs.judges.own
-    programs.judges.pairwise programs.judges.panel programs.judges.pointwise programs.judges.repeated_calls
-    programs.judges.swapped programs.judges.swirl programs.judges.universal programs.judges.weighted_votes
+    programs.fencing programs.heuristics programs.inputs programs.judges.autodspy programs.judges.drm
+    programs.judges.frames programs.judges.gar programs.judges.own programs.judges.pairwise programs.judges.panel
+    programs.judges.pointwise programs.judges.swapped programs.judges.swirl programs.judges.weighted_votes
     programs.one_call programs.plain_values programs.repeated_deriver programs.roles programs.selector
     """.split()
 )

@@ -13,7 +13,7 @@ from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SliceJudge, SwapConsistent
-from eldgr_dspy.programs.judges.repeated_calls import answers_of, classes_of
+from eldgr_dspy.programs.judges.frames import answers_of, classes_of
 from eldgr_dspy.programs.judges.swapped import orders_of
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.testing import scripted_lm, text_of
@@ -109,7 +109,7 @@ def test_preferences_are_compared_by_answer(candidates: list[str], consistent: b
         assert (found.get("preferred"), "abstained" in found) == ((0, False) if consistent else (None, True))
 
 
-def test_scores_are_means_over_the_orders_aspect_by_aspect() -> None:
+def test_scores_are_means_over_the_orders() -> None:
     replies = iter(
         [
             {"preferred": 0, "assessments": [{"scalar": 0.2, "fact": 1.0}, {"scalar": 0.4, "fact": 0.0}]},
@@ -117,8 +117,7 @@ def test_scores_are_means_over_the_orders_aspect_by_aspect() -> None:
         ]
     )
     found = judged(SwapConsistent(Judging(lambda _: next(replies))), ["Doha", "Dubai"])
-    assert found["assessments"][0] == {"scalar": pytest.approx(0.4), "fact": None}
-    assert found["assessments"][1] == {"scalar": pytest.approx(0.2), "fact": 0.25}
+    assert found["assessments"] == [{"scalar": pytest.approx(0.4)}, {"scalar": pytest.approx(0.2)}]
     assert isinstance(read_reply("judge", found, ["Doha", "Dubai"], 1), Verdict)
 
 

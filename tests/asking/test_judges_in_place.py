@@ -22,7 +22,6 @@ from eldgr_dspy.programs.judges import (
     PointwiseJudge,
     SliceJudge,
     SwapConsistent,
-    UniversalConsistency,
 )
 from eldgr_dspy.programs.judges.named import judge_in_style
 from eldgr_dspy.programs.roles import Judge
@@ -45,8 +44,6 @@ FAIR: dict[str, Callable[[], Any]] = {
     "pairwise, both orders": lambda: PairwiseJudge(SwapConsistent(Comparer())),
     "swapped pairwise": lambda: SwapConsistent(PairwiseJudge()),
     "pointwise": PointwiseJudge,
-    "universal": UniversalConsistency,
-    "universal in two orders": lambda: SwapConsistent(UniversalConsistency()),
     "slices": lambda: SliceJudge(2),
     "checks": PlanThenCheck,
     "panel": lambda: Panel([Judge(), PointwiseJudge(), PairwiseJudge()]),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
-from eldgr_dspy.programs.judges import Panel, PointwiseJudge, UniversalConsistency
+from eldgr_dspy.programs.judges import Panel, PointwiseJudge
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
@@ -95,7 +95,7 @@ def test_a_vote_passes_only_with_more_than_half_of_all_judges(preferred: list[in
 
 @each_call
 def test_each_member_asks_its_lm_and_the_calls_add_up(call: Any) -> None:
-    panel, lm = Panel([Judge(), PointwiseJudge(), UniversalConsistency()]), scripted_lm(answering)
+    panel, lm = Panel([Judge(), PointwiseJudge(), Judge()]), scripted_lm(answering)
     panel.set_lm(lm)
     found = judged(call(panel))
     assert found["members"] == [{"preferred": 2}] * 3
@@ -131,10 +131,10 @@ def test_a_failed_call_of_one_judge_is_raised_after_the_others_were_asked(call: 
 @pytest.mark.parametrize(
     ("judges", "said"),
     [
-        ([], r"judges must be a list of at least one judge; got \[\]. Give \[Judge\(\)\]."),
-        (Judge(), "judges must be a list of at least one judge; got "),
-        ([Judge(), len], r"judges\[1\] must be a dspy.Module; got <built-in function len>. Give one like"),
-        ("ab", r"judges\[0\] must be a dspy.Module; got 'a'. Give one like"),
+        ([], r"judges must be a list of at least one module; got \[\]. Give \[Judge\(\)\]."),
+        (Judge(), "judges must be a list of at least one module; got "),
+        ([len], r"judges must be a list of at least one module; got \[<built-in function len>\]. Give"),
+        ("ab", "judges must be a list of at least one module; got 'ab'. Give"),
     ],
 )
 def test_bad_arguments_are_refused(judges: Any, said: str) -> None:

@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from eldgr_dspy.programs.judges import (
     Assessor,
     Comparer,
-    UniversalConsistency,
 )
 from eldgr_dspy.programs.one_call import OneCall
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
@@ -31,7 +30,6 @@ from eldgr_dspy.signatures import (
     DeriveAnswer,
     JudgeCandidates,
     JudgeSlice,
-    MostConsistent,
     PlanChecks,
     RepairAnswer,
     Scores,
@@ -43,7 +41,7 @@ from eldgr_dspy.words import CHANNELS
 GOLDEN = Path(__file__).parents[1] / "golden"
 SIGNATURES: list[Any] = [
     *(JudgeCandidates, CompareCandidates, AssessCandidate, DeriveAnswer, RepairAnswer),
-    *(ScoreSteps, MostConsistent, JudgeSlice, PlanChecks, CheckCandidate),
+    *(ScoreSteps, JudgeSlice, PlanChecks, CheckCandidate),
 ]
 SCORES = [10, 10, 5, 10, 0, 5, 10, 9]
 
@@ -61,8 +59,6 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         {"comparison_rationale": "Passage 1 says so.", "better": 1}),
     "assessor": (Assessor, {"question": QUESTION, "evidence": EVIDENCE, "candidate": CANDIDATES[0]},
         {"candidate_rationale": "Passage 1 says otherwise.", "assessment": SCORES}),
-    "universal": (UniversalConsistency, {"question": QUESTION, "evidence": EVIDENCE, "candidates": CANDIDATES},
-        {"consistency_rationale": "Both differ.", "most_consistent": 1}),
     "slice_reader": (lambda: OneCall(JudgeSlice),
         {"question": QUESTION, "evidence": EVIDENCE, "earlier": STEPS[0], "slice": STEPS[1]},
         {"slice_rationale": "Passage 1 says so.", "sound": True}),
@@ -110,8 +106,7 @@ def test_a_comparison_and_an_assessment_are_shown_no_gold_answer_either() -> Non
     assert list(AssessCandidate.input_fields) == ["question", "evidence", "candidate"]
 
 
-def test_who_judges_by_agreement_by_slices_or_by_checks_is_shown_only_what_it_needs() -> None:
-    assert list(MostConsistent.input_fields) == ["question", "candidates"]
+def test_who_judges_by_slices_or_by_checks_is_shown_only_what_it_needs() -> None:
     assert list(JudgeSlice.input_fields) == ["question", "evidence", "earlier", "slice"]
     assert list(PlanChecks.input_fields) == ["question"]
     assert list(CheckCandidate.input_fields) == ["question", "evidence", "checks", "candidate"]
@@ -150,7 +145,6 @@ def test_every_prompt_says_that_material_is_data_and_never_an_instruction(signat
             CompareCandidates,
             AssessCandidate,
             RepairAnswer,
-            MostConsistent,
             JudgeSlice,
             CheckCandidate,
         ),

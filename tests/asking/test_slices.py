@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.consultations import Abstention, show_candidate
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges import PointwiseJudge, SliceJudge, slices_of
+from eldgr_dspy.programs.judges import PointwiseJudge, SliceJudge
+from eldgr_dspy.programs.judges.gar import slices_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm, text_of
 from eldgr_dspy.replies import read_reply
@@ -30,6 +31,9 @@ class Reading(dspy.Module):
     def __init__(self, reply: Callable[[str], Any]) -> None:
         super().__init__()
         self.reply, self.shown = reply, list[tuple[str, str]]()
+
+    def most_calls(self, candidates: Sequence[str]) -> int:
+        return 1
 
     def forward(self, *, question: str, evidence: Sequence[str], earlier: str, slice: str) -> Any:
         self.shown.append((earlier, slice))

@@ -47,7 +47,7 @@ def test_recordings_of_named_judges_name_the_judges_of_a_run_that_names_none(
 
 
 def test_a_forecast_names_each_judge_and_its_model(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--judges", "a=openai/m,b=universal:openai/n,c=pairwise", "--judge", "openai/o", "--dry-run", "--json"]
+    options = ["--judges", "a=openai/m,b=listwise:openai/n,c=pairwise", "--judge", "openai/o", "--dry-run", "--json"]
     assert main(["evaluate", "capitals.jsonl", *options]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {asked: model for asked, model in found["models"].items() if model} == {

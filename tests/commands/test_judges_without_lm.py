@@ -140,7 +140,7 @@ def test_a_forecast_counts_no_call_of_a_judge_without_an_lm(capsys: pytest.Captu
     assert [roles[f"judge[{name}]"]["calls"] for name in ("cisc", "drm")] == [0, 0]
 
 
-@pytest.mark.parametrize(("word", "calls"), [("universal:openai/m", 1), ("panel:openai/m+openai/n", 2)])
+@pytest.mark.parametrize(("word", "calls"), [("listwise:openai/m", 1), ("panel:openai/m+openai/n", 2)])
 def test_candidates_that_are_shown_together_are_shown_in_each_order(
     word: str, calls: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

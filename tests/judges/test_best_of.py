@@ -1,4 +1,4 @@
-"""Best of n by a reward: as `dspy.BestOfN` chooses, what a reward may return, and rewards of steps."""
+"""Best of n by a reward: as `dspy.BestOfN` chooses, and what a reward may return."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,14 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.channels.protocols import Reasoning
-from eldgr_dspy.channels.table import StepTable
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.best_of import BestOf, BestOfSteps
+from eldgr_dspy.programs.judges.own import BestOf
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.testing import scripted_lm
-from tests.judges.balloting import ballot, majority
-from tests.scorers import table_of
+from tests.judges.balloting import ballot
 
 POOL = ballot("aab-c", texts=("I say a", "a", "It may be b", "", "c, I think"))
 
@@ -84,7 +81,7 @@ def test_truth_values_and_numbers_of_numpy_count(yes: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [None, math.nan, math.inf, -math.inf, "0.5", [0.5], 10**400, 1j, Decimal("NaN"), np.float64("nan")]
+    "value", [None, math.nan, math.inf, -math.inf, "0.5", [0.5], 1j, Decimal("NaN"), np.float64("nan")]
 )
 def test_what_is_not_a_finite_number_is_an_abstention_that_names_the_candidate(value: Any) -> None:
     said = judged("aabb", 0.1, 0.9, value, 0.2)
@@ -96,6 +93,7 @@ def test_what_is_not_a_finite_number_is_an_abstention_that_names_the_candidate(v
 def test_a_reward_that_raises_is_an_abstention_with_the_error() -> None:
     said = judged("aab", 0.1, ValueError("no such word"), 0.9)
     assert said.abstained.startswith("the reward failed on candidate 1: ValueError: no such word")
+    assert judged("ab", 0.1, 10**400).abstained.startswith("the reward failed on candidate 1: OverflowError: ")
 
 
 @pytest.mark.parametrize("error", [dspy.LMServerError("away"), ConnectionError("away"), TimeoutError("late")])
@@ -144,68 +142,6 @@ def test_what_is_not_a_function_is_refused() -> None:
     wrong: Any = 0.5
     with pytest.raises(ArgumentError, match="reward must be a function or a DSPy metric; got float"):
         BestOf(wrong)
-    with pytest.raises(ArgumentError, match="scorer must have a method score; got float"):
-        BestOfSteps(wrong)
-    fold: Any = "mean"
-    with pytest.raises(ArgumentError, match="fold='mean' is not known"):
-        BestOfSteps(Steps({}), fold)
-
-
-# -- rewards of steps --
-
-
-class Steps:
-    """A scorer that gives a reasoning the rewards of its steps by the answer."""
-
-    def __init__(self, by_answer: dict[str, tuple[float | None, ...]]) -> None:
-        self.by_answer, self.seen = by_answer, list[Reasoning]()
-
-    def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-        self.seen += reasonings
-        return [table_of(reasoning.text, *self.by_answer[reasoning.answer]) for reasoning in reasonings]
-
-
-BY_ANSWER: dict[str, tuple[float | None, ...]] = {
-    "a": (0.1,),
-    "b": (0.9, 0.2, 0.95),  # the lowest .2, the last .95, the product .171
-    "c": (0.5, 0.5, 0.5),  # .5, .5, .125
-    "d": (0.45, 0.6),  # .45, .6, .27
-}
-
-
-@pytest.mark.parametrize(("fold", "expected"), [("min", "c"), ("last", "b"), ("product", "d")])
-def test_each_fold_prefers_another_answer_than_majority_and_the_other_folds(fold: Any, expected: str) -> None:
-    counted = ballot("aabcd")
-    preferred = BestOfSteps(Steps(BY_ANSWER), fold)(ballot=counted).preferred
-    assert (counted.answers[preferred], majority(counted)) == (expected, "a")
-
-
-def test_undefined_steps_are_left_out_and_a_reasoning_without_a_step_is_an_abstention() -> None:
-    scorer = Steps({"a": (0.4, None), "b": (None, 0.3, None)})
-    assert BestOfSteps(scorer, "last")(ballot=ballot("ab")).preferred == 0
-    for none in ((None,), ()):
-        said = BestOfSteps(Steps({"a": (0.4,), "b": none}))(ballot=ballot("aab"))
-        assert said.abstained == "no step has a reward (candidate 2)"
-
-
-def test_candidates_that_vote_are_scored_in_one_call_without_the_line_of_the_answer() -> None:
-    scorer = Steps(BY_ANSWER)
-    counted = ballot("a-b", texts=("First this.\na", "", "Then that."))
-    assert BestOfSteps(scorer)(ballot=counted).preferred == 2
-    assert [(one.text, one.answer, one.question) for one in scorer.seen] == [
-        ("First this.", "a", "Which?"),
-        ("Then that.", "b", "Which?"),
-    ]
-    assert scorer.seen[0].passages == counted.passages
-
-
-def test_what_a_scorer_raises_is_raised() -> None:
-    class Away:
-        def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-            raise dspy.LMServerError("away")
-
-    with pytest.raises(dspy.LMServerError):
-        BestOfSteps(Away())(ballot=ballot("ab"))
 
 
 # -- what identifies them --

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import ballot_of
 from eldgr_dspy.consultations import Abstention, Verdict
+from eldgr_dspy.programs.consulting import aask
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.judges.autodspy import PipelineSelector
-from eldgr_dspy.programs.judges.best_of import BestOf
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
-from eldgr_dspy.programs.judges.own import OwnSelector
+from eldgr_dspy.programs.judges.own import BestOf, OwnSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector
@@ -139,7 +139,7 @@ def test_dspy_warns_of_nothing_when_it_is_awaited(judge: dspy.Module, monkeypatc
     warned: list[str] = []
     monkeypatch.setattr(logging.getLogger("dspy.primitives.module"), "warning", lambda said, *_: warned.append(said))
     counted = ballot_of(case_of({"question": "Which?", "candidates": ["Dubai"], "evidence": []}))
-    said = asyncio.run(judge.acall(ballot=counted))
+    said = asyncio.run(aask(judge, {"ballot": counted}, "judge")).content
     assert (warned, "abstained" in said or "preferred" in said) == ([], True)
 
 

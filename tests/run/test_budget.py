@@ -28,7 +28,6 @@ from eldgr_dspy.programs.judges import (
     PointwiseJudge,
     SliceJudge,
     SwapConsistent,
-    UniversalConsistency,
 )
 from eldgr_dspy.programs.requests.limits import Spending
 from eldgr_dspy.programs.roles import Judge
@@ -337,7 +336,6 @@ JUDGES: dict[str, Callable[[], dspy.Module]] = {
     "pairwise, each scored": lambda: PairwiseJudge(PointwiseJudge()),
     "pairwise in two orders": lambda: SwapConsistent(PairwiseJudge()),
     "pointwise": PointwiseJudge,
-    "universal": UniversalConsistency,
     "slices": SliceJudge,
     "panel": lambda: Panel([Judge(), PairwiseJudge(), SliceJudge()]),
     "heuristic": lambda: SwapConsistent(LexicalJudge()),

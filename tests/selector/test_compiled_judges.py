@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.programs.heuristics import SilentDeriver
-from eldgr_dspy.programs.judges import PairwiseJudge, PointwiseJudge, SliceJudge, SwapConsistent, UniversalConsistency
+from eldgr_dspy.programs.judges import PairwiseJudge, PointwiseJudge, SliceJudge, SwapConsistent
 from eldgr_dspy.programs.metrics import selection_feedback, selection_score
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
@@ -26,7 +26,6 @@ JUDGES: dict[str, Callable[[], Any]] = {
     "swapped": lambda: SwapConsistent(Judge()),
     "pairwise": PairwiseJudge,
     "pointwise": PointwiseJudge,
-    "universal": UniversalConsistency,
     "slices": SliceJudge,
 }
 each_judge = pytest.mark.parametrize("kind", JUDGES)
@@ -84,7 +83,7 @@ def test_gepa_rewrites_a_judge_by_the_feedback_and_it_is_saved_and_loaded(kind: 
 
 
 @pytest.mark.parametrize(
-    "kind", ["plain", "swapped", "pointwise", "universal", "slices"]
+    "kind", ["plain", "swapped", "pointwise", "slices"]
 )  # a knockout continues without the comparison
 def test_gepa_learns_from_replies_that_cannot_be_parsed_if_they_are_raised(kind: str) -> None:
     """One that the selector takes for silence leaves DSPy no trace of the call, hence nothing to reflect upon."""
