@@ -8,21 +8,19 @@ no answer, and nothing certifies a set, an interval, a tuple or an expression wi
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final
 
 from eldgr_dspy.answer_types.base import Asked, Grouping, require_gold
-from eldgr_dspy.answer_types.comparing import QUESTION_SECONDS, SECONDS, Comparisons, require_installed
+from eldgr_dspy.answer_types.comparing import QUESTION_SECONDS, SECONDS, Comparisons
 from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.folding import PLAIN, drop_invisible
 from eldgr_dspy.numbers import last_number, read_number
-from eldgr_dspy.text_keys import AnswerClass, class_of_text, visible
+from eldgr_dspy.text_keys import AnswerClass, class_of_text
 from eldgr_dspy.words import Form, Mark
 
 LENGTH: Final = 500
 """Characters; a longer text is not compared."""
-_MUCH_LONGER: Final = 10_000
-"""Characters; of a longer text only white space is dropped."""
 DEPTH: Final = 8
 """How deep brackets may nest."""
 DISTINCT: Final = 32
@@ -35,8 +33,8 @@ _LATE: Final = (
 )
 _PROSE: Final = "text:"
 
-_LATEX: Final = r"\times \cdot \cdot / \le \ge \ne \infty \pi \cup \cap \emptyset \pm ^2 ^3 \frac{1}{2} ^\circ".split()
-_SIGNS: Final = PLAIN | {ord(sign): f"{latex} " for sign, latex in zip("×·⋅÷≤≥≠∞π∪∩∅±²³½°", _LATEX, strict=True)}
+_LATEX: Final = r"\cdot \cdot \infty ^2 ^3 \frac{1}{2} ^\circ".split()
+_SIGNS: Final = PLAIN | {ord(sign): f"{latex} " for sign, latex in zip("·⋅∞²³½°", _LATEX, strict=True)}
 _DELIMITER: Final = re.compile(r"\\?\$|(?<!\\)\\[()\[\]]")
 _PLAIN: Final = (
     (re.compile(r"(?:\*\*|\^)\s*(-?\d+|\w+)"), r"^{\1}"),
@@ -44,10 +42,10 @@ _PLAIN: Final = (
     (re.compile(r"√\s*(\w+)"), r"\\sqrt{\1}"),
     (re.compile(r"√"), "sqrt"),
     (re.compile(r"(?<![\\A-Za-z])pi(?![A-Za-z])"), r"\\pi "),
-    (re.compile(r"(?<![\\A-Za-z])(?:oo|inf(?:inity)?)(?![A-Za-z])", re.I), r"\\infty "),
+    (re.compile(r"(?<![\\A-Za-z])oo(?![A-Za-z])"), r"\\infty "),
     (re.compile(r"\^\s*(?:\{\s*\\prime\s*\}|\\prime)"), "'"),
 )
-"""What is written in plain text, and how LaTeX has it."""
+"""What is written in plain text and `math-verify` reads otherwise or not at all, and how LaTeX has it."""
 _WORD: Final = re.compile(r"(?<![\\\w])[^\W\d_]{3,}")
 _FUNCTIONS: Final = frozenset(
     "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log exp sqrt frac min max gcd lcm mod and abs"
@@ -56,6 +54,19 @@ _FUNCTIONS: Final = frozenset(
 _INLINE: Final = re.compile(
     r"\$\$?([^$]++)\$\$?(?![\d$])|\\\(((?>(?:[^\\]|\\[^()])+))\\\)|\\\[((?>(?:[^\\]|\\[^\[\]])+))\\\]"
 )
+_SLOW: Final = re.compile(
+    r"""
+    [^\x20-\U0010ffff] | [\x7f-\x9f\ud800-\udfff]                         # not a printed character
+    | \^\s*\{[^{}]*(?:\d\s*|\}\s*)\^ | (?:\^\s*[({\[][^({\[)}\]]*){3}       # powers of powers
+    | \^[\s{(+-]*\d{5} | \d[eE][+-]?\d{4} | [)\]}]\s*\^[\s{(+-]*\d{3}        # large exponents
+    | \d{5}\s*! | ![\s)}\]]*! | \\?Gamma\b                                 # large factorials
+    | (?:binom|choose)(?s:.*)\d{5} | \d{5}(?s:.*)\\choose                    # large binomials
+    | \\(?:sum|prod|i*int|oint|lim)(?![a-z])                                # sums, products, integrals, limits
+    | (?:(?>.*?(?:[|∪∩]|\\[lr]?vert|\\c[ua]p))){9}                           # many bars or unions
+    """,
+    re.VERBOSE,
+)
+"""What could take long to compare, by what it looks like."""
 
 
 class Math(Related):
@@ -76,10 +87,7 @@ class Math(Related):
 
     def read(self, answer: str) -> AnswerClass | None:
         """Return the class of an answer by its text: without delimiters, or as short text if it is prose."""
-        if len(answer) > _MUCH_LONGER:
-            text = " ".join(answer.split())
-            return AnswerClass(text, f"{_NOT_COMPARED}{fault(text)}") if visible(text) else None
-        expression = _expression(answer)
+        expression = _expression(answer) if len(answer) <= 20 * LENGTH else " ".join(answer.split())
         if _is_prose(expression):
             prose = class_of_text(answer)
             return AnswerClass(f"{_PROSE}{prose.key}", prose.note) if prose else None
@@ -97,7 +105,6 @@ class Math(Related):
     def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
         """Return whether an answer equals a gold answer; one that could not be compared in time is not right."""
         require_gold(gold)
-        require_installed()
         own, rights = self.class_of(answer), filter(None, map(self.class_of, gold))
         return own is not None and any(self._equal(right.key, own.key, both=False) for right in rights)
 
@@ -121,7 +128,6 @@ class Math(Related):
         """Return the answers of a pool in classes, with a note on those that could not be compared in time."""
         if (comparisons := self.comparisons) is None:
             return Math(Comparisons()).grouping(answers)
-        require_installed()
         found = super().grouping(answers)
 
         def class_of(answer: str | None) -> AnswerClass | None:
@@ -170,45 +176,12 @@ def _comparable(key: str) -> bool:
     return not key.startswith((_PROSE, "json:")) and fault(key) is None
 
 
-# -- what is not compared ----------------------------------------------------------------------------------------------
-
-_REFUSED: Final = {
-    "it has a character that is not printed": re.compile(r"[^\x20-\U0010ffff]|[\x7f-\x9f\ud800-\udfff]"),
-    "it has a power of a power, or an exponent of five digits or more": re.compile(
-        r"\^\s*\{[^{}]*(?:\d\s*|\}\s*)\^ | \^[\s{(+-]*\d{5} | \d[eE][+-]?\d{4}", re.X
-    ),
-    "it has a power of three digits of a bracket": re.compile(r"[)\]}]\s*\^[\s{(+-]*\d{3}"),
-    "it has a large factorial or binomial, or a factorial of a factorial": re.compile(
-        r"\d{5}\s*!|![\s)}\]]*!|(?:binom|choose)(?s:.*)\d{5}|\d{5}(?s:.*)\\choose|\\?Gamma\b"
-    ),
-    "it has a sum, a product, an integral or a limit": re.compile(r"\\(?:sum|prod|i*int|oint|lim)(?![a-z])"),
-    "it has more than eight bars or unions": re.compile(r"(?:(?>.*?(?:\||\\[lr]?vert|\\c[ua]p))){9}"),
-}
-_BRACKET: Final = re.compile(r"(\^\s*)?([({\[])|[)}\]]|\\[lr]?[({\[)}\]]")
-
-
 def fault(expression: str) -> str | None:
     """Return why an expression is not compared, or None: it could take long, by what its text looks like."""
     if len(expression) > LENGTH:
         return f"it is longer than {LENGTH} characters"
-    for why, pattern in _REFUSED.items():
-        if pattern.search(expression):
-            return why
-    return _fault_of_nesting(expression)
-
-
-def _fault_of_nesting(expression: str) -> str | None:
-    """Return why brackets or exponents are refused, if they are."""
-    powers: list[bool] = []
-    braces = 0
-    for bracket in _BRACKET.finditer(expression):
-        if bracket[2]:
-            powers.append(bracket[1] is not None)
-        elif bracket[0] in ")}]" and powers:
-            powers.pop()
-        braces += (bracket[2] == "{") - (bracket[0] == "}")
-        if len(powers) > DEPTH or sum(powers) > 2:
-            return f"brackets nest deeper than {DEPTH}, or exponents deeper than 2"
-        if braces < 0:
-            break
-    return "its braces do not match" if braces else None
+    if slow := _SLOW.search(expression):
+        return f"{slow[0]!r:.60} could take long"
+    if max(accumulate((sign in "([{") - (sign in ")]}") for sign in expression), default=0) > DEPTH:
+        return f"brackets nest deeper than {DEPTH}"
+    return "its braces do not match" if expression.count("{") != expression.count("}") else None

@@ -45,8 +45,9 @@ class OwnSelector(CountingJudge):
             ArgumentError: It is not a function, or is an async one.
         """
         super().__init__()
-        called = (choose, getattr(choose, "__call__", None))  # noqa: B004 - the method is looked at, not tested for
-        if not callable(choose) or any(map(inspect.iscoroutinefunction, called)) or isinstance(choose, dspy.Module):
+        given: object = choose
+        called = (given, getattr(given, "__call__", None))  # noqa: B004 - the method is looked at, not tested for
+        if not callable(given) or any(map(inspect.iscoroutinefunction, called)) or isinstance(given, dspy.Module):
             raise ArgumentError(
                 f"choose must be a function of a ballot, not async; got {type(choose).__name__}. Write a dspy.Module "
                 "in the judge's role to ask an LM."

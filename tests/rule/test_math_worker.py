@@ -31,6 +31,14 @@ def workers() -> list[int]:
     ]
 
 
+def runs(pid: int) -> bool:
+    """Return whether a process runs; one that ended may be listed until somebody asks how."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def numbers() -> Iterator[str]:
     """Return texts that were not compared before."""
     return (f"{n}/7" for n in range(os.getpid() * 1_000, 10**9))
@@ -77,18 +85,21 @@ def test_a_process_that_is_killed_between_two_questions_is_replaced() -> None:
     assert compares()
     (first,) = workers()
     os.kill(first, signal.SIGKILL)
+    while runs(first):
+        sleep(0.01)
     assert compares() and workers() != [first]
 
 
-def test_a_pair_during_which_the_process_is_killed_is_compared_again() -> None:
+def test_a_pair_during_which_the_process_is_killed_is_undefined_and_the_next_is_compared() -> None:
     assert compares()
     (first,) = workers()
     os.kill(first, signal.SIGSTOP)
+    text = next(FRESH)
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(compares)
+        reply = pool.submit(compare, text, f"{text}+0", both=True)
         os.kill(first, signal.SIGKILL)
-        assert asked.result(timeout=60)
-    assert workers() != [first]
+        assert reply.result(timeout=60).equal is not False  # it was killed before the pair, or during it
+    assert compares() and workers() != [first]
 
 
 def test_eight_threads_share_the_process() -> None:
@@ -141,14 +152,6 @@ time.sleep(600)
 """
 
 
-def runs(pid: int) -> bool:
-    """Return whether a process runs; one that ended may be listed until somebody asks how."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def test_the_process_ends_when_its_program_is_killed() -> None:
     program = subprocess.Popen([sys.executable, "-c", WAITING], stdout=subprocess.PIPE, text=True)
     with program:
@@ -162,11 +165,12 @@ def test_the_process_ends_when_its_program_is_killed() -> None:
     assert not runs(worker)
 
 
-def test_without_the_library_the_error_says_what_to_install() -> None:
+def test_without_the_library_the_error_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "math_verify.py").write_text("raise ImportError('not installed')\n")
     script = (
-        "import sys; sys.modules['math_verify'] = None\n"
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "from eldgr_dspy.answer_types import answer_type\n"
-        "answer_type('math').grouping(['1', '2'])"
+        "answer_type('math').grouping(['1', '2/2'])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
