@@ -56,35 +56,33 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
     return PairwiseJudge(swapped) if style == "pairwise" else swapped
 
 
-def styled(given: str | None, style: JudgeStyle, model: str | None) -> tuple[JudgeStyle, str | None]:
-    """Return the style and the model of a judge that is given as a model, a style, STYLE:MODEL, or in another way.
+def styled(word: str | None, style: JudgeStyle, model: str | None) -> tuple[JudgeStyle, str | None]:
+    """Return the style and the model of a judge: its word is a model, a style, STYLE:MODEL, or another judge's.
 
     Args:
-        given: What is given; None for a recording. style, model: for a judge that does not state one.
+        word: The judge's; None for a recording. style, model: for a judge that does not state one.
     """
-    if given is None or is_without_lm(given):
+    if word is None or is_without_lm(word):
         return "listwise", None
     for known in get_args(JudgeStyle):
-        if given == known:
-            return known, model
-        if given.startswith(f"{known}:"):
-            return known, given.removeprefix(f"{known}:")
-    if given.startswith(PANEL):
-        return "listwise", given.removeprefix(PANEL).partition("+")[0]
-    return ("listwise", model) if is_own(given) else (style, given)
+        if word == known or word.startswith(f"{known}:"):
+            return known, word.removeprefix(known)[1:] or model
+    if word.startswith(PANEL):
+        return "listwise", word.removeprefix(PANEL).partition("+")[0]
+    return ("listwise", model) if is_own(word) else (style, word)
 
 
-def judge_named(given: str) -> dspy.Module | None:
+def judge_named(word: str) -> dspy.Module | None:
     """Return the judge of a word: a formula, `drm`, `autodspy:FILE` or `MODULE:NAME`; None for others, such as a model.
 
     Raises:
         ArgumentError: The formula lacks something, or the module has no such object. PoolError: The training pool of
             `autodspy` cannot be read.
     """
-    name, _, rest = given.partition(":")
+    name, _, rest = word.partition(":")
     if name in WEIGHINGS:
-        return WeightedVote(given)
-    if given == DimensionalSelector.formula:
+        return WeightedVote(word)
+    if word == DimensionalSelector.formula:
         return DimensionalSelector()
     if name == "autodspy":
         from eldgr_dspy.programs.judges.autodspy import PipelineSelector
@@ -92,14 +90,14 @@ def judge_named(given: str) -> dspy.Module | None:
         if not rest:
             raise ArgumentError(f"autodspy must name a training pool; got {rest!r}. Write autodspy:FILE.")
         return PipelineSelector(rest)
-    return own_judge(given) if is_own(given) else None
+    return own_judge(word) if is_own(word) else None
 
 
-def is_without_lm(given: str) -> bool:
+def is_without_lm(word: str) -> bool:
     """Return whether a word names a judge of ours that asks no LM."""
-    return given in ("heuristic", DimensionalSelector.formula) or given.partition(":")[0] in (*WEIGHINGS, "autodspy")
+    return word in ("heuristic", DimensionalSelector.formula) or word.partition(":")[0] in (*WEIGHINGS, "autodspy")
 
 
-def is_own(given: str) -> bool:
+def is_own(word: str) -> bool:
     """Return whether a word is the name of an object of yours, `module:object`."""
-    return not is_without_lm(given) and is_dotted(given)
+    return not is_without_lm(word) and is_dotted(word)
