@@ -42,7 +42,7 @@ _PLAIN: Final = (
     (re.compile(r"√\s*(\w+)"), r"\\sqrt{\1}"),
     (re.compile(r"√"), "sqrt"),
     (re.compile(r"(?<![\\A-Za-z])pi(?![A-Za-z])"), r"\\pi "),
-    (re.compile(r"(?<![\\A-Za-z])oo(?![A-Za-z])"), r"\\infty "),
+    (re.compile(r"(?<![\\A-Za-z])(?:oo|inf(?:inity)?)(?![A-Za-z])", re.I), r"\\infty "),
     (re.compile(r"\^\s*(?:\{\s*\\prime\s*\}|\\prime)"), "'"),
 )
 """What is written in plain text and `math-verify` reads otherwise or not at all, and how LaTeX has it."""

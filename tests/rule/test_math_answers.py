@@ -39,6 +39,8 @@ ALIKE = [
     (r"\{1, 2\}", "{2,1}"),
     ("x = 1 or x = 2", r"\{2, 1\}"),
     ("[1,oo)", r"$\left[1, \infty\right)$"),
+    ("inf", r"\infty"),
+    ("2×3", r"2 \cdot 3"),
     ("x = 5", "5"),
     (r"\begin{pmatrix} a & b \end{pmatrix}", r"\begin{pmatrix}a&b\end{pmatrix}"),
     ("No solution.", r"\text{no solution}"),
