@@ -28,8 +28,8 @@ DISTINCT: Final = 32
 
 _NOT_COMPARED: Final = "not compared as mathematics: "
 _LATE: Final = (
-    f"{_NOT_COMPARED}a pair took longer than {SECONDS:g} seconds, or the question longer than {QUESTION_SECONDS:g} or "
-    "its timeout"
+    f"{_NOT_COMPARED}a pair took longer than {SECONDS:g} seconds or ended its process, or the question longer than "
+    f"{QUESTION_SECONDS:g} or its timeout"
 )
 _PROSE: Final = "text:"
 
