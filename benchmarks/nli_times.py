@@ -19,8 +19,7 @@ from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, De
 
 from benchmarks._timing import cpu, line
 from eldgr_dspy.channels.protocols import NLI
-from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
-from eldgr_dspy.programs.scoring.labels import LABELS
+from eldgr_dspy.programs.scoring.cross_encoder import LABELS, CrossEncoderNLI
 from eldgr_dspy.programs.scoring.nli import CachedNLI
 
 WORDS = 128_100 - 7

@@ -65,6 +65,50 @@ def require_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str 
         raise ReplyError(f"The {role} returned an invalid reply: {invalid}.") from invalid
 
 
+def read_scores(
+    content: Mapping[str, Any], field: str, n: int, names: Sequence[str]
+) -> dict[int, list[float | None]] | Abstention:
+    """Return the scores that a channel scorer states of steps, or an `Abstention` with the reason why there are none.
+
+    An entry that belongs to no step, a step that has two, and a value that is not a score make the whole an abstention:
+    an LM that counts or scores wrongly in one place is not trusted in another.
+
+    Args:
+        content: The fields that it returned; `{"abstained": reason}` states an abstention.
+        field: The one that holds the entries, each with the number of its `step`, from 0.
+        n: How many steps there are.
+        names: The scores of an entry, each from 0 to 1; one that it lacks or that is null is None.
+
+    Returns:
+        For each step that has an entry its scores, in the order of the names.
+    """
+    if "abstained" in content:
+        said = content["abstained"]
+        return Abstention.stated(said if isinstance(said, str) else _shown(said), content)
+    try:
+        return _scores(content.get(field), field, n, names)
+    except _Invalid as invalid:
+        return Abstention(str(invalid), "invalid")
+
+
+def _scores(entries: Any, field: str, n: int, names: Sequence[str]) -> dict[int, list[float | None]]:
+    if not isinstance(entries, list):
+        raise _Invalid(f"{field} is {_shown(entries)}, not a list")
+    scores: dict[int, list[float | None]] = {}
+    for at, entry in enumerate(entries):
+        if not isinstance(entry, Mapping):
+            raise _Invalid(f"{field}[{at}] is {_shown(entry)}, not an object")
+        step = _index(entry, "step", n)
+        if step in scores:
+            raise _Invalid(f"{field} has two entries for step {step}")
+        values = {name: entry.get(name) for name in names}
+        for name, value in values.items():
+            if value is not None and not _in_unit(value):
+                raise _Invalid(f"{field}[{at}].{name} is {_shown(value)}, not a number from 0 to 1")
+        scores[step] = [None if value is None else float(value) for value in values.values()]
+    return scores
+
+
 def _reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Reply:
     if "abstained" in content:
         said = content["abstained"]

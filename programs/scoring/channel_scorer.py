@@ -18,12 +18,12 @@ from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.channels.steps import LONGEST, Steps, split_steps, unmeasurable
 from eldgr_dspy.channels.table import StepTable, score_steps
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
-from eldgr_dspy.consultations import show_passage
+from eldgr_dspy.consultations import Abstention, show_passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.one_call import OneCall, Request, aask_each, ask_each
-from eldgr_dspy.programs.scoring.step_replies import read_steps
+from eldgr_dspy.replies import read_scores
 from eldgr_dspy.signatures import ScoreSteps
 from eldgr_dspy.words import CHANNELS, Channel
 
@@ -32,6 +32,9 @@ MOST = 64
 
 GROUNDED: tuple[Channel, ...] = ("fact", "epist", "triang", "adv", "min")
 """The channels that compare a step with passages."""
+
+NO_SCORE = Undefined("the LM gave no score")
+LEFT_OUT = Undefined("the LM left the step out")
 
 
 class StepRole(OneCall):
@@ -49,7 +52,7 @@ class ChannelScorer(dspy.Module):
 
     It is a `Scorer`, sync and async. The steps are those of `split_steps`, their numbers included in the reply, so that
     no score is assigned to another step. A reply that cannot be read is an abstention, undefined for every step it was
-    asked about; see `eldgr_dspy.programs.scoring.step_replies`. A step that can't be measured is undefined whatever the
+    asked about; see `eldgr_dspy.replies.read_scores`. A step that can't be measured is undefined whatever the
     LM says, and a text with only such steps is not asked about. The passages are shown unchanged: too many for the LM's
     context are an abstention as well. The final answer of a reasoning is not shown.
 
@@ -160,9 +163,7 @@ class _Plan:
     def table(self, content: Mapping[str, Any] | None) -> StepTable:
         """Return the table, from the reply."""
         n = len(self.unmeasurable)
-        nothing: dict[Channel, Values] = {name: [Undefined("nothing was asked")] * n for name in CHANNELS}
-        columns = nothing if content is None else nothing | read_steps(content, "step_scores", n)
-        columns |= _without_lm(self.reasoning.passages, n)
+        columns = _columns(content, n) | _without_lm(self.reasoning.passages, n)
         if self.confidences is not None:
             columns["epist"] = epist(self.confidences, columns["fact"])
         values: dict[Channel, Values] = {
@@ -190,6 +191,16 @@ def _unmeasurable(steps: Steps) -> list[Undefined | None]:
     if n > MOST:
         return [Undefined(f"the text has {n} steps, more than {MOST} to ask an LM about")] * n
     return [unmeasurable(step.content) for step in steps.steps]
+
+
+def _columns(content: Mapping[str, Any] | None, n: int) -> dict[Channel, Values]:
+    """Return what a reply says of n steps; a step that is left out, and a null, are undefined for that step alone."""
+    scores = Abstention("") if content is None else read_scores(content, "step_scores", n, CHANNELS)
+    if isinstance(scores, Abstention):
+        why = "nothing was asked" if content is None else f"the LM abstained: {scores.reason}"
+        return {name: [Undefined(why)] * n for name in CHANNELS}
+    rows = [scores.get(at, [LEFT_OUT] * len(CHANNELS)) for at in range(n)]
+    return {name: [NO_SCORE if row[at] is None else row[at] for row in rows] for at, name in enumerate(CHANNELS)}
 
 
 def _without_lm(passages: Sequence[Passage] | None, n: int) -> dict[Channel, Values]:

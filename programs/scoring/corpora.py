@@ -21,7 +21,6 @@ SOLUTIONS = 1_000
 """How many training solutions the paper's corpus for GSM8K has."""
 
 Unit = Literal["sentence", "paragraph"]
-UNITS: tuple[Unit, ...] = get_args(Unit)
 
 _ANNOTATION = re.compile(r"<<[^<>]*>>")
 _ANSWER = "####"
@@ -75,7 +74,7 @@ def hotpotqa_corpus(rows: Iterable[Mapping[str, Any]], unit: Unit = "sentence") 
     Raises:
         ArgumentError: The unit is neither of the two, or a row has another layout.
     """
-    require_one_of("unit", unit, UNITS)
+    require_one_of("unit", unit, get_args(Unit))
     return _distinct(passage for row in _rows(rows, _HotpotQA, "hotpot_qa") for passage in _facts(row, unit))
 
 

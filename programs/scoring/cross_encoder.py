@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.scoring.labels import stated_columns
 from eldgr_dspy.programs.scoring.reading import Pair, Reader
 from eldgr_dspy.programs.scoring.weights import commit_of, located, revision_of, stored
+from eldgr_dspy.questions import require_one_of
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -25,6 +25,8 @@ DEFAULT = "cross-encoder/nli-deberta-v3-small"
 MAX_LENGTH = 512
 """Tokens of a pair, as the paper's model was trained."""
 TRUNCATION = "only_first"
+LABELS = ("contradiction", "neutral", "entailment")
+"""The order of the columns of `NLI.probabilities`."""
 
 _LEAST = 8
 
@@ -50,29 +52,30 @@ class CrossEncoderNLI:
         dtype: Precision = "float32",
         max_length: int = MAX_LENGTH,
         batch_size: int = 16,
-        local_files_only: bool = False,
     ) -> None:
         """Load the model.
 
         Args:
             model: A folder, or a name on the Hugging Face Hub; weights must be safetensors.
-            revision: A commit, tag or branch of the Hub; a folder has none.
+            revision: A commit, tag or branch of the Hub; a folder has none. With HF_HUB_OFFLINE=1 in the environment
+                the network is not used.
             device: As torch names it; None takes a GPU if there is one. The number of torch's threads is not changed.
             dtype: The precision of weights and arithmetic. Probabilities are always in double precision.
             max_length: Tokens of a pair at most; never more than the model itself takes.
             batch_size: Pairs at once. On a processor more than 16 bring no gain.
-            local_files_only: Use only the disk, and never the network.
 
         Raises:
             ArgumentError: The model is absent and cannot be fetched, cannot be loaded, has no trained head, or lacks
                 one of the three labels.
         """
-        _refuse(dtype, batch_size)
-        self.folder = located(model, revision, local_files_only=local_files_only)
-        self._columns = stated_columns(self.folder, str(model))
+        require_one_of("dtype", dtype, get_args(Precision))
+        if batch_size < 1:
+            raise ArgumentError(f"batch_size must be at least 1; got {batch_size}.")
+        self.folder = located(model, revision)
         self.encoder = _loaded(str(model), self.folder, device, dtype)
         self._batch_size = batch_size
         transformer: Any = self.encoder.model
+        self._columns = columns(transformer.config.id2label, str(model))
         _refuse_untrained(str(model), transformer, self.folder)
         self.reader = Reader(self.encoder.tokenizer, _window(self.encoder.tokenizer, transformer.config, max_length))
         self.name = f"{model}@{revision_of(self.folder)} {dtype} {self.reader.window} {TRUNCATION}"
@@ -84,7 +87,6 @@ class CrossEncoderNLI:
             "dtype": dtype,
             "max_length": max_length,
             "batch_size": batch_size,
-            "local_files_only": local_files_only,
         }
 
     def probabilities(self, pairs: Sequence[Pair]) -> Floats:
@@ -122,6 +124,30 @@ class CrossEncoderNLI:
         return logits
 
 
+def columns(id2label: Mapping[int, str], model: str) -> tuple[int, int, int]:
+    """Return the columns of contradiction, neutral and entailment in the output of a model.
+
+    Models differ in their order, so it is read from `config.id2label`; case does not matter.
+
+    Args:
+        id2label: Column -> label, as in the model's configuration.
+        model: The name of the model in an error.
+
+    Raises:
+        ArgumentError: The labels are not exactly these three: one is absent, named twice, or there is another one.
+    """
+    named = {label.strip().casefold(): column for column, label in sorted(id2label.items(), reverse=True)}
+    if len(id2label) != len(LABELS) or set(named) != set(LABELS):
+        stated = ", ".join(str(label) for _, label in sorted(id2label.items())) or "none"
+        raise ArgumentError(
+            f"model={model!r} must have exactly the labels contradiction, neutral and entailment; got {stated}. "
+            "Give a model trained on three-way NLI; if this is one, name its columns under id2label in "
+            "its config.json."
+        )
+    contradiction, neutral, entailment = (named[label] for label in LABELS)
+    return contradiction, neutral, entailment
+
+
 def _loaded_again(settings: Mapping[str, Any], name: str) -> CrossEncoderNLI:
     """Load the model of a pickle from its folder, and refuse it if it has changed."""
     nli = CrossEncoderNLI(**settings)
@@ -139,13 +165,6 @@ def _window(tokenizer: Any, config: Any, max_length: int) -> int:
         raise ArgumentError(f"max_length must be at least {_LEAST} tokens; got {max_length}.")
     positions = getattr(config, "max_position_embeddings", None) or max_length
     return int(min(max_length, tokenizer.model_max_length, positions))
-
-
-def _refuse(dtype: str, batch_size: int) -> None:
-    if dtype not in get_args(Precision):
-        raise ArgumentError(f"dtype must be one of {', '.join(get_args(Precision))}; got {dtype!r}.")
-    if batch_size < 1:
-        raise ArgumentError(f"batch_size must be at least 1; got {batch_size}.")
 
 
 def _loaded(model: str, folder: Path, device: str | None, dtype: Precision) -> "CrossEncoder":

@@ -65,7 +65,11 @@ class CachedNLI:
             ArgumentError: The reader returned another shape, or refuses the pairs.
         """
         name = self.nli.name
-        keys = [_key(name, premise, hypothesis) for premise, hypothesis in checked(pairs)]
+        texts = [
+            repr((name, premise, hypothesis)).encode("ascii", "backslashreplace")
+            for premise, hypothesis in checked(pairs)
+        ]
+        keys = [hashlib.blake2b(text, digest_size=16).digest() for text in texts]
         with self._alone:
             rows = {key: self._known[key] for key in keys if key in self._known}
             fresh = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in rows}
@@ -82,16 +86,6 @@ class CachedNLI:
             self._known.move_to_end(key)
         while len(self._known) > self._entries:
             self._known.popitem(last=False)
-
-
-def _key(*parts: str) -> bytes:
-    """Return a hash of texts and of where each ends, so that no other texts have it."""
-    whole = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        whole.update(len(data).to_bytes(8, "big"))
-        whole.update(data)
-    return whole.digest()
 
 
 def load_nli(model: str | Path = DEFAULT, *, entries: int = 1_000_000, **settings: Any) -> CachedNLI:

@@ -5,22 +5,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.files import read_lines, read_object, require_file
 from eldgr_dspy.pools import open_pool
+from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.candidates import reasonings_of
 from eldgr_dspy.questions import Question
-from eldgr_dspy.rows import MAX_CHARACTERS, MAX_PASSAGES, PassageRow
+from eldgr_dspy.rows import MAX_CHARACTERS, MAX_PASSAGES
 from eldgr_dspy.system import refusal
 
 _BLANK_LINES = re.compile(r"(?:\r?\n[ \t]*){2,}")
-_JSON_LINES = (".jsonl", ".jsonl.gz")
-_MOST_BYTES = 4 * MAX_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ def _candidates(id: str, question: Question) -> Iterator[Text]:
 def _text(path: Path) -> str:
     require_file(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig") if path.stat().st_size <= _MOST_BYTES else None
+        text = path.read_bytes().decode("utf-8-sig") if path.stat().st_size <= 4 * MAX_CHARACTERS else None
     except OSError as error:
         raise ArgumentError(refusal(error, path)) from error
     except UnicodeDecodeError as error:
@@ -90,7 +87,7 @@ def _text(path: Path) -> str:
 
 
 def _passages(path: Path) -> tuple[Passage, ...]:
-    if path.name.endswith(_JSON_LINES):
+    if path.name.endswith((".jsonl", ".jsonl.gz")):
         require_file(path)
         passages = [_passage(f"{path}, line {number}", line) for number, line in read_lines(path) if line.strip()]
     else:
@@ -101,11 +98,8 @@ def _passages(path: Path) -> tuple[Passage, ...]:
 
 
 def _passage(where: str, line: bytes) -> Passage:
-    record = read_object(line, where)
     try:
-        row = PassageRow.model_validate(record)
-    except ValidationError:
-        raise ArgumentError(
-            f"{where}: must be an object with a text, and perhaps a title; got {record!r:.80}."
-        ) from None
-    return Passage(row.title, row.text)
+        (passage,) = to_passages([read_object(line, where)])
+    except ArgumentError as error:
+        raise ArgumentError(f"{where}: {error}") from None
+    return passage

@@ -13,59 +13,40 @@ _FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
 _HEX = 12
 
 
-def located(model: str | Path, revision: str | None = None, *, local_files_only: bool = False) -> Path:
-    """Return the folder that holds a model; for one on the disk the network is not used.
+def located(model: str | Path, revision: str | None = None) -> Path:
+    """Return the folder that holds a model; one on the Hub comes from its cache, or is fetched into it.
 
     Args:
         model: A folder, or a name on the Hugging Face Hub.
         revision: A branch, tag or commit of the Hub; None is its main branch.
-        local_files_only: Never use the network.
 
     Raises:
         ArgumentError: In one sentence: it is not on this disk and cannot be fetched, and how to get it.
     """
-    named, folder = f"model={str(model)!r}", Path(model).expanduser()
-    if folder.is_dir():
-        return _whole(folder, named)
-    reason: Exception | None = None
-    for offline in (True,) if local_files_only else (True, False):
+    folder = Path(model).expanduser()
+    if not folder.is_dir():
+        from huggingface_hub import snapshot_download
+
         try:
-            folder = _snapshot(str(model), revision, offline=offline)
+            folder = Path(snapshot_download(str(model), revision=revision, allow_patterns=list(_FILES)))
         except (OSError, ValueError) as error:  # a wrong name, no network, no such model or revision
-            reason = error
-            continue
-        if local_files_only or not offline or not _lacking(folder):
-            return _whole(folder, named)
-    raise ArgumentError(_missing(str(model), revision)) from reason
-
-
-def _snapshot(model: str, revision: str | None, *, offline: bool) -> Path:
-    from huggingface_hub import snapshot_download
-
-    return Path(snapshot_download(model, revision=revision, local_files_only=offline, allow_patterns=list(_FILES)))
-
-
-def _lacking(folder: Path) -> list[str]:
-    return [kind for kind in ("config.json", "*.safetensors") if not any(folder.glob(kind))]
-
-
-def _whole(folder: Path, named: str) -> Path:
-    if lacking := _lacking(folder):
+            if len(Path(model).parts) > 2 or str(model).startswith((".", "~")):
+                raise ArgumentError(
+                    f"model={str(model)!r} must be a folder on this disk; give the folder that holds the model's "
+                    "config.json."
+                ) from error
+            at = f" --revision {revision}" if revision else ""
+            raise ArgumentError(
+                f"model={str(model)!r} is not on this disk and could not be fetched; where there is a network, run `hf "
+                f"download {model}{at} --exclude '*/*' --exclude '*.bin' --local-dir nli`, bring the folder nli here, "
+                "and give its path."
+            ) from error
+    if lacking := [kind for kind in ("config.json", "*.safetensors") if not any(folder.glob(kind))]:
         raise ArgumentError(
-            f"{named} is the folder {str(folder)!r}, which has no {' and no '.join(lacking)}; give a folder that holds "
-            "a whole model with its weights as safetensors."
+            f"model={str(model)!r} is the folder {str(folder)!r}, which has no {' and no '.join(lacking)}; give a "
+            "folder that holds a whole model with its weights as safetensors."
         )
     return folder
-
-
-def _missing(model: str, revision: str | None) -> str:
-    if len(Path(model).parts) > 2 or model.startswith((".", "~")):
-        return f"model={model!r} must be a folder on this disk; give the folder that holds the model's config.json."
-    at = f" --revision {revision}" if revision else ""
-    return (
-        f"model={model!r} is not on this disk and could not be fetched; where there is a network, run `hf download "
-        f"{model}{at} --exclude '*/*' --exclude '*.bin' --local-dir nli`, bring the folder nli here, and give its path."
-    )
 
 
 def revision_of(folder: Path) -> str:

@@ -272,7 +272,7 @@ REFUSED: list[tuple[list[str], int, str]] = [
     (
         ["a.txt", *NLI, "--evidence", "rows.jsonl"],
         1,
-        "Error: rows.jsonl, line 2: must be an object with a text, and perhaps a title; got {'title': 'Doha'}",
+        "Error: rows.jsonl, line 2: evidence[0]",
     ),
     (
         ["a.txt", "--nli", "./nowhere"],

@@ -1,6 +1,5 @@
-"""Saved programs, sampled completions, curves and a model's settings are read within the limits on files."""
+"""Saved programs, journals and the logs of trainings are read within the limits on files."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from eldgr_dspy.journal_lines import sealed
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.freezes import read_freeze
 from eldgr_dspy.programs.sampled import Sampled
-from eldgr_dspy.programs.scoring.labels import stated_columns
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.questions import Settings
@@ -58,16 +56,11 @@ def test_a_line_of_a_journal_that_expands_is_refused(value: str, why: str, tmp_p
         Journal(file)
 
 
-def test_the_log_of_a_training_and_the_labels_of_a_model_that_expand_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_log_of_a_training_that_expands_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "trainer_state.json").write_text(f'{{"log_history": {WIDE}}}')
     monkeypatch.setenv("ELDGR_FILE_LIMITS", "0.1")
     with pytest.raises(PoolError, match=r"trainer_state.json: holds more than"):
         read_curve(tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps({"id2label": None}).replace("null", WIDE))
-    with pytest.raises(ArgumentError, match="holds more than"):
-        stated_columns(tmp_path, "model")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +68,6 @@ def test_the_log_of_a_training_and_the_labels_of_a_model_that_expand_are_refused
     [
         ("rule.freeze.json", read_freeze),
         ("trainer_state.json", lambda file: read_curve(file.parent)),
-        ("config.json", lambda file: stated_columns(file.parent, "model")),
         ("adapter_config.json", lambda file: Checkpoint.of("mine", file.parent)),
         ("summary.json", lambda file: read_run(file.parent).summary()),
     ],

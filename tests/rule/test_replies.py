@@ -24,7 +24,7 @@ from eldgr_dspy.consultations import (
 )
 from eldgr_dspy.errors import ReplyError
 from eldgr_dspy.questions import Question
-from eldgr_dspy.replies import heard_from, journaled_reply, read_reply, reply_to, require_reply
+from eldgr_dspy.replies import heard_from, journaled_reply, read_reply, read_scores, reply_to, require_reply
 from eldgr_dspy.words import ROLES, Role
 from tests.public_strategies import FIELDS, json_values, raw_contents
 from tests.refusing import refused
@@ -314,3 +314,39 @@ def test_a_reply_is_the_same_after_a_journal(content: Mapping[str, Any]) -> None
     again = json.loads(json.dumps(content))
     for role in ROLES:
         assert repr(read_reply(role, again, ANSWERS, 2)) == repr(read_reply(role, content, ANSWERS, 2))
+
+
+# --- scores of steps --------------------------------------------------------------------------------------------------
+
+
+def scores(*entries: object) -> object:
+    """What is read of entries with the scores a and b of three steps."""
+    found = read_scores({"steps": list(entries)}, "steps", 3, ["a", "b"])
+    return found.reason if isinstance(found, Abstention) else found
+
+
+def test_the_scores_of_a_step_are_those_of_the_entry_with_its_number() -> None:
+    assert scores({"step": 2, "a": 0.5, "b": None, "c": 7}, {"step": 0, "b": 1}) == {2: [0.5, None], 0: [None, 1.0]}
+    assert scores() == {}
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (5, "steps[0] is 5, not an object"),
+        ({"step": 3}, "step=3 is not a whole number from 0 to 2"),
+        ({"step": True}, "step=True is not a whole number from 0 to 2"),
+        ({"step": 0, "a": 1.5}, "steps[0].a is 1.5, not a number from 0 to 1"),
+        ({"step": 0, "b": math.nan}, "steps[0].b is nan, not a number from 0 to 1"),
+        ({"step": 0, "b": True}, "steps[0].b is True, not a number from 0 to 1"),
+    ],
+)
+def test_an_entry_that_cannot_be_read_makes_the_whole_an_abstention(entry: object, reason: str) -> None:
+    assert scores(entry, {"step": 1, "a": 0.5}) == reason
+
+
+def test_a_step_has_one_entry_and_a_reply_that_has_none_says_why() -> None:
+    assert scores({"step": 1}, {"step": 1}) == "steps has two entries for step 1"
+    assert read_scores({}, "steps", 1, []) == Abstention("steps is None, not a list")
+    assert read_scores({"abstained": "no idea", "steps": []}, "steps", 1, []) == Abstention("no idea")
+    assert read_scores({"abstained": 5}, "steps", 1, []) == Abstention("5")

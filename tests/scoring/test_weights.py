@@ -37,23 +37,22 @@ def test_a_folder_is_found_by_its_path(tmp_path: Path) -> None:
     assert located(folder) == located(str(folder)) == folder
 
 
-@pytest.mark.parametrize("local_files_only", [True, False])
-def test_a_model_in_the_cache_is_found_by_its_name_and_the_network_is_not_asked(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, local_files_only: bool
+def test_a_model_in_the_cache_is_found_by_its_name_also_without_a_network(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     here = cache / "models--some--model"
     folder = model_at(here / "snapshots" / COMMIT)
     (here / "refs").mkdir()
     (here / "refs" / "main").write_text(COMMIT, encoding="utf-8")
-    assert located("some/model", local_files_only=local_files_only) == folder
+    assert located("some/model") == folder
     assert revision_of(folder) == COMMIT[:12] and commit_of(folder) == COMMIT
-    assert located("some/model", commit_of(folder), local_files_only=local_files_only) == folder
+    assert located("some/model", commit_of(folder)) == folder
 
 
 def test_a_model_that_is_not_on_the_disk_is_missed_in_one_sentence(cache: Path) -> None:
     with pytest.raises(ArgumentError) as caught:
-        CrossEncoderNLI(local_files_only=True)
+        CrossEncoderNLI()
     assert str(caught.value) == (
         f"model='{DEFAULT}' is not on this disk and could not be fetched; where there is a network, run `hf download "
         f"{DEFAULT} --exclude '*/*' --exclude '*.bin' --local-dir nli`, bring the folder nli here, and give its path."
@@ -63,7 +62,7 @@ def test_a_model_that_is_not_on_the_disk_is_missed_in_one_sentence(cache: Path) 
 
 def test_the_revision_is_part_of_the_way_to_get_it(cache: Path) -> None:
     with pytest.raises(ArgumentError, match=r"hf download some/model --revision v2 --exclude"):
-        located("some/model", "v2", local_files_only=True)
+        located("some/model", "v2")
 
 
 @pytest.mark.parametrize(
