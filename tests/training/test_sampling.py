@@ -218,7 +218,7 @@ def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(pool: Poo
     unnamed = copied(saved_adapter(), tmp_path / "unnamed", adapter_config={"base_model_name_or_path": None})
     with pytest.raises(ArgumentError, match="The adapter of the checkpoint 'adapted' names no base; give it as base="):
         sampled(tmp_path / "unnamed.jsonl", checkpoints={"adapted": unnamed})
-    with pytest.raises(ArgumentError, match="needs '/nowhere/base', which is not a folder on this disk; give one"):
+    with pytest.raises(ArgumentError, match="model='/nowhere/base' must be a folder on this disk; give the folder"):
         sampled(tmp_path / "lost.jsonl", checkpoints={"adapted": lost})
 
 
@@ -283,8 +283,8 @@ def test_a_tokenizer_that_was_loaded_as_another_kind_is_refused(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("folder", "said"),
     [
-        ("/nowhere/runs/grpo", "'tried' needs '/nowhere/runs/grpo', which is not a folder on this disk; give one"),
-        ("empty", "needs weights as safetensors"),
+        ("/nowhere/runs/grpo", "model='/nowhere/runs/grpo' must be a folder on this disk; give the folder"),
+        ("empty", r"which has no config.json and no \*.safetensors; give a folder that holds a whole model"),
         ("broken", "The tokenizer of the checkpoint 'tried' cannot be loaded from"),
     ],
     ids=["absent", "empty", "broken"],
