@@ -138,9 +138,9 @@ def columns(id2label: Mapping[int, str], model: str) -> tuple[int, int, int]:
     """
     named = {label.strip().casefold(): column for column, label in sorted(id2label.items(), reverse=True)}
     if len(id2label) != len(LABELS) or set(named) != set(LABELS):
-        stated = ", ".join(str(label) for _, label in sorted(id2label.items())) or "none"
+        names = ", ".join(str(label) for _, label in sorted(id2label.items())) or "none"
         raise ArgumentError(
-            f"model={model!r} must have exactly the labels contradiction, neutral and entailment; got {stated}. "
+            f"model={model!r} must have exactly the labels contradiction, neutral and entailment; got {names}. "
             "Give a model trained on three-way NLI; if this is one, name its columns under id2label in "
             "its config.json."
         )
