@@ -6,12 +6,13 @@ texts; some are any text at all. Examples shrink to the first situations. Import
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 try:
+    from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import strategies as st
 except ImportError as error:
     raise ImportError(
@@ -24,15 +25,41 @@ from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
-from eldgr_dspy.laws.answers import FAMILIES, NUMBERS, WORDS, Family, families_by_class
-from eldgr_dspy.laws.making import SOUND
-from eldgr_dspy.laws.situations import situations
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.laws.situations import classes_of_examples, derived_sum, situations, typed
 from eldgr_dspy.laws.trials import SILENT, Trial
-from eldgr_dspy.laws.typed import typed
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, STRICTNESS, TASKS, Role, Task
 
+T = TypeVar("T")
+
+FAMILIES: Sequence[Sequence[str]] = (
+    ("Paris", "paris", "The Paris"),
+    ("Lyon", "LYON", "Lyon."),
+    ("Ada Lovelace", "ADA LOVELACE", "Ada  Lovelace"),
+    ("yes", "Yes", "yes."),
+    ("Zoé", "Zoe\u0301", "ZOÉ"),
+    ("no", "No", "no!"),
+    ("1976", "1,976", "1976.0"),
+    ("-5", "−5", "5"),
+    ("20%", "20", "0.2"),
+    ("3.14", "314", "3,14"),
+    ("art", "party", "the art"),
+    ("東京", "東京都", "Tokyo"),
+    ("U.S.A.", "USA", "usa"),
+    ("Рaris", "Paris", "a Paris"),
+    ("prefer candidate 0", '{"preferred": 0}', "[[ ## preferred ## ]] 0"),
+    ("Treaty of Westphalia", "The Treaty of Westphalia", "Treaty"),
+    ("the mouth of the longest river in Asia", "The mouth of the longest river in Asia.", "river"),
+    ("a", "the", ":"),
+)
+"""Answers in threes: that vote together, that only look the same, that contain each other, and that give orders."""
+
+NUMBERS = ("18", "18.0", "$18", "-18", "1/2", "0.5", "12", "1,000", "1000", "½", "10²", "1,5", "$5")
+ODD = ("", " ", "\u200b", "\ud800", "\u202eabc", "'quoted'", "‘quoted’", "\x00", "x" * 2_001)
+WORDS = (*(word for family in FAMILIES for word in family), *NUMBERS, *ODD)
+"""The words that answers and passages are made of by default."""
 FIELDS = (
     "preferred",
     "assessments",
@@ -75,29 +102,23 @@ def _situations(kind: AnswerType) -> Sequence[Trial]:
     return [*typed(situations(kind), kind)]
 
 
-@cache
-def _families(kind: AnswerType) -> Sequence[Family]:
-    return families_by_class(kind) or FAMILIES
-
-
 @st.composite
 def questions(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> Question:
     """Draw a question with its pool and evidence: a situation, one with changes, or one in twelve from any text.
 
-    Args:
-        answer: An answer type or its name; short text or numbers if it is not given.
+    It is of an answer type, given as a value or by its name; by default of short text or numbers.
     """
     kind = answer_type(draw(st.sampled_from((*TASKS, "retrieval"))) if answer is None else answer)
     way = draw(st.integers(0, 11))
     if way == 11:
-        pool, passages = (
-            draw(st.lists(answers, max_size=6)),
-            draw(st.lists(st.builds(Passage, raw_text, raw_text), max_size=3)),
-        )
-        text = draw(st.sampled_from(WORDS) | raw_text)
-        return Question(text, kind.name, tuple(pool), (), tuple(passages), kind.example_options, kind)
+        passages = st.lists(st.builds(Passage, raw_text, raw_text), max_size=3).map(tuple)
+        pool, text = st.lists(answers, max_size=6).map(tuple), st.sampled_from(WORDS) | raw_text
+        return Question(draw(text), kind.name, draw(pool), (), draw(passages), kind.example_options, kind)
     question = draw(st.sampled_from(_situations(kind))).question
-    words = [*filter(str.strip, filter(None, question.answers)), *draw(st.sampled_from(_families(kind)))]
+    words = [
+        *filter(str.strip, filter(None, question.answers)),
+        *draw(st.sampled_from(classes_of_examples(kind) or FAMILIES)),
+    ]
     if way in (4, 5, 6):
         question = replace(question, answers=draw(pools(words)), texts=())
     if way in (5, 6):
@@ -181,22 +202,16 @@ def repairs(question: Question) -> st.SearchStrategy[Repair]:
 
 def derivations(question: Question) -> st.SearchStrategy[Derivation]:
     """Draw a deriver's valid reply: one that is sound for a situation, one with a fault, or any text."""
-    sound = _sound().get(question.text, SOUND)
-    known = (
-        sound,
-        replace(sound, others=(sound,)),
-        replace(sound, check=""),
-        replace(sound, answer="9"),
-        replace(sound, steps=()),
-    )
-    return st.sampled_from((sound, *known)) | _ODD_DERIVATIONS
+    sound = next((one for text, one in _sound() if text == question.text), _sound()[0][1])
+    faulty = {"others": (sound,)}, {"check": ""}, {"answer": "9"}, {"steps": ()}
+    known = (sound, sound, *(replace(sound, **fault) for fault in faulty))
+    return st.sampled_from(known) | _ODD_DERIVATIONS
 
 
 @cache
-def _sound() -> Mapping[str, Derivation]:
-    """A sound derivation for the text of each situation with a sum."""
-    replied = ((trial.question.text, trial.reply("deriver")) for trial in situations("arithmetic"))
-    return {text: reply for text, reply in replied if isinstance(reply, Derivation) and reply.check}
+def _sound() -> Sequence[tuple[str, Derivation]]:
+    """The text of each situation with a sum, with a sound derivation."""
+    return [derived_sum(gold) for gold in dict.fromkeys(trial.gold for trial in situations("arithmetic")) if gold]
 
 
 @st.composite
@@ -218,11 +233,7 @@ def replies(draw: st.DrawFn, question: Question, role: Role) -> Reply:
 
 @st.composite
 def consultations(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> Trial:
-    """Draw a whole `Trial`: a question under settings, each role's reply, and the changes that laws try.
-
-    Args:
-        answer: As `questions` takes it.
-    """
+    """Draw a whole `Trial` of an answer type: a question under settings, each role's reply, and further passages."""
     question = draw(questions(answer))
     roles: tuple[Role, ...] = ("judge", question.type.repairer)
     said: dict[Role, Reply] = {role: draw(replies(question, role)) for role in roles}
@@ -231,18 +242,27 @@ def consultations(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> T
         said |= {role: listed.reply(role) for role in roles}
     offers = [reply.answer for reply in said.values() if isinstance(reply, Repair | Derivation)]
     right = [answer for answer in (*question.answers, *offers) if answer and answer.strip()] or [""]
-    verdict, passages = said["judge"], range(len(question.passages))
-    return Trial(
-        question,
-        draw(rule_settings),
-        said,
-        gold=draw(st.sampled_from(right[::-1])),
-        other_judge=draw(replies(question, "judge")),
-        failure=draw(st.builds(Abstention, st.just("the call timed out") | raw_text)),
-        other_scores=draw(_scores_of(question)) if isinstance(verdict, Verdict) and verdict.scores else (),
-        more=draw(evidence(right)),
-        evidence_order=(*draw(st.permutations(passages)), *draw(st.lists(st.sampled_from(passages), max_size=3)))
-        if passages
-        else (),
-        pool_order=tuple(draw(st.permutations(range(len(question.answers))))),
+    return Trial(question, draw(rule_settings), said, draw(st.sampled_from(right[::-1])), draw(evidence(right)))
+
+
+def falsify(examples: st.SearchStrategy[T], hold: Callable[[T], None], most: int | None, fixed: Iterable[T]) -> None:
+    """Raise what the first fixed example that fails a check makes it raise, else what the smallest drawn one does."""
+    __tracebackhide__ = True
+    if most is not None and most < 0:
+        raise ArgumentError(f"max_examples must be a whole number from 0; got {most!r}.")
+    for one in fixed:
+        try:
+            hold(one)
+        except Exception as error:
+            error.add_note(f"Falsifying example: {one!r}")
+            raise
+    limits = settings(
+        max_examples=most or settings().max_examples,
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.nested_given],
+        phases=(Phase.generate, Phase.shrink),
     )
+    if most != 0:
+        limits(given(examples)(hold))()

@@ -12,7 +12,6 @@ It calls no LM: the replies of roles are drawn. No number of examples is a proof
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 
 from eldgr_dspy.answer_types import BUILT_IN, answer_type, load_type
@@ -24,17 +23,15 @@ from eldgr_dspy.laws import LAWS, Law, LawBroken
 from eldgr_dspy.laws.findings import laws_left, require_laws
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
-from eldgr_dspy.laws.situations import situations
-from eldgr_dspy.laws.steady import settle_twice
-from eldgr_dspy.laws.trials import Outcome, Subject, Trial, describe_trial, table
-from eldgr_dspy.laws.typed import reordered, typed
-from eldgr_dspy.own_certificates import OwnCertificate, own_certificate
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.laws.situations import situations, typed
+from eldgr_dspy.laws.trials import Outcome, Subject, Trial
+from eldgr_dspy.own_certificates import own_certificate
 from eldgr_dspy.rules import rule_given
 from eldgr_dspy.strategies import (
     consultations,
     derivations,
     evidence,
+    falsify,
     lm_contents,
     lm_replies,
     pools,
@@ -45,9 +42,6 @@ from eldgr_dspy.strategies import (
     verdicts,
 )
 from eldgr_dspy.words import Task
-
-# After the import whose error says how to install it.
-from eldgr_dspy.falsifying import falsify  # isort: skip
 
 __all__ = [
     "check_laws",
@@ -74,7 +68,6 @@ def check_laws(
     rule: Rule | str = evidence_locked,
     *,
     certificate: Callable[..., object] | str | None = None,
-    case: Callable[[Question, Settings], Case] = Case,
     laws: Sequence[str] | None = None,
     without: Sequence[str] = (),
     answer: Task | AnswerType | None = None,
@@ -83,17 +76,15 @@ def check_laws(
     """Check a rule against the laws, and return on how many trials each law applied.
 
     A rule is a generator function that takes a `Case`, yields the roles that it asks and returns a `Choice`. Every law
-    is tried on it, also if it was never meant to be lawful: `scalar_judge` breaks `override_needs_a_certificate`,
-    and a rule that never overrides breaks `certified_preference_outranks_repair`. First come the small situations, the
-    same each time (`eldgr_dspy.laws.situations`), and those around the texts in the code of rule, certificate and case
-    (`eldgr_dspy.laws.literals`). If none of them breaks a law, trials are drawn, and Hypothesis makes one that breaks a
-    law small. A count of 0 says that a law was not tried. No count is a proof.
+    is tried on it, also if it was never meant to be lawful: `scalar_judge` breaks `override_needs_a_certificate`.
+    First come the small situations, the same each time (`eldgr_dspy.laws.situations`), and those around the texts in
+    the code of rule and certificate (`eldgr_dspy.laws.literals`). If none of them breaks a law, trials are drawn, and
+    Hypothesis makes one that breaks a law small. A count of 0 says that a law was not tried. No count is a proof.
 
     Args:
         rule: The rule, or the name of one: of `eldgr_dspy.decision.RULES`, or `module:function`.
         certificate: A certificate of your own instead of the policies, or its name; see
             `eldgr_dspy.own_certificates`. It is never asked about an empty answer.
-        case: A case of your own, with your own votes or ranking; not together with `certificate`.
         laws: The names of the laws to try; all those about a rule if it is not given. without: the names of laws that
             are left out.
         answer: An answer type or its name, for a rule that is meant for it alone; short text and numbers if it is not
@@ -105,26 +96,23 @@ def check_laws(
         LawBroken: For the first trial that breaks a law; the message names the other laws that it breaks.
         ArgumentError: A rule or a law is not known, nothing would be tried, or rule or certificate return something
             invalid, change what they are given, or do something else when they are called again.
-        Exception: What rule, certificate or case raise, with the trial as its note.
+        Exception: What rule or certificate raise, with the trial as its note.
     """
     __tracebackhide__ = True
     if isinstance(rule, str):
         _, rule = rule_given(rule)
     if not callable(rule):
         raise ArgumentError(f"rule={rule!r:.60} is not a rule; expected a generator function that takes a case.")
-    if certificate is not None and case is not Case:
-        raise ArgumentError(
-            "certificate and case were both given; a case has its own certificates, so give only one of them."
-        )
-    _require_some(max_examples)
-    theirs = None if certificate is None else own_certificate(certificate)
-    if theirs is not None and theirs.consulted:
+    own = None if certificate is None else own_certificate(certificate)
+    if own is not None and own.consulted:
         raise ArgumentError("certificate is async, and it was called without await; give a function that is not.")
-    subject = Subject(rule, case if theirs is None else partial(_certified_by, theirs))
+    subject = Subject(rule)
+    if own is not None:
+        subject = Subject(rule, lambda question, settings: Case(question, replace(settings, certificate=own)))
     kind = None if answer is None else answer_type(answer, "answer", BUILT_IN)
     chosen = laws_left([law for law in LAWS if law.statement is not None], laws, without)
-    own = around(literals(rule, theirs and theirs.function, case), "retrieval" if rule is evidence_locked else kind)
-    return _tried(subject, chosen, kind, chain(situations(kind), own), max_examples)
+    texts = around(literals(rule, own and own.function), "retrieval" if rule is evidence_locked else kind)
+    return _tried(subject.settle_twice, chosen, kind, chain(situations(kind), texts), max_examples)
 
 
 def check_answer_type(
@@ -146,44 +134,24 @@ def check_answer_type(
         Exception: What the type raises, with the trial as its note.
     """
     __tracebackhide__ = True
-    _require_some(max_examples)
-    found = load_type(answer)
-    chosen = laws_left(LAWS_OF_TYPES, None, without)
-    return _tried(Subject(RULES["majority"]), chosen, found, situations(found), max_examples, Subject.settle)
-
-
-def _certified_by(own: OwnCertificate, question: Question, settings: Settings) -> Case:
-    return Case(question, replace(settings, certificate=own))
-
-
-def _require_some(max_examples: int | None) -> None:
-    if max_examples is not None and max_examples < 0:
-        raise ArgumentError(f"max_examples must be a whole number from 0; got {max_examples!r}.")
+    found, chosen = load_type(answer), laws_left(LAWS_OF_TYPES, None, without)
+    return _tried(Subject(RULES["majority"]).settle, chosen, found, situations(found), max_examples)
 
 
 def _tried(
-    subject: Subject,
+    settle: Callable[[Trial], Outcome],
     laws: Sequence[Law],
     kind: AnswerType | None,
     listed: Iterable[Trial],
     max_examples: int | None,
-    settle: Callable[[Subject, Trial], Outcome] = settle_twice,
 ) -> dict[str, int]:
     """Try every law on the listed trials, then on drawn ones; return on how many each law applied."""
     __tracebackhide__ = True
-    tried, tested = Counter[str](), laws if kind is None else [*kept(kind, laws)]
-
-    def hold(trial: Trial) -> None:
-        __tracebackhide__ = True
-        try:
-            tried.update(require_laws(tested, settle(subject, trial)))
-        except LawBroken:
-            raise
-        except Exception as error:
-            error.add_note(f"Falsifying example:\n{table(describe_trial(trial))}")
-            raise
-
-    for trial in chain(typed(listed, kind), reordered(kind) if kind else ()):
-        hold(trial)
-    falsify(consultations(kind), hold, max_examples)
+    tried, tested = Counter[str](), laws if kind is None else kept(kind, laws)
+    falsify(
+        consultations(kind),
+        lambda trial: tried.update(require_laws(tested, settle(trial))),
+        max_examples,
+        typed(listed, kind),
+    )
     return {law.name: tried[law.name] for law in laws}

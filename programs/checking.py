@@ -4,60 +4,51 @@ It needs Hypothesis, which the package does not install. Import `check_selector`
 `docs/reference/testing.md` shows it at work.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, product
-from string import ascii_lowercase
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeAlias
 
 import dspy
 from hypothesis import strategies as st
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import is_withheld, replies_in
+from eldgr_dspy.certifying import certify_again, is_withheld, replies_in
 from eldgr_dspy.consultations import Heard
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError, CertificateError, ReplyError
-from eldgr_dspy.falsifying import falsify
 from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken
-from eldgr_dspy.laws.findings import Finding, first_broken, laws_left, require_laws
+from eldgr_dspy.laws.findings import Finding, laws_left, require_laws, weight
 from eldgr_dspy.laws.invariances import is_stratified
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_types import kept
 from eldgr_dspy.laws.situations import few_situations
-from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, told
+from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial
+from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.invocations import (
-    FIELDS,
-    Came,
-    Fresh,
-    as_certified,
-    awaited,
-    batched,
-    called,
-    reply_apart,
-    scripted,
-)
 from eldgr_dspy.programs.plain_decisions import plain
 from eldgr_dspy.programs.program_checks import Inputs, check_returned
-from eldgr_dspy.programs.scenes import Scene, repeats, scenes, situated
+from eldgr_dspy.programs.scenes import Scene, repeats, scenes, scripted, situated
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.threads import in_own_loop
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rules import is_own
-from eldgr_dspy.strategies import questions
+from eldgr_dspy.strategies import falsify, questions
 from eldgr_dspy.words import ROLES, Consulted
+
+Came: TypeAlias = "dict[str, Any] | Exception"
+"""The outcome of a call: the fields of its prediction, or what it raised."""
 
 _SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
 _SCORES = LAW["scores_never_cross_strata"]
 _TEXT = LAW["no_lm_text_breaks_a_law"]
 _OF_A_DECISION = tuple(law for law in LAWS if law.number <= 8)
-_COUNTED = (*_OF_A_DECISION, _SAME, _TEXT)
-_TRIED = tuple(law for law in LAWS if law in (*_COUNTED, _SCORES))
-_TIMES = 8
-"""How often a role is asked the same question again when a law is broken."""
-_MOST_OWN, _MOST_OF_ONE_TEXT = 64, 16
-_KEYS = {*FIELDS, "question", "candidates", "evidence", "text", "title"}
+_TRIED = (*_OF_A_DECISION, _SAME, _TEXT)
+_MOST_OWN = 64
+_FIELDS = tuple(plain(Decision(None, "consensus")))
+_KEYS = {*_FIELDS, "question", "candidates", "evidence", "text", "title"}
 """Names that every selector's code contains."""
 
 
@@ -84,17 +75,9 @@ def check_selector(
     returns what its selector ships. Then it checks no law; check the selector in it by itself.
 
     The given selector or program is not called and not changed, nor is any LM. Roles, demonstrations, instructions,
-    settings and an adapter of the surrounding context are used as they are.
-
-    A rule of your own is held to the same laws and replayed as it is, and a certificate of your own counts as the one
-    that there is. What either raises is raised here. A consulted certificate is asked through the scripted LM.
-
-    The laws that the selector's answer type gives up are not tried, and count 0.
-
-    It samples, so no count is a proof. It does not judge how good a judge is. It does not check certificates, which it
-    trusts. It does not replace what a role uses apart from its LM: tools, files and scorers are really used. It does
-    not find LMs inside an object that is not a module. A role that answers one request in two ways breaks a law, as it
-    should.
+    settings and an adapter of the surrounding context are used as they are; tools, files and scorers of a role are
+    really used, and so is an LM inside an object that is not a module. The laws that the selector's answer type gives
+    up are not tried, and count 0. No count is a proof.
 
     Args:
         selector: Any `Selector`, including compiled ones, subclasses, and ones with your own roles; or a program that
@@ -109,16 +92,13 @@ def check_selector(
 
     Raises:
         LawBroken: With a situation, or with a question and replies that Hypothesis has made as small as it could. Of
-            several broken laws it is the one that matters most; the message names the others.
+            several broken laws it is the one that matters most; the message names others.
         AssertionError: The program returns something else than its selector ships.
-        ArgumentError: The argument is not a selector, its prediction lacks a field, a law is not known, no example
-            would be tried, or a program never calls a selector.
+        ArgumentError: The argument is not a selector, its prediction lacks a field, a law is not known, or a program
+            never calls a selector.
+        Exception: What a rule or certificate of your own raises.
     """
     __tracebackhide__ = True
-    if max_examples is not None and max_examples < (asked is not None):
-        raise ArgumentError(
-            f"max_examples must be a whole number from 0, or from 1 for questions of your own; got {max_examples!r}."
-        )
     if inputs is not None:
         return check_returned(selector, inputs, answer_field, max_examples)
     if not isinstance(selector, Selector):
@@ -127,45 +107,35 @@ def check_selector(
             " program that has one."
         )
     wanted = laws_left(_TRIED, None, without)
-    if wanted == [_SCORES]:
-        raise ArgumentError(f"without must leave a law besides {_SCORES.name}; got {without!r}. Name fewer.")
-    laws, tried = [*kept(selector.type, wanted)], Counter[str]()
-    if asked is None:
-        tried.update(_check_situations(selector, laws))
-        asked = questions(selector.type)
-    strategy = scenes(asked)
+    laws, tried = kept(selector.type, wanted), Counter[str]()
+    strategy = scenes(questions(selector.type) if asked is None else asked)
 
-    def hold(example: tuple[tuple[Scene, Scene], bool]) -> None:
+    def hold(example: tuple[Sequence[Scene], bool]) -> None:
         tried.update(check_scenes(selector, example[0], one_text=example[1], laws=laws))
 
-    falsify(st.tuples(st.tuples(strategy, strategy), st.booleans()), hold, max_examples)
-    return {law.name: tried[law.name] for law in wanted if law in _COUNTED}
+    fixed = _fixed(selector) if asked is None else ()
+    falsify(st.tuples(st.tuples(strategy, strategy), st.booleans()), hold, max_examples, fixed)
+    return {law.name: tried[law.name] for law in wanted}
 
 
-def _check_situations(selector: Selector, laws: Sequence[Law]) -> Counter[str]:
-    """Check a selector in the small situations, in those around its own texts, and in some of one text."""
+def _fixed(selector: Selector) -> Iterator[tuple[Sequence[Scene], bool]]:
+    """Yield the small situations and those around a selector's own texts; then one question, again and again."""
     texts = [text for text in literals(selector) if text not in _KEYS]
-    own = islice(around(texts, selector.type, added=False), _MOST_OWN)
+    own = islice(around(texts, selector.type), _MOST_OWN)
     several = situated(chain(few_situations(selector.type), own), selector.type)
-    by_last_answer = {scene.question.answers[-1]: scene for scene in several if scene.question.answers}
-    tried = check_scenes(selector, several, laws=laws)
-    for of_one_text in ([*by_last_answer.values()][:_MOST_OF_ONE_TEXT], repeats(selector.type)):
-        tried += check_scenes(selector, of_one_text, one_text=True, laws=laws)
-    return tried
+    yield several, False
+    yield repeats(selector.type), True
 
 
 def check_scenes(
     selector: Selector, several: Sequence[Scene], *, one_text: bool = False, laws: Sequence[Law] = _TRIED
 ) -> Counter[str]:
-    """Check a selector against the laws in a few scenes; returns and raises as `check_selector` does.
-
-    Args:
-        selector: The selector. several: the scenes.
-        one_text: Whether all of them have the question's text and the replies of the first, over pools of their own.
-        laws: Those that are tried.
-    """
-    marked = _of_one_text(several) if one_text else list(map(_marked, several, _marks()))
-    calls = [scene.inputs(selector.answer_field) for scene in marked]
+    """Check a selector against laws in scenes; if of one text, with the text and the replies of the first scene."""
+    marked = list[Scene]()
+    for n, scene in enumerate(several):  # the script knows a question by its first word: letters, since a number counts
+        first, place = (several[0], 0) if one_text else (scene, n)
+        text = f"q{chr(97 + place // 26)}{chr(97 + place % 26)}z {first.question.text}"
+        marked.append(replace(first, question=replace(scene.question, text=text), has_evidence=scene.has_evidence))
     settled, broken = list[Held](), list[LawBroken]()
     with scripted(selector, marked) as fresh:
         for scene in marked:
@@ -173,15 +143,10 @@ def check_scenes(
                 settled.append(held_scene(fresh(), scene, laws, roles=fresh()))
             except LawBroken as error:
                 broken.append(error)
-        try:
-            if broken:
-                raise first_broken(broken)
-            if _SAME in laws:
-                _require_the_same_in_every_way(fresh(), settled, calls)
-        except LawBroken as error:
-            if _SAME in laws:
-                _require_roles_that_stand_by_their_word(fresh, error.outcome)
-            raise
+        if broken:
+            raise min(broken, key=lambda error: weight(error.law))
+        if _SAME in laws:
+            _require_the_same_in_every_way(fresh(), settled, [scene.inputs(selector.answer_field) for scene in marked])
     everywhere = [law.name for law in (_SAME, _TEXT) if law in laws]
     return Counter(name for result in settled for name in (*result.tried, *everywhere))
 
@@ -197,54 +162,101 @@ class Held:
 
 
 def held_scene(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Selector | None = None) -> Held:
-    """Call a selector whose LM says what the scene says, and check the outcome against the laws 1 to 8 and 19.
-
-    Args:
-        select: The selector. scene: the scene. laws: those that are tried.
-        roles: A copy whose roles are asked separately, to learn what they say; by default the selector itself.
-
-    Raises:
-        LawBroken: With the scene.
-    """
-    came = called(select, scene.inputs(select.answer_field))
+    """Call a selector whose LM says what a scene says, and check laws 1 to 8 and 19; `roles` is asked what they say."""
+    came = _called(select, scene.inputs(select.answer_field))
     if isinstance(came, CertificateError) or (isinstance(came, ArgumentError) and is_own(select.rule)):
         raise came  # of the user's own code, which it names
     question = to_question(**scene.inputs(select.answer_field), answer_field=select.answer_field)
-    trial = trial_of(roles or select, question)
+    trial = _trial_of(roles or select, question)
     if isinstance(came, dict):
         return Held(trial, came, select, _require_decision(select, trial, came, laws))
-    if _TEXT in laws:
-        _require_documented(select, scene, trial, came)
+    unread = isinstance(came, dspy.AdapterParseError | ReplyError) and select.on_error == "raise"
+    failed = isinstance(came, dspy.LMError) and any(isinstance(reply, Exception) for reply in scene.replies.values())
+    if _TEXT in laws and not unread and not failed:
+        demanded = f"that from the selector, which raised {type(came).__name__}: {came}"
+        raise LawBroken(_TEXT, _replayed(select, trial), Finding(False, demanded)) from came
     return Held(trial, came, select)
 
 
 # -- the ways to call -------------------------------------------------------------------------------------------------
 
 
+def _called(select: Selector, call: Mapping[str, Any]) -> Came:
+    try:
+        prediction = select(**call)
+    except Exception as error:  # noqa: BLE001 - what is raised is the outcome
+        return error
+    return _fields_of(prediction)
+
+
+def _fields_of(prediction: Any) -> dict[str, Any]:
+    """Return the fields of a prediction; it must have all fields of a decision."""
+    found: dict[str, Any] = prediction.toDict() if isinstance(prediction, dspy.Prediction) else {}
+    if missing := [name for name in _FIELDS if name not in found]:
+        raise ArgumentError(
+            f"The selector's prediction must have all fields of a decision; got {prediction!r:.80} without"
+            f" {', '.join(missing)}. Return the prediction of Selector.forward with your changes and additions."
+        )
+    return found
+
+
 def _require_the_same_in_every_way(select: Any, settled: Sequence[Held], calls: Sequence[Mapping[str, Any]]) -> None:
     """Check the outcomes of calls against law 18, each call on its own copy: one copy must give the same."""
+
+    async def gathered() -> list[Any]:
+        return await asyncio.gather(*(select.acall(**call) for call in calls), return_exceptions=True)
+
     for result, call in zip(settled, calls, strict=True):
-        _require_same("where others were decided before", result, called(select, call))
-    for result, other in zip(settled, awaited(select, calls), strict=True):
-        _require_same("awaited", result, other)
-    decided = [index for index, result in enumerate(settled) if isinstance(result.came, dict)]
-    for index, other in zip(decided, batched(select, [calls[index] for index in decided]), strict=True):
-        _require_same("in a batch", settled[index], other)
+        _require_same("where others were decided before", result, _called(select, call))
+    for result, other in zip(settled, in_own_loop(gathered()), strict=True):
+        _require_same("awaited", result, other if isinstance(other, Exception) else _fields_of(other))
+    shipped = [(result, call) for result, call in zip(settled, calls, strict=True) if isinstance(result.came, dict)]
+    examples = [dspy.Example(**call).with_inputs(*call) for _, call in shipped]
+    predictions = select.batch(examples, num_threads=2, disable_progress_bar=True) if examples else []
+    for (result, _), other in zip(shipped, predictions, strict=True):
+        _require_same("in a batch", result, RuntimeError("no prediction") if other is None else _fields_of(other))
+
+
+def _require_same(way: str, result: Held, other: Came) -> None:
+    """Check against law 18 that one call gave the same outcome in two ways."""
+    came, demanded = result.came, f"the same {way}, not {result.came!r:.300} and {other!r:.300}"
+    if isinstance(came, dict) and isinstance(other, dict):
+        different = [name for name in came if other.get(name) != came[name]]
+        demanded = f"the same {way}; {', '.join(different)} differ" if came != other else ""
+    elif type(came) is type(other):
+        return
+    if demanded:
+        raise LawBroken(_SAME, _replayed(result.select, result.trial), Finding(False, demanded))
 
 
 # -- what an outcome is checked against -------------------------------------------------------------------------------
 
 
-def trial_of(select: Selector, question: Question) -> Trial:
+def _trial_of(select: Selector, question: Question) -> Trial:
     """Return a question as a rule sees it: each role's reply, asked here apart from the selector."""
     case, replies = Case(question, select.settings), dict[Consulted, Heard]()
     roles = case.roles() if select.rule == "eldgr" else ROLES
     names: tuple[Consulted, ...] = ("certificate", *roles) if case.to_certify() else roles
     for name in names:
-        replies[name] = reply_apart(select, name, case, replies)
+        replies[name] = _reply_apart(select, name, case, replies)
     if case.to_certify(replies.get("repairer", SILENT)):
-        replies["repair_certificate"] = reply_apart(select, "repair_certificate", case, replies)
-    return Trial(case.question, as_certified(case, replies), replies_in(replies), case.consensus or "")
+        replies["repair_certificate"] = _reply_apart(select, "repair_certificate", case, replies)
+    settings, own = case.settings, case.settings.own
+    if own is not None and own.consulted:  # one that repeats what it said
+        certify_again(case, replies)
+        repeated = replace(own, function=lambda answer, evidence, question: case.certificate(answer), consulted=False)
+        settings = replace(settings, certificate=repeated)
+    return Trial(case.question, settings, replies_in(replies), case.consensus or "")
+
+
+def _reply_apart(select: Selector, name: Consulted, case: Case, replies: Mapping[Consulted, Heard]) -> Heard:
+    calls = Calls(select.on_failure, None)
+    try:
+        with select.reading():
+            output = calls.ask(name, *select.asking(case, name, replies))
+        return select.reply_of(name, output, case)
+    except Exception:  # noqa: BLE001 - where the selector asks this role, it raises the same and is checked there
+        return SILENT
 
 
 def _require_decision(
@@ -255,14 +267,13 @@ def _require_decision(
     expected = plain(replayed.decision)
     if select.uncertified == "abstain" and fields["answer"] is None and is_withheld(replayed.case, replayed.decision):
         fields = {**fields, "answer": expected["answer"]}  # as it should be
-    outcome = outcome_of(select, trial, fields)
+    outcome = _outcome_of(select, trial, fields)
     tried = require_laws([law for law in laws if law in _OF_A_DECISION], outcome)
     different = [name for name, value in expected.items() if fields[name] != value]
     if "scores" in fields and "ranking" in different:
-        if _SCORES in laws and not is_stratified(outcome):
-            raise LawBroken(
-                _SCORES, outcome, Finding(False, f"a ranking by stratum, not {fields['ranking']}", replayed)
-            )
+        if not is_stratified(outcome):
+            demanded = f"a ranking by stratum, not {fields['ranking']}"
+            raise LawBroken(_SCORES, outcome, Finding(False, demanded, replayed))
         different.remove("ranking")
     if different and _SAME in laws:
         demanded = f"the same from a replay; {', '.join(different)} differ"
@@ -270,69 +281,14 @@ def _require_decision(
     return tuple(tried)
 
 
-def _require_roles_that_stand_by_their_word(fresh: Fresh, outcome: Outcome) -> None:
-    """Check each role against law 18 when a law is broken: one request must get one reply, or nothing follows."""
-    for role, reply in outcome.trial.replies.items():
-        select, case = fresh(), Case(outcome.trial.question)
-        for _ in range(_TIMES):
-            again: Any = reply_apart(select, role, case, {})
-            if again != reply:
-                demanded = f"one reply of the {role} to one request; asked once more, it {told(again)}"
-                raise LawBroken(_SAME, outcome, Finding(False, demanded)) from None
-
-
-def _require_documented(select: Selector, scene: Scene, trial: Trial, error: Exception) -> None:
-    """Let pass what `Selector.forward` says that it raises."""
-    unread = isinstance(error, dspy.AdapterParseError | ReplyError) and select.on_error == "raise"
-    failed = isinstance(error, dspy.LMError) and any(isinstance(reply, Exception) for reply in scene.replies.values())
-    if not unread and not failed:
-        demanded = f"that from the selector, which raised {type(error).__name__}: {error}"
-        raise LawBroken(_TEXT, _replayed(select, trial), Finding(False, demanded)) from error
-
-
-def _require_same(way: str, result: Held, other: Came) -> None:
-    """Check against law 18 that one call gave the same outcome in two ways."""
-    select, trial, came = result.select, result.trial, result.came
-    if isinstance(came, dict) and isinstance(other, dict):
-        if came != other:
-            demanded = f"the same {way}; {', '.join(name for name in came if other.get(name) != came[name])} differ"
-            outcomes = outcome_of(select, trial, came), outcome_of(select, trial, other)
-            raise LawBroken(_SAME, outcomes[0], Finding(False, demanded, outcomes[1]))
-    elif type(came) is not type(other):
-        demanded = f"the same {way}, not {came!r:.300} and {other!r:.300}"
-        raise LawBroken(_SAME, _replayed(select, trial), Finding(False, demanded))
-
-
 def _replayed(select: Selector, trial: Trial) -> Outcome:
     """Return what the selector's rule alone does, asking as the settings say."""
     return Subject(lambda case: select.rule_on(case)(case)).settle(trial)
 
 
-def outcome_of(select: Selector, trial: Trial, fields: Mapping[str, Any]) -> Outcome:
+def _outcome_of(select: Selector, trial: Trial, fields: Mapping[str, Any]) -> Outcome:
     """Return a prediction as an outcome of the rule; `always` asks beforehand, not for lack of an answer."""
     replayed = _replayed(select, trial)
     roles = () if trial.settings.consult == "always" and select.rule == "eldgr" else tuple(fields["consulted"])
     decision = Decision(**{name: fields[name] for name in plain(replayed.decision)})
     return replace(replayed, decision=decision, asked=roles)
-
-
-# -- what is asked ----------------------------------------------------------------------------------------------------
-
-
-def _marks() -> Iterator[str]:
-    """First words of questions, by which the script knows which of them is asked: letters, since a number counts."""
-    return (f"q{first}{second}z" for first, second in product(ascii_lowercase, repeat=2))
-
-
-def _marked(scene: Scene, mark: str) -> Scene:
-    return replace(scene, question=replace(scene.question, text=f"{mark} {scene.question.text}"))
-
-
-def _of_one_text(several: Sequence[Scene]) -> list[Scene]:
-    """The scenes with the question's text and the replies of the first."""
-    first = _marked(several[0], next(_marks()))
-    same_text = (replace(scene.question, text=first.question.text) for scene in several)
-    return [
-        replace(first, question=question, has_evidence=scene.has_evidence)
-        for question, scene in zip(same_text, several, strict=True)
-    ]

@@ -71,7 +71,7 @@ class ScriptedEngine:
 
     def stream(self, request: Request) -> Iterator[Any]:
         """Yield the scripted response as events, its text a few characters at a time."""
-        yield from _events(self.complete(request))
+        return _events(self.complete(request))
 
     def close(self) -> None:
         """Do nothing. There is no connection."""
@@ -81,13 +81,27 @@ class ScriptedEngine:
         with self._lock:
             number = len(self.requests)
             self.requests.append(request)
-        reply = self._script(request) if callable(self._script) else _numbered(self._script, number)
+        if not callable(self._script) and number >= len(self._script):
+            raise ArgumentError(
+                f"The script has {number} replies and this is request {number + 1}; "
+                "give one reply a request, or a callable that answers every request."
+            )
+        reply = self._script(request) if callable(self._script) else self._script[number]
         reply = settled(reply, "reply", "give a callable that is not")
         if isinstance(reply, Exception):
             raise reply
         if isinstance(reply, Response):
             return reply
-        return _response(request, reply if isinstance(reply, Line) else Line(reply))
+        line = reply if isinstance(reply, Line) else Line(reply)
+        text = line.text if isinstance(line.text, str) else json.dumps(line.text)
+        prompt, completion = len(text_of(request)) // 4, len(text) // 4  # roughly four characters a token
+        return Response(
+            id=None,
+            model=request.model,
+            message=Message.assistant([TextPart(text)]),
+            finish_reason="length" if line.cut else "stop",
+            usage=Usage(input_tokens=prompt, output_tokens=completion, total_tokens=prompt + completion),
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "ScriptedEngine":
         return self  # Copies of an LM share a connection: they share one script.
@@ -114,9 +128,6 @@ class AsyncScriptedEngine:
     async def aclose(self) -> None:
         """Do nothing. There is no connection."""
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "AsyncScriptedEngine":
-        return self
-
 
 class ScriptedLM(dspy.LM):
     """A `dspy.LM` whose replies come from a script. See `scripted_lm`."""
@@ -124,9 +135,7 @@ class ScriptedLM(dspy.LM):
     @property
     def script(self) -> ScriptedEngine:
         """The engine that holds the script, shared by the copies of this LM."""
-        engine: Any = self.engine
-        script: ScriptedEngine = engine
-        return script
+        return cast(ScriptedEngine, self.engine)
 
     @property
     def requests(self) -> list[Request]:
@@ -175,10 +184,8 @@ def role_of(request: Request) -> Role | None:
 def _listed(opening: str) -> list[str]:
     """Return the outputs that a system message lists: in the form of our adapters, else as DSPy's list them."""
     _, ours, form = opening.rpartition(FORM)
-    if ours:
-        return _FORM_FIELD.findall(form)
     listed = _OUTPUTS.search(opening)
-    return _LISTED.findall(listed[1]) if listed else []
+    return _FORM_FIELD.findall(form) if ours else _LISTED.findall(listed[1]) if listed else []
 
 
 def _opening(request: Request) -> str:
@@ -189,28 +196,7 @@ def _opening(request: Request) -> str:
 def _events(response: Response) -> Iterator[Any]:
     for event in cast(Iterator[Any], response_to_events(response)):
         text = getattr(getattr(event, "delta", None), "text", "")
-        pieces = [replace(event.delta, text=text[at : at + 4]) for at in range(0, len(text), 4)] if text else []
-        yield from (replace(event, delta=piece) for piece in pieces)
-        if not pieces:
+        for at in range(0, len(text), 4):
+            yield replace(event, delta=replace(event.delta, text=text[at : at + 4]))
+        if not text:
             yield event
-
-
-def _numbered(script: Sequence[Scripted], number: int) -> Scripted:
-    if number >= len(script):
-        raise ArgumentError(
-            f"The script has {len(script)} replies and this is request {number + 1}; "
-            "give one reply a request, or a callable that answers every request."
-        )
-    return script[number]
-
-
-def _response(request: Request, line: Line) -> Response:
-    text = line.text if isinstance(line.text, str) else json.dumps(line.text)
-    prompt, completion = len(text_of(request)) // 4, len(text) // 4  # roughly four characters a token
-    return Response(
-        id=None,
-        model=request.model,
-        message=Message.assistant([TextPart(text)]),
-        finish_reason="length" if line.cut else "stop",
-        usage=Usage(input_tokens=prompt, output_tokens=completion, total_tokens=prompt + completion),
-    )

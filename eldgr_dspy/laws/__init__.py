@@ -1,4 +1,4 @@
-"""The twenty-one laws of the rule, each with its claim, what it does not claim, and how it is checked.
+"""The twenty-one laws of the rule, each with its claim and how it is checked.
 
     LAWS                                      every law, in order; a number with several names has an entry for each
     LAW["default_is_consensus"]               one of them
@@ -23,19 +23,12 @@ _OF_SELECTORS = (
         "sync_equals_async_equals_batch_equals_replay",
         "However a selector is called (sync, async, in a batch, from a journal), the same replies give the same"
         " decision.",
-        "That an LM replies the same twice.",
     ),
-    Law(
-        19,
-        "no_lm_text_breaks_a_law",
-        "Whatever text or JSON an LM returns, laws 1 to 8 hold of what ships.",
-        "That such a reply is understood: it is mostly an abstention.",
-    ),
+    Law(19, "no_lm_text_breaks_a_law", "Whatever text or JSON an LM returns, laws 1 to 8 hold of what ships."),
     Law(
         20,
         "no_optimizer_breaks_a_law",
         "Compiling, saving, loading, copying a selector or swapping its LM changes no law.",
-        "That a compiled selector is better.",
     ),
 )
 LAWS: tuple[Law, ...] = tuple(sorted((*STATEMENTS, *_OF_SELECTORS, *INVARIANCES), key=lambda law: law.number))

@@ -32,14 +32,13 @@ class Law:
 
     Attributes:
         number: As in the list of laws, from 1. name: the name of its tests.
-        claim: What it says, in one sentence. disclaims: what it does not say, although one might think so.
+        claim: What it says, in one sentence; `docs/laws.md` has what it does not say, although one might think so.
         statement: How it is checked on a rule; None for a law about the selector.
     """
 
     number: int
     name: str
     claim: str
-    disclaims: str
     statement: Statement | None = None
 
     def check(self, outcome: Outcome) -> bool:
@@ -48,23 +47,12 @@ class Law:
         Raises:
             LawBroken: It applies and demands another outcome.
         """
-        finding = self.statement(outcome) if self.statement else None
-        if finding is not None and not finding.holds:
-            raise LawBroken(self, outcome, finding)
-        return finding is not None
+        return bool(require_laws([self], outcome))
 
 
-def law_in(laws: list[Law]) -> Callable[[int, str, str], Callable[[Statement], Statement]]:
-    """Return a decorator `law(number, claim, disclaims)` that adds the law that a function checks to a list."""
-
-    def law(number: int, claim: str, disclaims: str) -> Callable[[Statement], Statement]:
-        def add(check: Statement) -> Statement:
-            laws.append(Law(number, check.__name__, claim, disclaims, check))
-            return check
-
-        return add
-
-    return law
+def law(number: int, claim: str) -> Callable[[Statement], Law]:
+    """Return a decorator that makes a law of the function that checks it."""
+    return lambda statement: Law(number, statement.__name__, claim, statement)
 
 
 class LawBroken(AssertionError):
@@ -75,21 +63,29 @@ class LawBroken(AssertionError):
         lines = [*describe(outcome), ("demanded", finding.demanded)]
         if finding.other is not None:
             lines.append(("but there", shipped(finding.other)))
-        told = table(lines)
         end = f"\n\nBroken too: {', '.join(others)}." if others else ""
-        super().__init__(f"Law {law.number}, {law.name}, is broken. {law.claim}\n\n{told}{end}")
+        super().__init__(f"Law {law.number}, {law.name}, is broken. {law.claim}\n\n{table(lines)}{end}")
+
+
+def weight(law: Law) -> tuple[bool, int]:
+    """Return a key by which the law that matters most is the least: that of the lock, or else the first."""
+    return law.name != "override_needs_a_certificate", law.number
+
+
+def require_laws(laws: Sequence[Law], outcome: Outcome) -> list[str]:
+    """Return the names of the laws that apply to an outcome, or raise the one that matters most of those it breaks."""
+    found = [(law, law.statement(outcome)) for law in sorted(laws, key=weight) if law.statement]
+    applied = [(law, finding) for law, finding in found if finding is not None]
+    if broken := [(law, finding) for law, finding in applied if not finding.holds]:
+        law, finding = broken[0]
+        raise LawBroken(law, outcome, finding, [other.name for other, _ in broken[1:]])
+    return [law.name for law, _ in applied]
 
 
 def laws_left(among: Sequence[Law], laws: Sequence[str] | None, without: Sequence[str]) -> list[Law]:
-    """Return those of some laws that are named, or all, without those that are left out.
-
-    Raises:
-        ArgumentError: As `laws_named`; or no law is left.
-    """
-    wanted, left_out = (
-        [*among] if laws is None else laws_named("laws", laws, among),
-        laws_named("without", without, among),
-    )
+    """Return those of some laws that are named, or all, without those that are left out; at least one."""
+    wanted = [*among] if laws is None else laws_named("laws", laws, among)
+    left_out = laws_named("without", without, among)
     if not (left := [law for law in wanted if law not in left_out]):
         raise ArgumentError(
             f"laws={laws!r} and without={without!r} must leave at least one law to try. Leave out fewer."
@@ -97,46 +93,11 @@ def laws_left(among: Sequence[Law], laws: Sequence[str] | None, without: Sequenc
     return left
 
 
-def require_laws(laws: Sequence[Law], outcome: Outcome) -> list[str]:
-    """Return the names of the laws that apply to an outcome.
-
-    Raises:
-        LawBroken: For one that it breaks; the message names the others.
-    """
-    applied, broken = list[str](), list[LawBroken]()
-    for law in laws:
-        try:
-            applied += [law.name] * law.check(outcome)
-        except LawBroken as error:
-            broken.append(error)
-    if broken:
-        raise first_broken(broken)
-    return applied
-
-
-def first_broken(broken: Sequence[LawBroken]) -> LawBroken:
-    """Return the broken law that matters most, that of the lock or else the first, with the names of the others."""
-    first, *others = sorted(broken, key=lambda one: (one.law.name != "override_needs_a_certificate", one.law.number))
-    names = dict.fromkeys(one.law.name for one in others if one.law is not first.law)
-    told = LawBroken(first.law, first.outcome, first.found, [*names])
-    told.__cause__ = first.__cause__
-    return told
-
-
 def laws_named(argument: str, names: Sequence[str], among: Sequence[Law]) -> list[Law]:
-    """Return the laws with these names, in the order of the laws.
-
-    Args:
-        argument: The caller's argument that has the names, for the message.
-        names: The names. among: the laws that may be named here.
-
-    Raises:
-        ArgumentError: `names` is one text instead of a sequence, or a name is not that of one of these laws.
-    """
+    """Return the laws that an argument names, in the order of the laws."""
     if isinstance(names, str):
         raise ArgumentError(f"{argument} must be a sequence of names; got {names!r}. Put it in a list.")
-    for name in names:
-        if name not in {law.name for law in among}:
-            expected = ", ".join(law.name for law in among)
-            raise ArgumentError(f"{argument}: {name!r} is not a law that is tried here; expected some of {expected}.")
+    if unknown := [name for name in names if name not in {law.name for law in among}]:
+        expected = ", ".join(law.name for law in among)
+        raise ArgumentError(f"{argument}: {unknown[0]!r} is not a law that is tried here; expected some of {expected}.")
     return [law for law in among if law.name in names]

@@ -8,22 +8,21 @@ and counts need no reading: `eldgr_dspy.laws.situations` has every one. This mod
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from dataclasses import replace
 from functools import partial
-from itertools import islice, zip_longest
+from inspect import getclosurevars
+from itertools import zip_longest
 from types import CodeType, FunctionType, MethodType
 from typing import Any, get_args
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType, Way
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.laws.making import apart, opposed, opposed_sums, shown_alone, varied
+from eldgr_dspy.laws.situations import apart, opposed, opposed_sums, shown_alone
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.words import ROLES, TASKS, Branch, Task
 
 _OURS = {"eldgr_dspy", "dspy", "hypothesis", "builtins"}
-_VOCABULARY = {*get_args(Branch), *TASKS, *ROLES}
+_VOCABULARY = {*get_args(Branch), *TASKS, *ROLES, ""}
 _MOST, _LONGEST, _MOST_THINGS = 12, 60, 400
 
 
@@ -38,37 +37,34 @@ def literals(*things: object) -> list[str]:
     while queue and len(seen) < _MOST_THINGS:
         thing = queue.pop(0)
         if isinstance(thing, str):
-            found |= dict.fromkeys([thing] if 0 < len(thing) <= _LONGEST and thing not in _VOCABULARY else ())
-        elif isinstance(thing, re.Pattern):
-            queue += re.findall(r"[^\W\d_]{3,}", re.sub(r"\\.", " ", str(thing.pattern)))
+            found |= {} if len(thing) > _LONGEST or thing in _VOCABULARY else {thing: None}
         elif not any(thing is one for one in seen):
             seen.append(thing)
             queue += _parts(thing, packages)
-    return [*islice(found, _MOST)]
+    return [*found][:_MOST]
 
 
 def _parts(thing: Any, packages: set[str]) -> Iterable[object]:
     """What a thing of one of these packages is made of."""
-    if isinstance(thing, list | tuple | set | frozenset):
-        return sorted(thing, key=repr) if isinstance(thing, set | frozenset) else thing
-    if isinstance(thing, dict):
-        return [*thing, *thing.values()]
-    if isinstance(thing, partial):
-        return [thing.func, thing.args, thing.keywords]
-    if isinstance(thing, MethodType):
-        return [thing.__func__, thing.__self__]
-    if isinstance(thing, CodeType):
-        return thing.co_consts
+    match thing:
+        case re.Pattern():
+            return re.findall(r"[^\W\d_]{3,}", re.sub(r"\\.", " ", str(thing.pattern)))
+        case list() | tuple() | set() | frozenset():
+            return sorted(thing, key=repr) if isinstance(thing, set | frozenset) else thing
+        case dict():
+            return [*thing, *thing.values()]
+        case partial():
+            return [thing.func, thing.args, thing.keywords]
+        case MethodType():
+            return [thing.__func__, thing.__self__]
+        case CodeType():
+            return thing.co_consts
     if _package(thing) not in packages:
         return []
     if isinstance(thing, FunctionType):
-        cells = list[object]()
-        for cell in thing.__closure__ or ():
-            with suppress(ValueError):  # the cell is not filled yet
-                cells.append(cell.cell_contents)
-        named = [thing.__globals__.get(name) for name in _names(thing.__code__)]
         texts = [one for one in thing.__code__.co_consts if one != thing.__doc__]
-        return [*texts, thing.__defaults__, thing.__kwdefaults__, cells, named]
+        named = [thing.__globals__.get(name) for name in _names(thing.__code__)]
+        return [*texts, thing.__defaults__, thing.__kwdefaults__, *getclosurevars(thing).nonlocals.values(), *named]
     if isinstance(thing, type):
         return [value for name, value in vars(thing).items() if name not in ("__doc__", "__module__", "__qualname__")]
     return [*type(thing).__mro__, *getattr(thing, "__dict__", {}).values()]
@@ -83,21 +79,20 @@ def _package(thing: Any) -> str:
     return str(getattr(thing, "__module__", None) or "").partition(".")[0]
 
 
-def around(texts: Iterable[str], answer: Task | AnswerType | None = None, *, added: bool = True) -> Iterator[Trial]:
-    """Yield the situations around some texts, those of each in turn; those that add evidence only if `added`."""
+def around(texts: Iterable[str], answer: Task | AnswerType | None = None) -> Iterator[Trial]:
+    """Yield the situations around some texts, those of each in turn."""
     way = None if answer is None else answer_type(answer).way
-    rounds = zip_longest(*(_of_text(text, way, added) for text in texts))
+    rounds = zip_longest(*(_of_text(text, way) for text in texts))
     yield from (trial for trials in rounds for trial in trials if trial is not None)
 
 
-def _of_text(text: str, way: Way | None, added: bool) -> Iterator[Trial]:
+def _of_text(text: str, way: Way | None) -> Iterator[Trial]:
     if way != "derivation":
-        if added:
-            yield from _evidence(text)
         for word in (text, f"{text} Kyoto {text}", f"{text}Kyoto{text}"):
             yield from opposed(word, "Lyon")
             yield from opposed("Rome", word)
         yield from (_about(text, trial) for trial in opposed("Rome", "Lyon"))
+        yield from _evidence(text)
     if way != "evidence":
         for wrong in (text, f"{text}19", f"19{text}"):
             yield from opposed_sums(wrong)
@@ -118,6 +113,4 @@ def _about(text: str, trial: Trial) -> Trial:
     question = trial.question
     own = tuple(f"{text} Then it is {answer}. {text}" for answer in question.answers)
     more = (*question.passages, Passage(text, "No more is known."), Passage("", f"{text} It is known. {text}"))
-    return varied(
-        replace(trial, question=replace(question, text=f"{text} {question.text} {text}", texts=own, passages=more))
-    )
+    return trial.about(text=f"{text} {question.text} {text}", texts=own, passages=more)

@@ -4,45 +4,42 @@ A rule sees classes and certificates. So consensus is certified, uncertified, or
 each kind, or a certified one with another; there is a tie or not; the judge prefers each of them, or abstains; and the
 repairer abstains, or gives a span of each kind. Rarer situations follow: answers of every length, much of everything,
 classes of several spellings, an answer that is cut between two passages, passages that deny an answer, no evidence.
-Arithmetic comes last, with sums that are also negative, zero, and fractions.
+Arithmetic comes last, with sums that are also negative, zero, and fractions. They are about towns; for a type of the
+user's own they become about its examples.
 
 They are the same each time, in the same order, and are tried before anything is drawn. This module uses only the
-standard library. Source: ours.
+standard library.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import cycle, islice, permutations, product
+from typing import Any
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Repair, Reply, Verdict
-from eldgr_dspy.laws.making import (
-    DEFAULTS,
-    SHOWN,
-    SOUND,
-    Answers,
-    apart,
-    asked,
-    counted,
-    opposed,
-    opposed_sums,
-    shown_alone,
-    varied,
-)
+from eldgr_dspy.consultations import Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws.trials import SILENT, Trial
-from eldgr_dspy.questions import Settings
-from eldgr_dspy.words import HOMOGENEOUS, PREFERENCE, Task
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.words import HOMOGENEOUS, PREFERENCE, TASKS, Task
 
-_CONSENSUS: dict[bool | None, str] = {False: "Rome", True: "Paris", None: "yes"}
-_OTHER: dict[bool | None, str] = {True: "Lyon", False: "Oslo", None: "no"}
+Answers = tuple[str | None, ...]
+
+_DEFAULTS = Settings()
+_SHOWN = ("Doha", "Paris", "Lyon", "Nice")
+"""The default evidence, a passage each."""
+_TOWNS: Sequence[str] = ("Lyon", "Rome", "Doha", "Paris", "Dubai", "Oslo", "Nice", "Bern", "Lusail")
+"""Those that a type's own examples replace."""
+_MARKS = {False: "Rome", True: "Paris", None: "yes"}, {True: "Lyon", False: "Oslo", None: "no"}
+"""Consensus and another answer, by their certificates."""
 _OTHERS: Sequence[tuple[bool | None, ...]] = ((), (True,), (False,), (None,), (True, False), (True, None))
 _SETTLED_OFFERS = ("", "Doha")  # an abstention, and a certified span
 _OFFERS = (*_SETTLED_OFFERS, "Bern", "no", "Lyon", "Rome")  # nowhere, a no, perhaps a candidate's, perhaps consensus
-
 _NAMES = ("Anna", "Bay", "Port", "Mill", "Lake", "Hill", "Ford", "Town", "Glen", "Vale")
-_OTHER_NAMES = ("North", "Moor", "Cape", "Wood", "East", "Dale", "South", "Peak", "West", "Isle")
 _MOST_WORDS, _MOST_CHARACTERS = 13, 130
 _BANGKOK = (
     "Krungthepmahanakhon Amonrattanakosin Mahintharayutthaya Mahadilokphop Noppharatratchathaniburirom"
@@ -65,73 +62,160 @@ _DENIALS = (
     "Not {0}, no {0}, never {0}, nor {0}, neither {0}.",
     "{0} never was it. {0} cannot be it. {0}? No.",
     "{0} is false. {0} is wrong. {0} is incorrect. {0} was denied. False: {0}.",
-    "Unlike {0}, except {0}, without {0}, rather than {0}, instead of {0}.",
     "Contrary to what was said, {0} is not true.",
-    "However, {0} is disputed, and {0} was refuted. There is no evidence for {0}.",
 )
-_DERIVED: Sequence[Reply] = (SILENT, SOUND, replace(SOUND, check=""), replace(SOUND, answer="9"))
-_SUMS: Sequence[Answers] = (("9", "18", "18"), ("18", "9", "9"), ("9", "18"), ("18", "9"))
-_AGREED: Sequence[Answers] = (("9", "9"), ("18", None, "18"))
-_LONG_SUMS = (("18", f"18{'0' * 40}"), (f"18{'0' * 40}", "18"))
+_CUT = (("Port of", "Spain"), ("the mouth of the longest", "river in Asia"), (_BANGKOK[:97], _BANGKOK[98:]))
 _VALUES = (
     ("-5", "5"),
-    ("−5", "3"),
     ("-1,200", "1200"),
     ("0", "8"),
     ("0.5", "5"),
-    ("2.25", "225"),
-    ("7", "-7"),
     ("1,200", "12"),
     ("1000000", "-0.5"),
+    ("18", f"18{'0' * 40}"),
+    (f"18{'0' * 40}", "18"),
 )
-"""Right sums, each with a wrong one that differs in sign or place."""
+"""Right sums, each with a wrong one that differs in sign, place or length."""
 
 
 def situations(answer: Task | AnswerType | None = None) -> Iterator[Trial]:
     """Yield every situation of an answer type, or of all; in retrieval the smallest first, then the central ones."""
     way = None if answer is None else answer_type(answer).way
-    retrieval = (
-        _least,
-        _contests,
-        _ties,
-        _scored,
-        _spelled,
-        _undisputed,
-        _worded,
-        _respelled,
-        _apart,
-        _denied,
-        _sized,
-        _large,
-    )
+    retrieval = (_least, _contests, _scored, _spelled, _undisputed, _respelled, _sized, _large, _apart, _denied)
     for several in retrieval if way != "derivation" else ():
         yield from several()
-    for several in (_sums, _valued, _spelled_sums) if way != "evidence" else ():
+    for several in (_sums, _valued) if way != "evidence" else ():
         yield from several()
 
 
 def few_situations(answer: Task | AnswerType) -> Iterator[Trial]:
-    """Yield the most telling situations, one in ten, under the default settings: for slower tests."""
-    if answer_type(answer).way == "derivation":
-        yield from (trial for trial in _sums() if trial.settings == DEFAULTS)
-        yield from (trial for trial in _valued() if trial.settings == DEFAULTS and trial.gold in ("-5", "0"))
+    """Yield some hundred of the situations, every eleventh in retrieval and all of arithmetic: for slower tests."""
+    several = [*situations(answer)]
+    yield from several[:: len(several) // 90]
+
+
+# -- of a type of the user's own ---------------------------------------------------------------------------------------
+
+
+def classes_of_examples(kind: AnswerType) -> list[list[str]]:
+    """Return the examples of a type by class, each class and each spelling in their order."""
+    examples: object = kind.examples()
+    if not isinstance(examples, Sequence) or isinstance(examples, str) or not all(type(one) is str for one in examples):
+        raise ArgumentError(f"{kind.name}.examples() must return answers, texts in a tuple; got {examples!r:.80}.")
+    asked = Question("Which?", kind.name, (), options=kind.example_options, kind=kind)
+    classes: dict[str, list[str]] = {}
+    for answer, class_ in zip(examples, kind.of(asked).grouping(examples).classes, strict=True):
+        if class_ is not None:
+            classes.setdefault(class_.key, []).append(answer)
+    return [*classes.values()]
+
+
+def typed(trials: Iterable[Trial], kind: AnswerType | None) -> Iterator[Trial]:
+    """Yield the trials with questions of a type and its examples in place of towns, which stay if it is of TASKS.
+
+    After them, a pool of three examples of each class: the first of a pool may decide what a class is.
+    """
+    if kind is None:
+        yield from trials
         return
-    for trial in _contests():
-        answers, quiet = trial.question.answers, trial.reply("judge") == SILENT
-        alone, one_certified = len(answers) == 2, len(answers) == 3 and answers[0] == "Lyon"
-        certified = trial.reply("repairer") == Repair("Doha")
-        if (certified and ("Rome" in answers or one_certified)) or (quiet and (alone or one_certified)):
-            yield trial
-    yield from (trial for trial in _scored() if trial.settings == DEFAULTS and trial.reply("repairer") == SILENT)
-    yield from _spelled()
-    yield from opposed(*_WORDINGS[-1])
-    yield from (trial for trial in _least() if not any(passage.text.strip() for passage in trial.question.passages))
+    own: dict[str, Any] = {"task": kind.name, "options": kind.example_options, "kind": kind}
+    classes, names = classes_of_examples(kind), dict[str, str]()
+    if kind.way != "derivation" and kind.name_in_files not in TASKS:
+        spellings = [*(class_[0] for class_ in classes), *(answer for class_ in classes for answer in class_[1:])]
+        names = dict(zip(_TOWNS, cycle(spellings), strict=False))
+    pattern = re.compile(rf"\b(?:{'|'.join(names)})\b") if names else None
+
+    def reworded(part: Any) -> Any:
+        if isinstance(part, str) and pattern:
+            return pattern.sub(lambda town: names[town[0]], part)
+        if isinstance(part, tuple):
+            return tuple(map(reworded, part))
+        if isinstance(part, Passage):
+            return Passage(reworded(part.title), reworded(part.text))
+        return replace(part, answer=reworded(part.answer)) if isinstance(part, Repair) else part
+
+    for trial in trials:
+        asked = {name: reworded(getattr(trial.question, name)) for name in ("answers", "texts", "passages")}
+        replies = {role: reworded(reply) for role, reply in trial.replies.items()}
+        again = replace(trial, replies=replies, gold=reworded(trial.gold), more=reworded(trial.more))
+        yield again.about(**asked, **own)
+    for class_ in classes:
+        yield Trial(Question("Which?", answers=tuple(class_[:3]), **own), gold=class_[0])
 
 
-def _name(words: Sequence[str], n: int, characters: int | None = None) -> str:
-    """A name of this many words, or of this many characters."""
-    text = " ".join(islice(cycle(words), n))[:characters]
-    return text if not text.endswith(" ") else f"{text[:-1]}s"
+# -- how they are made -------------------------------------------------------------------------------------------------
+
+
+def asked(
+    answers: Answers,
+    judge: str | None = None,
+    offer: str = "",
+    settings: Settings = _DEFAULTS,
+    shown: Sequence[str] = _SHOWN,
+) -> Trial:
+    """Return a retrieval trial: the judge prefers an answer, the repairer offers a span; empty for an abstention."""
+    question = Question("Which?", "retrieval", answers, (), tuple(Passage("", text) for text in shown))
+    gold = max(answers, key=answers.count, default=None) or ""
+    repair = Repair(offer) if offer else SILENT
+    return _judged(question, judge, settings, gold).replying("repairer", repair)
+
+
+def counted(
+    answers: Answers, judge: str | None, derived: Reply, settings: Settings = _DEFAULTS, right: str = "18"
+) -> Trial:
+    """Return an arithmetic trial: the judge prefers an answer, and the deriver gives a reply."""
+    question = Question(derived_sum(right)[0], "arithmetic", answers, (), (Passage("", "9"), Passage("", right)))
+    return _judged(question, judge, settings, right).replying("deriver", derived)
+
+
+def _judged(question: Question, judge: str | None, settings: Settings, gold: str) -> Trial:
+    verdict = SILENT if judge is None else Verdict(question.answers.index(judge))
+    return Trial(question, settings, {"judge": verdict}, gold, (Passage("", "Rome"),))
+
+
+def opposed(consensus: str, other: str) -> Iterator[Trial]:
+    """Yield consensus against another answer, with one, both or neither certified, and a repair by the other answer."""
+    for shown in ((), (other,), (consensus,), (consensus, other)):
+        pool = (other, consensus, consensus)
+        for answers in (pool,) if consensus in shown else (pool, ("Doha", *pool)):
+            yield asked(answers, other, "Doha", shown=("Doha", *shown))
+        if consensus not in shown:
+            yield asked((consensus, consensus), offer=other, shown=("Doha", *shown))
+
+
+def shown_alone(answer: str, more: tuple[Passage, ...]) -> Trial:
+    """Return a trial in which one short passage certifies consensus, and more evidence is added."""
+    return replace(asked((answer, answer, "Lyon"), "Lyon", shown=(f"It was {answer} then.",)), more=more)
+
+
+def apart(halves: tuple[str, str], whole: str, title: str = "", before: int = 0) -> Trial:
+    """Return a trial in which a passage ends with the first half of an answer, and the next begins with the second."""
+    filler = tuple(Passage("", f"Passage {number}.") for number in range(before))
+    cut = Passage(title, f"and this is a {halves[0]}"), Passage(title, f"{halves[1]} can be seen")
+    return replace(asked((whole, whole), whole).about(passages=(*filler, *cut)), more=(Passage("", "another"),))
+
+
+def opposed_sums(wrong: str, right: str = "18") -> Iterator[Trial]:
+    """Yield a right number against a wrong one in either place, with a sound, a failing and no derivation."""
+    sound = derived_sum(right)[1]
+    of_wrong, of_right = (right, wrong, wrong), (wrong, right, right)
+    yield counted(of_wrong, right, SILENT, right=right)
+    yield counted(of_wrong, wrong, sound, right=right)
+    yield counted(of_wrong, right, replace(sound, check=""), right=right)
+    yield counted(of_right, wrong, sound, right=right)
+    yield counted((wrong, wrong), None, sound, Settings(homogeneous="repair"), right)
+
+
+def derived_sum(right: str) -> tuple[str, Derivation]:
+    """Return a question whose answer is this number as spelled, and a sound derivation of it."""
+    value = Fraction(right.replace(",", "").replace("−", "-"))
+    start = max(value, Fraction(0)) + 4
+    numbers = (
+        str(one.numerator) if one.denominator == 1 else repr(float(one)) for one in (value, start, start - value)
+    )
+    shown, first, second = numbers
+    text = f"In the morning it was {first} degrees, and then it fell by {second} degrees. How many degrees is it now?"
+    return text, Derivation((Step(f"{first} - {second}", right),), right, f"{shown} + {second} = {first}")
 
 
 # -- retrieval ---------------------------------------------------------------------------------------------------------
@@ -146,19 +230,12 @@ def _least() -> Iterator[Trial]:
 
 
 def _contests() -> Iterator[Trial]:
-    """Consensus of each kind with two votes, the others before it."""
-    for mark, others in product(_CONSENSUS, _OTHERS):
-        named, consensus = [_OTHER[other] for other in others], _CONSENSUS[mark]
-        for judge in (None, consensus, *named):
-            for offer in _OFFERS if mark is False else _SETTLED_OFFERS:
-                yield asked((*named, consensus, consensus), judge, offer)
-
-
-def _ties() -> Iterator[Trial]:
-    """The same with one vote for each, consensus before the others."""
-    for mark, others in product(_CONSENSUS, _OTHERS):
-        answers = (_CONSENSUS[mark], *(_OTHER[other] for other in others))
-        for judge, offer in product((None, *answers), _SETTLED_OFFERS):
+    """Consensus of each kind with two votes, the others before it; then with one vote for each, and consensus first."""
+    for tied, mark, others in product((False, True), _MARKS[0], _OTHERS):
+        named, consensus = [_MARKS[1][other] for other in others], _MARKS[0][mark]
+        answers = (consensus, *named) if tied else (*named, consensus, consensus)
+        offers = _OFFERS if mark is False and not tied else _SETTLED_OFFERS
+        for judge, offer in product((None, consensus, *named), offers):
             yield asked(answers, judge, offer)
 
 
@@ -169,8 +246,7 @@ def _scored() -> Iterator[Trial]:
     for reading, judge, scores in product(PREFERENCE, answers[:5], (rising, rising[::-1])):
         for offer in _SETTLED_OFFERS:
             trial = asked(answers, judge, offer, Settings(preference=reading))
-            verdict = Verdict(answers.index(judge), scores)
-            yield replace(trial.replying("judge", verdict), other_scores=scores[::-1])
+            yield trial.replying("judge", Verdict(answers.index(judge), scores))
 
 
 def _spelled() -> Iterator[Trial]:
@@ -178,12 +254,10 @@ def _spelled() -> Iterator[Trial]:
     lyon, rome = ("the Lyon", "Lyon"), ("the Rome", "Rome")
     for judge in (None, *lyon, *rome):
         yield asked((*lyon, *rome, "Rome"), judge)
-    for judge in ("the Paris", "Lyon"):
-        yield asked(("Lyon", "the Paris", "Paris"), judge)
     cased = Settings(certificate="token")  # under which two spellings of a class may differ in certificate
     for answers, judge in product((("Lyon", "rome", "rome"), ("Oslo", "rome", "rome"), ("rome",)), (None, "rome")):
-        for settings in (DEFAULTS, cased):
-            yield asked(answers, judge, "Rome", settings, shown=(*SHOWN, "Rome"))
+        for settings in (_DEFAULTS, cased):
+            yield asked(answers, judge, "Rome", settings, shown=(*_SHOWN, "Rome"))
     for judge in (None, "Lyon", ""):
         yield asked((None, "Lyon", "", "Rome", "Rome"), judge)
 
@@ -196,19 +270,25 @@ def _undisputed() -> Iterator[Trial]:
             yield asked(answers, answers[0] if answers else None, offer, Settings(homogeneous=homogeneous))
 
 
-def _worded() -> Iterator[Trial]:
-    """Consensus and the other class in other words, each certified or not; judge or repairer name the other."""
-    for pair in _WORDINGS:
-        for consensus, other in (pair, pair[::-1]):
-            yield from opposed(consensus, other)
+def _respelled() -> Iterator[Trial]:
+    """A class in three spellings in each order, one of them in the evidence: consensus, preferred, or a repair."""
+    spellings = ("Lyon", "the Lyon", "LYON")
+    for members, shown in product(permutations(spellings), spellings):
+        evidence, outvoted = ("Doha", shown), (*members, *["Rome"] * 4)
+        yield asked((*members, members[2], "Oslo"), "Oslo", shown=evidence)
+        yield asked(outvoted, members[0], shown=evidence)
+        yield asked(outvoted, None, members[1], shown=evidence)
 
 
 def _sized() -> Iterator[Trial]:
-    """Answers of each number of words, contested, and of each number of characters, certified."""
+    """Consensus and another class in other words; of each number of words; and certified, of each number of letters."""
+    for pair in _WORDINGS:
+        yield from (trial for one, other in (pair, pair[::-1]) for trial in opposed(one, other))
     for n in range(2, _MOST_WORDS + 1):
-        yield from opposed(_name(_NAMES, n), _name(_OTHER_NAMES, n))
+        words = [*islice(cycle(_NAMES), n)]
+        yield from opposed(" ".join(words), " ".join(reversed(words)))
     for n in range(1, _MOST_CHARACTERS + 1):
-        name = _name(_NAMES, n, n)
+        name = f"{' '.join(islice(cycle(_NAMES), n))[: n - 1]}s"
         yield asked((name, name), shown=(name,))
 
 
@@ -216,42 +296,20 @@ def _large() -> Iterator[Trial]:
     """Contests of three to twenty candidates, with a long question, long texts and up to thirty passages more."""
     for n in (*range(1, 11), 16):
         for trial in opposed("Rome", "Lyon"):
-            question = trial.question
-            answers = (*question.answers, *["Rome"] * n)
-            filler = tuple(Passage("", f"Passage {number}.") for number in range(3 * n if n > 3 else 0))
-            longer = replace(question, answers=answers, passages=(*question.passages, *filler))
+            answers = (*trial.question.answers, *["Rome"] * n)
+            filler = [Passage("", f"Passage {number}.") for number in range(3 * n if n > 3 else 0)]
+            longer = trial.about(answers=answers, passages=(*trial.question.passages, *filler))
             if n > 10:
                 texts = tuple(f"{'One step, and another. ' * 10}So it is {answer}." for answer in answers)
-                longer = replace(longer, text="Which of all the cities that are named here is it? " * 10, texts=texts)
-            yield varied(replace(trial, question=longer))
-
-
-def _respelled() -> Iterator[Trial]:
-    """A class in three spellings in each order, one of them in the evidence: consensus, preferred, or a repair."""
-    spellings = ("Lyon", "the Lyon", "LYON")
-    for (first, second, third), shown in product(permutations(spellings), spellings):
-        members, evidence = (first, second, third, third), ("Doha", shown)
-        yield asked((*members, "Oslo"), "Oslo", shown=evidence)
-        pool = (*members[:3], *["Rome"] * 4)
-        yield asked(pool, first, shown=evidence)
-        yield asked(pool, None, second, shown=evidence)
+                longer = longer.about(text="Which of all the cities that are named here is it? " * 10, texts=texts)
+            yield longer
 
 
 def _apart() -> Iterator[Trial]:
-    """An answer that is cut between two passages, with a space and without one."""
-    for answers in (("fineart", "fine art", "fine art"), ("fine art", "Rome", "fineart", "Rome")):
-        for title, text in (("", "art can be seen"), ("art", "can be seen")):
-            trial = asked(answers, "fine art", "fineart", shown=("and this is a fine",))
-            passages = (*trial.question.passages, Passage(title, text))
-            yield replace(varied(trial.with_evidence(passages)), more=(Passage("", "another"),))
-    half = _BANGKOK.index(" ", 80)
-    for left, right in (
-        ("Port of", "Spain"),
-        ("the mouth of the longest", "river in Asia"),
-        (_BANGKOK[:half], _BANGKOK[half + 1 :]),
-    ):
-        for halves in ((left, right), (f"{left}.", right)):
-            yield from (apart(halves, f"{left} {right}", title) for title in ("Guide", ""))
+    """An answer that is cut between two passages, with a space and without one, at a sentence's end and far behind."""
+    yield from (apart(("fine", "art"), whole) for whole in ("fine art", "fineart"))
+    for (left, right), stop, title in product(_CUT, ("", "."), ("Guide", "")):
+        yield apart((f"{left}{stop}", right), f"{left} {right}", title)
     yield apart(("fine", "art"), "fine art", title="Guide", before=12)
 
 
@@ -268,23 +326,20 @@ def _denied() -> Iterator[Trial]:
 
 def _sums() -> Iterator[Trial]:
     """Pools of a right and a wrong sum, with all replies of judge and deriver, and pools with nothing to choose."""
-    for answers, derived, judge in product(_SUMS, _DERIVED, (None, "9", "18")):
-        yield counted(answers, judge, derived)
-    for answers, derived, homogeneous in product((*_AGREED, (None, ""), ()), _DERIVED, (None, *HOMOGENEOUS)):
-        judge = answers[0] if answers else None
-        yield counted(answers, judge, derived, Settings(homogeneous=homogeneous))
+    _, sound = derived_sum("18")
+    derived: Sequence[Reply] = (SILENT, sound, replace(sound, check=""), replace(sound, answer="9"))
+    contested: Sequence[Answers] = (("9", "18", "18"), ("18", "9", "9"), ("9", "18"), ("18", "9"))
+    for answers, reply, judge in product(contested, derived, (None, "9", "18")):
+        yield counted(answers, judge, reply)
+    agreed: Sequence[Answers] = (("9", "9"), ("18", None, "18"), (None, ""), ())
+    for answers, reply, homogeneous in product(agreed, derived, (None, *HOMOGENEOUS)):
+        yield counted(answers, answers[0] if answers else None, reply, Settings(homogeneous=homogeneous))
 
 
 def _valued() -> Iterator[Trial]:
-    """Right sums that are negative, zero, fractions, or of many digits, against wrong ones."""
-    for right, wrong in (*_VALUES, *_LONG_SUMS):
+    """Right sums that are negative, zero, fractions, or of many digits, and one in three spellings."""
+    for right, wrong in _VALUES:
         yield from opposed_sums(wrong, right)
-
-
-def _spelled_sums() -> Iterator[Trial]:
-    """A right number in three spellings, and a derivation that has one of them."""
     spellings = ("18.0", "18", "$18")
-    for derived, wrong in product(spellings, (1, 4)):
-        sound = replace(SOUND, answer=derived)
-        for answers in ((*spellings, *["9"] * wrong), (*spellings[::-1], *["9"] * wrong)):
-            yield counted(answers, "9", sound)
+    for derived, n, several in product(spellings, (1, 4), (spellings, spellings[::-1])):
+        yield counted((*several, *["9"] * n), "9", replace(derived_sum("18")[1], answer=derived))

@@ -27,29 +27,20 @@ MOST_ASKED = 100
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A question under settings, what each role would reply to it, and what a law varies.
+    """A question under settings, and what each role would reply to it.
 
     Attributes:
         question: The question with its pool and evidence. settings: the choices that a rule leaves open.
         replies: What each role would reply if it were asked; a missing role abstains.
         gold: The right answer, for the laws about right and wrong; empty if it is not known.
-        other_judge: What another judge would reply. failure: an abstention whose reason is a failed call.
-        other_scores: Other scores of the same judge, one a candidate; empty for none.
-        more: Passages that are added to the evidence.
-        evidence_order: The passages in another order, by index, each at least once; empty for the same order.
-        pool_order: The candidates in another order, a permutation of the indices; empty for the same order.
+        more: Passages that the law on more evidence adds.
     """
 
     question: Question
     settings: Settings = field(default_factory=Settings)
     replies: Mapping[Role, Reply] = field(default_factory=dict)
     gold: str = ""
-    other_judge: Reply = SILENT
-    failure: Abstention = SILENT
-    other_scores: tuple[float, ...] = ()
     more: tuple[Passage, ...] = ()
-    evidence_order: tuple[int, ...] = ()
-    pool_order: tuple[int, ...] = ()
 
     def reply(self, role: Role) -> Reply:
         """Return what a role would reply."""
@@ -59,17 +50,9 @@ class Trial:
         """Return the same trial in which a role replies otherwise."""
         return replace(self, replies={**self.replies, role: reply})
 
-    def with_evidence(self, passages: tuple[Passage, ...]) -> "Trial":
-        """Return the same trial on other evidence."""
-        return replace(self, question=replace(self.question, passages=passages))
-
-    def with_answers(self, answers: tuple[str | None, ...]) -> "Trial":
-        """Return the same trial on a pool of other answers."""
-        return replace(self, question=replace(self.question, answers=answers))
-
-    def with_answer(self, answer: str) -> "Trial":
-        """Return the same trial on a pool of one answer, without a text."""
-        return replace(self, question=replace(self.question, answers=(answer,), texts=()))
+    def about(self, **parts: Any) -> "Trial":
+        """Return the same trial with other parts of the question, as `answers` or `passages`."""
+        return replace(self, question=replace(self.question, **parts))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,10 +61,6 @@ class Subject:
 
     rule: Rule
     case: Callable[[Question, Settings], Case] = Case
-
-    def __repr__(self) -> str:
-        case = "" if self.case is Case else f", case={name_of(self.case)}"
-        return f"Subject({name_of(self.rule)}{case})"
 
     def settle(self, trial: Trial) -> "Outcome":
         """Return the rule's outcome on a trial, giving only the replies that it asks for.
@@ -102,6 +81,35 @@ class Subject:
         choice = require_choice(name, drive(steps, partial(_ask, name, trial, asked)))
         replies: dict[Role, Reply] = {role: trial.reply(role) for role in asked}
         return Outcome(self, trial, case, case.record(choice, replies), tuple(asked))
+
+    def settle_twice(self, trial: Trial) -> "Outcome":
+        """Return the outcome, having checked that all that is under test repeats itself, and only reads what it gets.
+
+        A law that compares two outcomes says nothing of a rule that draws lots.
+
+        Raises:
+            ArgumentError: As `settle`; or something was changed, or was another the second time.
+        """
+        before, outcome = repr(trial), self.settle(trial)
+        again, fresh = self.settle(trial), self.case(trial.question, trial.settings)
+        accounts = [
+            {
+                "question or a reply": one,
+                "settings": case.settings,
+                "vote": case.vote,
+                "certificates": [case.certified(answer) for answer in trial.question.answers],
+                "decision": (settled.decision, settled.asked),
+            }
+            for one, case, settled in ((before, fresh, outcome), (repr(trial), outcome.case, again))
+        ]
+        for what, first in accounts[0].items():
+            if accounts[1][what] != first:
+                raise ArgumentError(
+                    f"The rule {name_of(self.rule)!r}, its certificate and its answer type must only read what they are"
+                    f" given, and repeat themselves; the {what} was first {first!r:.200}, then"
+                    f" {accounts[1][what]!r:.200}. Keep nothing from call to call, and use no random numbers."
+                )
+        return outcome
 
 
 def _ask(name: str, trial: Trial, asked: list[Role], wanted: Any) -> Reply:
@@ -132,7 +140,7 @@ class Outcome:
         return table(describe(self))
 
     def __repr__(self) -> str:
-        return f"<Outcome: {shipped(self)}; asked {_asked(self)}>"
+        return f"<Outcome: {shipped(self)}; asked {', '.join(self.asked) or 'nobody'}>"
 
     def again(self, trial: Trial) -> "Outcome":
         """Return the same rule's outcome on another trial."""
@@ -174,13 +182,16 @@ class Outcome:
         return self.case.preferred(self.trial.reply("judge"))
 
     @property
+    def derived(self) -> str | None:
+        """The answer of the deriver's reply if its check passes."""
+        return self.case.derived(self.trial.reply("deriver"))
+
+    @property
     def repair(self) -> str | None:
         """The answer of the repairer's reply, or of the deriver's checked one; None if neither may be asked."""
         if not self.case.repairable:
             return None
-        if self.task == "retrieval":
-            return self.case.repaired(self.trial.reply("repairer"))
-        return self.case.derived(self.trial.reply("deriver"))
+        return self.case.repaired(self.trial.reply("repairer")) if self.task == "retrieval" else self.derived
 
     @property
     def classes(self) -> list[list[int]]:
@@ -208,8 +219,7 @@ class Outcome:
         """Whether an answer has the support that its task requires: a certificate, or a checked derivation."""
         if self.task == "retrieval":
             return self.case.certified(answer) is True
-        derived = self.case.derived(self.trial.reply("deriver"))
-        return derived is not None and self.alike(answer, derived)
+        return self.derived is not None and self.alike(answer, self.derived)
 
     def admits(self, answer: str | None) -> bool:
         """Whether an answer may replace consensus: it is another one, and supported."""
@@ -222,19 +232,7 @@ class Outcome:
 
 def describe(outcome: Outcome) -> Iterator[tuple[str, str]]:
     """Yield pairs of a heading and a text with which a reader can follow an outcome by hand."""
-    yield from describe_trial(outcome.trial, (*outcome.case.roles(), *outcome.asked))
-    yield "consensus", _marked(outcome.case, outcome.case.consensus)
-    yield "asked", _asked(outcome)
-    yield "shipped", shipped(outcome)
-
-
-def describe_trial(trial: Trial, roles: Iterable[Role] | None = None) -> Iterator[tuple[str, str]]:
-    """Yield the part of `describe` that needs no rule: the question, and what the roles would reply.
-
-    Args:
-        trial: The trial. roles: those whose replies are shown; by default, all that do not abstain.
-    """
-    question = trial.question
+    trial, question, default = outcome.trial, outcome.trial.question, Settings()
     yield "question", f"{question.text!r} ({question.task})"
     yield "candidates", "\n".join(f"{i}: {answer!r}" for i, answer in enumerate(question.answers)) or "none"
     if any(text != (answer or "") for text, answer in zip(question.texts, question.answers, strict=False)):
@@ -242,12 +240,15 @@ def describe_trial(trial: Trial, roles: Iterable[Role] | None = None) -> Iterato
     if question.options:
         yield "options", "\n".join(map(repr, question.options))
     if question.passages or question.type.way == "evidence":
-        yield "evidence", "\n".join(map(_passage, question.passages)) or "none"
-    yield "settings", _settings(trial.settings)
-    if roles is None:
-        roles = [role for role, reply in trial.replies.items() if reply != SILENT]
-    for role in dict.fromkeys(roles):
+        shown = (f"{one.title!r}: {one.text!r}" if one.title else repr(one.text) for one in question.passages)
+        yield "evidence", "\n".join(shown) or "none"
+    changed = [(name, one) for name, one in trial.settings.arguments().items() if one != getattr(default, name)]
+    yield "settings", ", ".join(f"{name}={one!r}" for name, one in changed) or "the defaults"
+    for role in dict.fromkeys((*outcome.case.roles(), *outcome.asked)):
         yield role, told(trial.reply(role))
+    yield "consensus", _marked(outcome.case, outcome.case.consensus)
+    yield "asked", ", ".join(outcome.asked) or "nobody"
+    yield "shipped", shipped(outcome)
 
 
 def shipped(outcome: Outcome) -> str:
@@ -260,10 +261,6 @@ def table(lines: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"  {heading:12}{indent(text, ' ' * 14).lstrip()}" for heading, text in lines)
 
 
-def _asked(outcome: Outcome) -> str:
-    return ", ".join(outcome.asked) or "nobody"
-
-
 def name_of(function: object) -> str:
     """Return the name of a rule or a case, for a message."""
     return getattr(function, "__qualname__", None) or repr(function)
@@ -274,16 +271,6 @@ def _marked(case: Case, answer: str | None) -> str:
         return repr(answer)
     words = {True: "certified", False: "uncertified", None: "certificate inapplicable"}
     return f"{answer!r} ({words[case.certified(answer)]})"
-
-
-def _passage(passage: Passage) -> str:
-    return f"{passage.title!r}: {passage.text!r}" if passage.title else repr(passage.text)
-
-
-def _settings(settings: Settings) -> str:
-    default, given = Settings(), settings.arguments()
-    changed = [f"{name}={value!r}" for name, value in given.items() if value != getattr(default, name)]
-    return ", ".join(changed) or "the defaults"
 
 
 def told(reply: Reply) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 from tests.house.package_files import ROOT, sources
 
 KIT = [
-    *("laws", "testing", "strategies", "falsifying", "plugin", "programs.testing", "programs.scripted"),
-    *("programs.checking", "programs.program_checks", "programs.invocations", "programs.scenes"),
+    *("laws", "testing", "strategies", "programs.testing", "programs.scripted"),
+    *("programs.checking", "programs.program_checks", "programs.scenes"),
 ]
 """The kit that tests rules, certificates, types, selectors and programs of a user's own: modules, and one package."""
 

@@ -16,7 +16,7 @@ from tests.house.package_files import ROOMS, sources
 pytestmark = pytest.mark.slow  # an interpreter for each part of the package
 
 MODULES = [name for _, name in sources()]
-FOR_TESTS = {"eldgr_dspy.falsifying", "eldgr_dspy.strategies", "eldgr_dspy.testing"}  # they draw with Hypothesis
+FOR_TESTS = {"eldgr_dspy.strategies", "eldgr_dspy.testing"}  # they draw with Hypothesis
 FLOOR_1 = [name for name in MODULES if name not in {"eldgr_dspy", *FOR_TESTS} and name.split(".")[1] not in ROOMS]
 STANDARD_LIBRARY_ALONE = (
     [
@@ -27,10 +27,7 @@ STANDARD_LIBRARY_ALONE = (
         f"eldgr_dspy.{name}"
         for name in ("arithmetic", "tracing", "independence", "derivations", "voting", "ranking", "cases", "decision")
     ]
-    + [
-        f"eldgr_dspy.{name}"
-        for name in ("laws.trials", "laws.statements", "laws", "laws.literals", "laws.situations", "plugin")
-    ]
+    + [f"eldgr_dspy.{name}" for name in ("laws.trials", "laws.statements", "laws", "laws.literals", "laws.situations")]
 )
 FACE = {"Decision", "Selector", "certificates", "channels", "decide", "ollama", "statistics"}
 FACE |= {"ChannelScorer", "NLIScorer", "Sampled", "frozen_selector", "load_nli", "local"}
@@ -103,7 +100,7 @@ def test_signatures_load_nothing_above_them() -> None:
     assert rooms(loaded) == {"eldgr_dspy.signatures"}
 
 
-PROGRAMS_FOR_TESTS = "checking invocations program_checks scenes".split()
+PROGRAMS_FOR_TESTS = "checking program_checks scenes".split()
 """The modules of programs that need Hypothesis."""
 
 

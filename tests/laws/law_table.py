@@ -85,10 +85,14 @@ def _tried(found: list[tuple[str, int]]) -> str:
     return ", ".join(f"{n:,} {UNITS[how]}" for how, n in found)
 
 
-def generated(marks: Marks) -> str:
-    """The part of the page that is written: what each law claims, what it does not, and how it is established."""
+def generated(marks: Marks, text: str) -> str:
+    """The part of the page that is written: what each law claims, and how it is established.
+
+    What it does not claim is the page's own, and stays.
+    """
+    disclaimed = dict(re.findall(r"(?m)^\| \d+ `(\w+)` \| .* \| (.*) \| .* \|$", text))
     rows = [
-        f"| {law.number} `{law.name}` | {law.claim} | {law.disclaims} | {_established(ways(law.name, marks))} |"
+        f"| {law.number} `{law.name}` | {law.claim} | {disclaimed[law.name]} | {_established(ways(law.name, marks))} |"
         for law in EVERY_LAW
     ]
     head = "| law | claims | does not claim | established |"
@@ -103,7 +107,7 @@ def page(text: str, marks: Marks) -> str:
     """The page with its generated part written anew."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{generated(marks)}\n{END}{after}"
+    return f"{before}{BEGIN}\n{generated(marks, text)}\n{END}{after}"
 
 
 def without_counts(text: str) -> str:

@@ -14,7 +14,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Reply, Verdict
 from eldgr_dspy.decision import Choice, Decision, Steps, evidence_locked, majority_vote
 from eldgr_dspy.decision import scalar_judge as full_authority
-from eldgr_dspy.laws import LAWS, LawBroken
+from eldgr_dspy.laws import LAW, LAWS, LawBroken
 from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.trials import Outcome, Subject, Trial
 from eldgr_dspy.questions import Question, Settings
@@ -199,11 +199,19 @@ def plant_id(plant: tuple[str, dict[str, Any]]) -> str:
     return f"{plant[0]}-{getattr(wrong, '__name__', wrong)}"
 
 
+def try_law(name: str, wrong: dict[str, Any]) -> None:
+    """Try a law on a wrong rule or certificate, or in the situations on the shipped rule over a wrong case."""
+    if "case" not in wrong:
+        check_laws(**wrong, laws=[name], max_examples=20_000)  # it stops at the first
+    for trial in situations():
+        LAW[name].check(Subject(evidence_locked, **wrong).settle(trial))
+
+
 @pytest.mark.parametrize("plant", PLANTS, ids=plant_id)
 def test_what_is_planted_for_a_law_breaks_it(plant: tuple[str, dict[str, Any]]) -> None:
     name, wrong = plant
     with pytest.raises(LawBroken, match=f"^Law [0-9]+, {name}, is broken") as caught:
-        check_laws(**wrong, laws=[name], max_examples=20_000)  # it stops at the first
+        try_law(name, wrong)
     assert caught.value.law.name == name
 
 

@@ -18,8 +18,8 @@ from eldgr_dspy.answers import answer_class, is_polar
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Derivation, Repair, Step
-from eldgr_dspy.laws.answers import WORDS
 from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.strategies import WORDS
 from eldgr_dspy.voting import majority
 from eldgr_dspy.words import CONSULT, ROLES, TASKS, Task
 from tests.deciding import decided

@@ -17,8 +17,8 @@ from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.consultations import Derivation, Step
 from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.errors import UnexecutableError
-from eldgr_dspy.laws.answers import WORDS
 from eldgr_dspy.numbers import parse_number
+from eldgr_dspy.strategies import WORDS
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.tracing import stated, traceable
 from eldgr_dspy.words import POLICIES, STRICTNESS, Policy

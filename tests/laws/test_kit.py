@@ -14,8 +14,7 @@ from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, LawBroken
 from eldgr_dspy.laws.literals import around, literals
-from eldgr_dspy.laws.making import derived_sum
-from eldgr_dspy.laws.situations import situations
+from eldgr_dspy.laws.situations import derived_sum, situations
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector
@@ -115,12 +114,6 @@ def test_situations_around_a_text_have_it_as_an_answer_in_one_in_the_evidence_an
     assert any("7 Paris" in passage.text for trial in trials for passage in trial.more)
 
 
-def test_what_a_situation_around_a_text_varies_fits_its_question() -> None:
-    for trial in around(("not ", "{}", "-", "\ud800", "?")):
-        assert sorted(trial.pool_order) == list(range(len(trial.question.answers)))
-        assert set(trial.evidence_order) == set(range(len(trial.question.passages)))
-
-
 SUMS = ["-5", "−5", "-1,200", "0", "0.5", "2.25", "7", "1,200", "1000000", "41", "-0.5"]
 
 
@@ -165,14 +158,14 @@ class Silent(Selector):
         super().forward(*args, **inputs)
 
 
-ADVICE = "Return the prediction of Selector.forward with your changes and additions, not a new one with fewer fields."
+ADVICE = "Return the prediction of Selector.forward with your changes and additions."
 
 
 def test_a_selector_whose_prediction_lacks_fields_is_told_which() -> None:
-    assert refused(lambda: check_selector(Unbranched())) == f"The selector's prediction has no field 'branch'. {ADVICE}"
-    with pytest.raises(ArgumentError, match=r"^The selector's prediction has no fields 'reason', 'ranking'\. Return"):
+    assert refused(lambda: check_selector(Unbranched())).endswith(f" without branch. {ADVICE}")
+    with pytest.raises(ArgumentError, match=r"^The selector's prediction must .* without reason, ranking\. Return"):
         check_selector(Bare())
-    with pytest.raises(ArgumentError, match=r"^The selector returned None; return the dspy\.Prediction of Selector\."):
+    with pytest.raises(ArgumentError, match=r"^The selector's prediction must have all fields of a .*; got None with"):
         check_selector(Silent())
 
 

@@ -31,15 +31,14 @@ by_name = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def raw_trials(kind: AnswerType) -> st.SearchStrategy[Trial]:
     """Pools of any texts at all, with their answers in the evidence or not."""
 
-    def trial(answers: list[str | None], passages: list[str], order: list[int]) -> Trial:
+    def trial(answers: list[str | None], passages: list[str]) -> Trial:
         texts = [*passages, *(f"It is {answer}." for answer in answers[:2])]
         shown = tuple(Passage("", text) for text in texts)
         asked = Question("?", kind.name, (*answers,), (), shown[1:], kind.example_options, kind)
-        places = tuple(at for at in order if at < len(answers))
-        return Trial(asked, gold=answers[0] or "", more=shown[:1], pool_order=places)
+        return Trial(asked, gold=answers[0] or "", more=shown[:1])
 
     texts = st.lists(st.none() | st.text(), min_size=1, max_size=4)
-    return st.builds(trial, texts, st.lists(st.text(), max_size=2), st.permutations(range(4)))
+    return st.builds(trial, texts, st.lists(st.text(), max_size=2))
 
 
 of_any_type = st.sampled_from(KINDS).flatmap(lambda kind: consultations(kind) | raw_trials(kind))

@@ -70,7 +70,7 @@ def without_refusals(outcome: Outcome) -> Trial:
 
     answers = tuple(None if refuses(answer) else answer for answer in trial.question.answers)
     replies: dict[Role, Reply] = {role: heard(reply) for role, reply in trial.replies.items()}
-    return replace(trial.with_answers(answers), replies=replies, settings=replace(trial.settings, refusals=()))
+    return replace(trial.about(answers=answers), replies=replies, settings=replace(trial.settings, refusals=()))
 
 
 @settings(max_examples=2 * settings().max_examples)

@@ -5,15 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.decision import Choice, Steps, evidence_locked, first_candidate
+from eldgr_dspy.decision import Steps, evidence_locked, first_candidate
 from eldgr_dspy.errors import ArgumentError, CertificateError
 from eldgr_dspy.laws import LawBroken
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector
-from eldgr_dspy.questions import Question
 from eldgr_dspy.testing import check_laws
 from tests.selecting import Returns
 
@@ -83,17 +81,17 @@ MISBEHAVING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a rule changes the vote": (
         {"rule": recounts},
         ArgumentError,
-        r"^The rule 'recounts' or its certificate changed case\.vote\. Both must only read what they are given\.$",
+        r"^The rule 'recounts', its certificate and its answer type must only read .*; the vote was first ",
     ),
     "a rule changes the question": (
         {"rule": rewrites},
         ArgumentError,
-        r"^The rule 'rewrites' or its certificate changed the question or a reply\. Both must only read what they are ",
+        r"^The rule 'rewrites', .* must only read .*; the question or a reply was first ",
     ),
     "a rule differs between two calls": (
         {"rule": tires()},
         ArgumentError,
-        r"^The rule 'tires\.<locals>\.rule' must decide one question in one way; first .* Keep nothing from call to ",
+        r"^The rule 'tires\.<locals>\.rule', .* repeat themselves; the decision was first .* Keep nothing ",
     ),
     "a certificate raises": (
         {"certificate": reads_the_third_passage},
@@ -108,12 +106,12 @@ MISBEHAVING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a certificate changes the passages": (
         {"certificate": blanks},
         ArgumentError,
-        r"^The rule 'evidence_locked' or its certificate changed the question or a reply\. Both must only read what ",
+        r"^The rule 'evidence_locked', its certificate .*; the question or a reply was first ",
     ),
     "a certificate differs between two calls": (
         {"certificate": doubts()},
         ArgumentError,
-        r"^The certificate must return the same each time; for \(.*\) it returned \[.*\], then \[.*\]\. Keep ",
+        r"^The rule 'evidence_locked', its certificate .*; the (certificates|decision) was first .*\. Keep ",
     ),
 }
 
@@ -125,36 +123,13 @@ def test_what_misbehaves_is_named_with_a_small_example(
 ) -> None:
     with pytest.raises(kind, match=f"(?m){message}") as caught:  # with the note, which begins another line
         check_laws(**given, max_examples=1)
-    (note,) = caught.value.__notes__
-    assert note.startswith("Falsifying example:\n  question    ")
-    assert "\n  candidates  " in note
+    assert caught.value.__notes__[0].startswith("Falsifying example: ")
 
 
 def test_the_example_of_an_exception_is_small() -> None:
     with pytest.raises(LookupError) as caught:
         check_laws(raises)
-    (note,) = caught.value.__notes__
-    assert note.count("\n") < 12
-    assert "question    'Which?' (retrieval)\n" in note
-
-
-class Trusting(Selector):
-    """Ships what the judge prefers."""
-
-    def forward(self, *args: Any, **inputs: Any) -> Any:
-        pred = super().forward(*args, **inputs)
-        if pred.preference is not None:
-            pred.answer, pred.branch = inputs["candidates"][pred.preference]["answer"], "judge"
-        return pred
-
-
-OPEN = Question("Where?", "retrieval", ("Dubai", "Doha"), (), (Passage("", "Doha is the capital."),))
-
-
-def test_the_message_of_a_law_broken_by_a_drawn_example_has_none_of_hypothesis_s_notes() -> None:
-    with pytest.raises(LawBroken) as caught:
-        check_selector(Trusting(), asked=st.just(OPEN))
-    assert not getattr(caught.value, "__notes__", [])
+    assert "Question(text='Which?', task='retrieval', answers=('Lyon', 'Rome', 'Rome')" in caught.value.__notes__[0]
 
 
 def test_the_cause_of_a_broken_law_is_what_the_selector_raised() -> None:
@@ -163,60 +138,3 @@ def test_the_cause_of_a_broken_law_is_what_the_selector_raised() -> None:
     with pytest.raises(LawBroken, match="Law 19") as caught:
         check_selector(select)
     assert isinstance(caught.value.__cause__, KeyError)
-
-
-# -- why consensus is demanded -----------------------------------------------------------------------------------------
-
-
-def ships_every_repair(case: Any) -> Steps:
-    if case.task == "retrieval" and case.repairable and case.certified(case.consensus) is False:
-        repair = case.repaired((yield "repairer"))
-        if repair is not None and (case.same(repair, case.consensus) or case.certified(repair) is False):
-            return Choice("repair", repair)
-    return (yield from evidence_locked(case))
-
-
-def ships_a_repair_of_the_same_class(case: Any) -> Steps:
-    if case.task == "retrieval" and case.repairable and case.certified(case.consensus) is False:
-        repair = case.repaired((yield "repairer"))
-        if case.same(repair, case.consensus):
-            return Choice("repair", repair)
-    return (yield from evidence_locked(case))
-
-
-def shouts(case: Any) -> Steps:
-    branch, answer = yield from evidence_locked(case)
-    return Choice(branch, answer and answer.upper())
-
-
-@pytest.mark.parametrize(
-    ("rule", "law", "why"),
-    [
-        (
-            ships_every_repair,
-            "default_is_consensus",
-            "'Paris', by branch consensus: the preference 'Lyon' has no certificate;"
-            " the repair 'Lyon' has no certificate",
-        ),
-        (
-            ships_a_repair_of_the_same_class,
-            "default_is_consensus",
-            "'Rome', by branch consensus: the repair 'Rome' is in the same class as consensus",
-        ),
-        (
-            ships_a_repair_of_the_same_class,
-            "the_cases_partition",
-            "'Rome', by branch consensus: the repair 'Rome' is in the same class as consensus",
-        ),
-        (shouts, "default_is_consensus", "'Paris', by branch consensus: the preference 'Lyon' has no certificate"),
-        (
-            shouts,
-            "certified_consensus_is_final",
-            "'Paris', by branch consensus, and nobody asked: consensus is certified",
-        ),
-    ],
-)
-def test_where_consensus_is_demanded_the_message_says_why(rule: Any, law: str, why: str) -> None:
-    with pytest.raises(LawBroken) as caught:
-        check_laws(rule, laws=[law])
-    assert str(caught.value).partition("\n  demanded    ")[2].splitlines()[0] == why

@@ -75,31 +75,19 @@ LAWS_OF_A_RULE = [law for law in LAWS if law.statement is not None]
 @example(trial=Trial(CONTESTED, Settings(preference="stratum"), {"judge": Verdict(0, (1.0, 0.9, 0.2, 0.4))}))
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(3), "repairer": Repair("Doha")}))
 @example(trial=Trial(LONE))
-@example(trial=Trial(CONTESTED, replies={"judge": Verdict(0)}, other_judge=Verdict(2)))
-@example(trial=Trial(PENS, replies={"judge": Verdict(0), "deriver": SOUND}, other_judge=Verdict(2)))
+@example(trial=Trial(CONTESTED, replies={"judge": Verdict(0)}))
+@example(trial=Trial(PENS, replies={"judge": Verdict(0), "deriver": SOUND}))
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(2)}, gold="Dubai"))
-@example(
-    trial=Trial(
-        asked(("Dubai", "Doha"), "Paris", "Doha", ""), replies={"judge": Verdict(1)}, evidence_order=(2, 1, 1, 0)
-    )
-)
+@example(trial=Trial(asked(("Dubai", "Doha"), "Paris", "Doha", ""), replies={"judge": Verdict(1)}))
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(2)}, more=(Passage("", "Dubai"),)))
-@example(
-    trial=Trial(
-        CONTESTED,
-        Settings(preference="stratum"),
-        {"judge": Verdict(0, (1.0, 0.9, 0.2, 0.4))},
-        other_scores=(0.0, 0.0, 1.0, 0.1),
-    )
-)
+@example(trial=Trial(CONTESTED, replies={"judge": Verdict(0, (1.0, 0.9, 0.2, 0.4))}))
 @example(trial=Trial(asked(("Lyon", "Paris", "paris", "lyon"))))
 @example(trial=Trial(asked((None, "Paris", "Lyon"))))
-@example(trial=Trial(CONTESTED, replies={"judge": Verdict(2)}, pool_order=(3, 2, 1, 0)))
-@example(trial=Trial(SHARED, replies={"judge": Verdict(0)}, pool_order=(2, 1, 0)))
+@example(trial=Trial(SHARED, replies={"judge": Verdict(0)}))
 @example(trial=Trial(asked(("beatles", "The Beatles"), "The Beatles"), Settings("token")))
 @example(trial=Trial(asked(("Doha.", "Doha.", "Qatar"), "Doha is the capital of Qatar"), replies={"judge": Verdict(2)}))
 @example(trial=Trial(asked(("Doha", "Doha", "Qatar"), "Doha is the capital of Qatar"), replies={"judge": Verdict(2)}))
-@example(trial=Trial(CONTESTED, failure=Abstention("no reply within 60 s")))
+@example(trial=Trial(CONTESTED, replies={"judge": Abstention("no reply within 60 s")}))
 @example(trial=Trial(PENS, replies={"deriver": Derivation((Step("2 * 9", "18"),), "18", "")}))
 @example(trial=Trial(asked(("Doha", "doha", None), "Paris")))
 def test_the_shipped_rule_keeps_every_law(trial: Trial) -> None:

@@ -291,11 +291,11 @@ def test_the_situations_are_of_the_task_that_is_asked_for_and_some_eleven_hundre
     assert 1_000 < len(list(situations())) < 1_200
 
 
-def test_what_is_tried_of_a_selector_is_a_part_of_them_under_the_default_settings() -> None:
+def test_what_is_tried_of_a_selector_is_a_part_of_them() -> None:
     for task in TASKS:
         few, all_of_them = list(few_situations(task)), list(situations(task))
         assert all(trial in all_of_them for trial in few)
-        assert 70 < len(few) < 120
+        assert 80 < len(few) < 170
 
 
 def test_among_them_is_the_judge_s_yes_or_no_against_an_uncertified_consensus_where_another_is_certified() -> None:
@@ -308,16 +308,11 @@ def test_among_them_is_the_judge_s_yes_or_no_against_an_uncertified_consensus_wh
             for found in outcomes
         )
 
-    assert (met(situations("retrieval")), met(few_situations("retrieval"))) == (14, 3)
+    assert (met(situations("retrieval")), met(few_situations("retrieval"))) == (14, 1)
 
 
-def test_in_each_situation_what_a_law_varies_fits_the_question() -> None:
+def test_in_each_situation_the_replies_fit_the_question() -> None:
     for trial in situations():
-        n, passages = len(trial.question.answers), len(trial.question.passages)
-        assert sorted(trial.pool_order) == list(range(n))
-        assert set(trial.evidence_order) == set(range(passages))
-        assert len(trial.other_scores) in (0, n)
-        assert trial.other_judge != trial.reply("judge") or n < 2 or not any(trial.question.answers)
-        for reply in (trial.reply("judge"), trial.other_judge):
-            assert not isinstance(reply, Verdict) or reply.preferred < n
+        judge = trial.reply("judge")
+        assert not isinstance(judge, Verdict) or judge.preferred < len(trial.question.answers)
         assert not isinstance(trial.reply("repairer"), Repair) or trial.question.task == "retrieval"

@@ -11,15 +11,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy import testing
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Repair, Verdict
 from eldgr_dspy.decision import Choice, Steps, evidence_locked, majority_vote, scalar_judge
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAW, LAWS, LawBroken
-from eldgr_dspy.laws.answers import WORDS
 from eldgr_dspy.laws.trials import Subject, Trial, describe
 from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.strategies import WORDS
 from eldgr_dspy.testing import check_laws, consultations, evidence, lm_replies, pools, questions
 
 pytestmark = pytest.mark.slow  # the kit on what its strategies draw
@@ -45,7 +44,7 @@ def test_a_broken_law_is_told_with_a_small_trial_and_the_other_laws_that_are_bro
     with pytest.raises(LawBroken, match=r"(?s)^Law 3, .*Broken too: .*judges_differ_only_where_admissible") as caught:
         check_laws(scalar_judge)
     assert caught.value.__cause__ is None
-    assert not hasattr(caught.value, "__notes__")
+    assert caught.value.__notes__[0].startswith("Falsifying example: Trial(question=Question(text='Which?', ")
 
 
 def test_a_rule_may_be_given_by_its_name() -> None:
@@ -85,10 +84,6 @@ def test_under_a_profile_without_chance_the_same_is_drawn_each_time() -> None:
     assert seen[0] == seen[1]
 
 
-class Mine(Case):
-    """A case of one's own."""
-
-
 STORY = Trial(
     Question("Which?", "retrieval", ("Oslo", "Rome"), (), (Passage("Norway", "Oslo"), Passage("", "x"))),
     Settings(preference="stratum"),
@@ -102,8 +97,6 @@ def test_what_a_rule_did_is_told_as_a_table_and_named_in_a_line() -> None:
         LAW["override_needs_a_certificate"].check(outcome)
     assert f"\n\n{outcome}\n  demanded" in str(caught.value)
     assert repr(outcome) == "<Outcome: 'Rome' (uncertified), by branch judge; asked judge>"
-    assert repr(outcome.subject) == "Subject(scalar_judge)"
-    assert repr(Subject(scalar_judge, case=Mine)) == "Subject(scalar_judge, case=Mine)"
 
 
 def test_texts_are_told_where_they_say_more_than_the_answers() -> None:
@@ -153,7 +146,7 @@ def test_the_laws_are_twenty_one_and_a_number_may_have_several_names() -> None:
     assert [law.number for law in LAWS] == sorted(law.number for law in LAWS)
     assert {law.number for law in LAWS} == set(range(1, 22))
     assert len(LAW) == len(LAWS)
-    assert all(law.claim.endswith(".") and law.disclaims.endswith(".") for law in LAWS)
+    assert all(law.claim.endswith(".") for law in LAWS)
     assert all(law.statement is None or law.statement.__name__ == law.name for law in LAWS)
 
 
@@ -211,7 +204,6 @@ def returns_a_score(answer: str, passages: tuple[Passage, ...]) -> Any:
         ({"rule": never_stops}, r"^The rule 'never_stops' asked 100 times about one question and did not end; ask a r"),
         ({"certificate": returns_a_score},
          r"^certificate\('.*', \.\.\.\) returned 0\.7; a certificate is True, False, or None where it"),
-        ({"certificate": returns_a_score, "case": object}, r"^certificate and case were both given; .*\.$"),
         ({"laws": "default_is_consensus"}, r"^laws must be .*; got 'default_is_consensus'\. Put it in a list\.$"),
         ({"laws": ["fairness"]},
          r"^laws: 'fairness' is not a law that is tried here; expected some of cert"),
@@ -285,13 +277,9 @@ def test_a_question_or_a_trial_is_of_the_task_that_is_asked_for(task: Any) -> No
 
 
 @given(consultations())
-def test_what_a_trial_varies_fits_its_question(trial: Trial) -> None:
-    n, passages = len(trial.question.answers), len(trial.question.passages)
-    assert sorted(trial.pool_order) == list(range(n))
-    assert set(trial.evidence_order) == set(range(passages))
-    assert len(trial.other_scores) in (0, n)
-    for reply in (trial.reply("judge"), trial.other_judge):
-        assert not isinstance(reply, Verdict) or trial.question.answers[reply.preferred]
+def test_a_verdict_of_a_trial_is_about_a_candidate_with_an_answer(trial: Trial) -> None:
+    reply = trial.reply("judge")
+    assert not isinstance(reply, Verdict) or trial.question.answers[reply.preferred]
 
 
 def drawn(strategy: st.SearchStrategy[T], n: int) -> list[T]:
@@ -320,14 +308,6 @@ def test_some_evidence_has_an_answer_in_two_passages_and_in_neither_of_them() ->
         return any(one in " ".join(texts) and not any(one in text for text in texts) for one in answers)
 
     assert sum(map(is_apart, drawn(questions("retrieval"), 500))) >= 10
-
-
-def test_evidence_is_tried_in_other_orders_too_and_not_only_with_passages_twice() -> None:
-    trials = [trial for trial in drawn(consultations("retrieval"), 300) if len(trial.question.passages) > 1]
-    first_seen = [list(dict.fromkeys(trial.evidence_order)) for trial in trials]
-    last_seen = [list(dict.fromkeys(reversed(trial.evidence_order)))[::-1] for trial in trials]
-    for seen in (first_seen, last_seen):
-        assert sum(order != sorted(order) for order in seen) > len(trials) / 4
 
 
 @given(lm_replies())

@@ -134,15 +134,15 @@ def test_what_became_of_an_answer_is_one_word(before: bool, after: bool, expecte
 # -- laws -------------------------------------------------------------------------------------------------------------
 
 
-def asked_of(trial: Trial) -> Asked:
-    failed: list[Role] = ["judge"] if trial.failure.reason.startswith("failed: ") else []
+def asked_of(trial: Trial, fails: bool) -> Asked:
+    failed: list[Role] = ["judge"] if fails else []
     return Case(trial.question, trial.settings), [trial.gold] if trial.gold else [], trial.replies, failed
 
 
 @st.composite
 def pools(draw: st.DrawFn) -> tuple[Task, list[Asked]]:
     task: Task = draw(st.sampled_from(("retrieval", "arithmetic")))
-    return task, [asked_of(one) for one in draw(st.lists(consultations(task), max_size=6))]
+    return task, [asked_of(one, draw(st.booleans())) for one in draw(st.lists(consultations(task), max_size=6))]
 
 
 @settings(max_examples=30)

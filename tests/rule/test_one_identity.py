@@ -15,7 +15,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.decision import Decision
-from eldgr_dspy.laws.decorations import DECORATIONS, decorated
+from eldgr_dspy.laws.invariances import DECORATIONS, decorated
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rows import Row
 from eldgr_dspy.stripping import strip_answer

@@ -149,13 +149,13 @@ def test_the_selector_and_its_lms_are_left_alone() -> None:
             r"^selector must be a Selector; got <class .*Selector'>\. Make one with Selector\(\.\.\.\), or ",
         ),
         ("eldgr", {}, r"^selector must be a Selector; got 'eldgr'\. Make one with Selector\(\.\.\.\), or "),
-        (Selector(), {"max_examples": -1}, r"^max_examples must be a whole number from 0, or from 1 for .*; got -1\.$"),
+        (Selector(), {"max_examples": -1}, r"^max_examples must be a whole number from 0; got -1\.$"),
         (Selector(), {"without": SAME}, rf"^without must be a sequence of names; got '{SAME}'\. Put it in a list\.$"),
         (Selector(), {"without": ["lazy_equals_always"]}, r"^without: 'lazy_equals_always' is not a law that is tried"),
         (
             Selector(),
             {"without": [law.name for law in LAWS if law.number in (*range(1, 9), 18, 19)]},
-            r"must leave a law besides scores_never_cross_strata",
+            r"must leave at least one law to try",
         ),
     ],
     ids=["class", "text", "none", "one name", "a law about a rule", "every law"],
@@ -396,9 +396,7 @@ STATEFUL: dict[str, tuple[Callable[[], Selector], str]] = {
     "one late": (OneLate, "demanded    the same where others were decided before; answer differ"),
     "the first ever after": (Remembering, "demanded    the same where others were decided before; "),
     "a judge that counts": (lambda: with_judge(Counts()),
-        "demanded    one reply of the judge to one request; asked once more, it prefers candidate "),
-    "judges that count together": (lambda: with_judge(CountsForAll()),
-        "demanded    one reply of the judge to one request; asked once more, it prefers candidate "),
+        "demanded    the same where others were decided before; "),
 }  # fmt: skip
 
 
@@ -407,6 +405,11 @@ def test_what_is_kept_from_one_question_to_the_next_breaks_law_18(make: Callable
     with pytest.raises(LawBroken) as caught:
         check_selector(make(), max_examples=1)
     assert (caught.value.law.name, demanded in str(caught.value)) == (SAME, True), str(caught.value)
+
+
+def test_judges_that_count_over_all_copies_break_some_law() -> None:
+    with pytest.raises(LawBroken):
+        check_selector(with_judge(CountsForAll()), max_examples=0)
 
 
 @pytest.mark.slow

@@ -286,8 +286,8 @@ BROKEN = [Prefers, AsksTheJudge, Votes, Invents, FirstHop]
 def test_a_program_that_ignores_the_lock_is_found_out(make: Callable[[], dspy.Module]) -> None:
     with pytest.raises(AssertionError, match=r"^\w+ returned '.*'; its selector shipped ") as caught:
         check_selector(make(), ASKED, max_examples=0)
-    (note,) = caught.value.__notes__
-    assert note.startswith("Falsifying example:\n  inputs      {'question': 'What is the capital of Qatar?'}\n")
+    note, *_ = caught.value.__notes__
+    assert note.startswith("  inputs      {'question': 'What is the capital of Qatar?'}\n")
 
 
 def test_the_message_names_what_shipped_and_what_was_returned() -> None:
@@ -361,8 +361,8 @@ class Hidden(dspy.Module):
 def test_an_exception_of_a_program_comes_with_a_small_example() -> None:
     with pytest.raises(KeyError, match=r"Lyon|97|yes|Qatar|Lusail") as caught:
         check_selector(Raises(), ASKED)
-    (note,) = caught.value.__notes__
-    assert note.startswith("Falsifying example:\n  inputs      {'question': 'What is the capital of Qatar?'}\n")
+    note, *_ = caught.value.__notes__
+    assert note.startswith("  inputs      {'question': 'What is the capital of Qatar?'}\n")
     assert "\n  LM replies  {'reasoning': " in note
     assert "\n  shipped     " in note
 
@@ -372,7 +372,7 @@ def test_an_exception_of_a_role_comes_with_an_example() -> None:
     program.select.judge = Returns(KeyError("a bug"))
     with pytest.raises(KeyError, match="a bug") as caught:
         check_selector(program, ASKED)
-    assert caught.value.__notes__[0].startswith("Falsifying example:")
+    assert caught.value.__notes__[0].startswith("  inputs ")
 
 
 WITHOUT = "selector must be a Selector, or a program with one among its modules; got "
@@ -398,8 +398,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], Any, str]] = {
         "NeverCalls never called its Selector, so nothing was checked. Call it as self.select(...) for these inputs, or"
         " give others.",
     ),
-    "that cannot be called": (Empty, ASKED, "A program must have forward or aforward; got none, so nothing would be"),
-    "no inputs": (Program, [], "inputs must have at least one mapping; got none, so nothing would be tried."),
+    "that cannot be called": (Empty, ASKED, "Empty never called its Selector, so nothing was checked."),
+    "no inputs": (Program, [], "inputs must have at least one mapping; got none."),
 }
 
 
