@@ -1,4 +1,4 @@
-"""The seven channels as formulas over numbers, and their rewards: table 1 and equations 1 and 2 of the paper.
+"""The seven channels as formulas over numbers, and their rewards: table 1 and equations 1, 2 and 5 of the paper.
 
 Every function takes one value a step and returns one score a step (`Scores`); a value that could not be measured is
 `Undefined` and stays so. The formulas do not read text: `overlap`, `steps`, `claims` and `counterfactuals` do. Nothing
@@ -10,7 +10,7 @@ here calls a model or retrieves. A channel describes a step; it does not certify
     [1.0, 0.5, Undefined(reason='there is no corpus')]
 """
 
-from eldgr_dspy.channels.conflation import DELTA, ETA, conflated
+from eldgr_dspy.channels.conflation import DELTA, ETA, conflated, unsupported_rate
 from eldgr_dspy.channels.formulas import (
     BETA,
     SOURCES,
@@ -27,13 +27,16 @@ from eldgr_dspy.channels.rewards import (
     PAPER,
     TAU,
     WEIGHTS,
+    CompletionReward,
     Weighting,
+    completion_reward,
     gate,
     step_reward,
     weighted_mean,
 )
 from eldgr_dspy.channels.table import StepScores, StepTable, score_steps
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
+from eldgr_dspy.channels.variance import VarianceDecomposition, variance_decomposition
 from eldgr_dspy.words import CHANNELS, Channel
 
 __all__ = [
@@ -66,9 +69,14 @@ __all__ = [
     "weighted_mean",
     "gate",
     "step_reward",
+    "CompletionReward",
+    "completion_reward",
     "ETA",
     "DELTA",
     "conflated",
+    "unsupported_rate",
+    "VarianceDecomposition",
+    "variance_decomposition",
     "StepScores",
     "StepTable",
     "score_steps",

@@ -1,6 +1,6 @@
-"""Conflation (Eq. 1): a high score although the evidence contradicts the step.
+"""Conflation (Eq. 1) and the rate of unsupported steps: a high score although the evidence contradicts the step.
 
-It is relative to the retrieved documents. In the paper's form, *every* retrieved document must contradict the step:
+Both are relative to the retrieved documents. In the paper's form, *every* retrieved document must contradict the step:
 one neutral document makes the maximum 0, so that the test cannot fire. It still can over the documents that are not
 neutral.
 """
@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from eldgr_dspy.channels.grounding import Grounding
-from eldgr_dspy.channels.undefined import Scores, Undefined, Values, each
+from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values, each
 from eldgr_dspy.errors import ArgumentError
 
 ETA = -0.8
@@ -57,3 +57,24 @@ def _best(grounding: Grounding) -> Scores:
     best, empty = grounding.best(), ~grounding.retrieved.any(axis=1)
     reasons = {int(at): "no document was retrieved" for at in np.flatnonzero(empty)}
     return Scores(best.numbers, best.defined & ~empty, {**reasons, **best.reasons})
+
+
+def unsupported_rate(grounding: Grounding, eta: float = ETA) -> Score:
+    """E[U_t], U_t = 1[max_d f_NLI(s_t | d) <= eta]: the share of steps that no document supports.
+
+    Steps without a corpus are left out; a step without retrieved documents is neutral, as in `fact`.
+
+    Args:
+        grounding: What the documents say of the steps.
+        eta: In [-1, 1]; Eq. 1 has it below 0.
+
+    Returns:
+        A share in [0, 1]; undefined if no step is measured.
+
+    Raises:
+        ArgumentError: `eta` is out of range.
+    """
+    if not -1 <= eta <= 1:
+        raise ArgumentError(f"eta must be a number from -1 to 1, as f_NLI is; got {eta}.")
+    best = grounding.best()
+    return Scores((best.numbers <= eta).astype(np.float64), best.defined, best.reasons).mean()

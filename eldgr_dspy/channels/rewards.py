@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from eldgr_dspy.channels.undefined import Flags, Floats, Scores, Undefined, Values, same_length
+from eldgr_dspy.channels.undefined import Flags, Floats, Score, Scores, Undefined, Values, same_length
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.words import CHANNELS, Channel
 
@@ -123,6 +123,41 @@ def step_reward(columns: Columns, weighting: Weighting = PAPER) -> Scores:
     fails = least.defined & (least.numbers < weighting.tau)
     numbers = np.where(fails, least.numbers, mean.numbers)
     return _scores(numbers, fails | mean.defined, "no channel that has a weight was measured")
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionReward:
+    """R_total = 3.0 R_ORM + 0.5 R_format + mean_t R_step, with its terms.
+
+    `steps` is the mean over the steps whose reward is defined; if it is undefined, `total` counts 0 for it. Only here
+    does an undefined value count as 0, so that a completion cannot gain by not being measurable.
+    """
+
+    total: float
+    outcome: float
+    format: float
+    steps: Score
+
+
+def completion_reward(outcome: float, format_: float, rewards: Values) -> CompletionReward:
+    """Return the reward of one completion.
+
+    Args:
+        outcome: R_ORM in [0, 1].
+        format_: R_format in [0, 1].
+        rewards: R_step of each step, in [0, 1]; may be empty.
+
+    Raises:
+        ArgumentError: A value is out of range.
+    """
+    terms: dict[str, object] = {"outcome": outcome, "format_": format_}
+    for name, value in terms.items():
+        if isinstance(value, Undefined):
+            raise ArgumentError(f"{name} must be a number from 0 to 1; got {value!r}. Leave the completion out.")
+    orm, form = (float(Scores.of([value], name, 0, 1).numbers[0]) for name, value in terms.items())
+    steps = Scores.of(rewards, "rewards", 0, 1).mean()
+    measured = 0.0 if isinstance(steps, Undefined) else steps
+    return CompletionReward(OUTCOME_WEIGHT * orm + FORMAT_WEIGHT * form + measured, orm, form, steps)
 
 
 def columns_of(columns: Columns) -> dict[Channel, Scores]:

@@ -1,9 +1,10 @@
-"""Conflation and the table say what the paper's equations say."""
+"""Conflation, the unsupported-step rate, the variance and the table say what the paper's equations say."""
 
 import json
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -74,6 +75,70 @@ def test_an_unknown_set_of_documents_and_different_lengths_are_refused() -> None
         channels.conflated([1], Grounding.of([[0.0]]), over=over)
     with pytest.raises(ArgumentError, match=r"\[1, 2\] entries"):
         channels.conflated([1], Grounding.of([[0.0], [0.0]]))
+
+
+@given(st.lists(rows, min_size=1), st.floats(-1, 1))
+def test_the_unsupported_rate_is_the_share_of_facts_at_or_below_the_same_threshold(
+    given_: list[list[float]], eta: float
+) -> None:
+    grounding = Grounding.of(given_)
+    best = [max(row, default=0) for row in given_]
+    assert channels.unsupported_rate(grounding, eta) == pytest.approx(np.mean([value <= eta for value in best]))
+
+
+def test_the_unsupported_rate_leaves_out_what_has_no_corpus() -> None:
+    assert channels.unsupported_rate(Grounding.of([[-1.0], [0.0], MISSING, []])) == pytest.approx(1 / 3)
+    assert isinstance(channels.unsupported_rate(Grounding.of([MISSING])), Undefined)
+    with pytest.raises(ArgumentError, match="eta must be a number from -1 to 1, as f_NLI is; got -2"):
+        channels.unsupported_rate(Grounding.of([[0.0]]), -2)
+
+
+# --- variance ---------------------------------------------------------------------------------------------------------
+
+matrices = st.integers(1, 8).flatmap(
+    lambda n: st.fixed_dictionaries({name: st.lists(unit, min_size=n, max_size=n) for name in CHANNELS})
+)
+
+
+@given(matrices, st.sampled_from([(), ("logic",), ("epist", "min")]))
+def test_the_terms_of_the_variance_sum_to_it_exactly(
+    columns: dict[Channel, list[float]], drop: tuple[Channel, ...]
+) -> None:
+    weighting = PAPER.without(*drop)
+    parts = channels.variance_decomposition(columns, weighting)
+    assert parts.uncorrelated + sum(parts.shared.values()) == pytest.approx(parts.total, abs=1e-12)
+    assert parts.total == pytest.approx(float(channels.weighted_mean(columns, weighting).numbers.var()), abs=1e-12)
+    assert len(parts.own) == 7 and len(parts.shared) == 21
+
+
+def test_the_pairs_that_lower_the_variance_are_named() -> None:
+    columns: Any = {name: [0.5, 0.5] for name in CHANNELS}
+    columns |= {"logic": [1.0, 0.5], "fact": [0.0, 0.5]}
+    parts = channels.variance_decomposition(columns)
+    assert parts.negative == (("logic", "fact"),)
+    assert parts.shared["logic", "fact"] == pytest.approx(-2 * 0.2 * 0.2 * 0.0625)
+    assert parts.total == pytest.approx(0) and parts.uncorrelated == pytest.approx(2 * 0.04 * 0.0625)
+
+
+def test_a_negative_pair_alone_does_not_bring_the_variance_below_that_of_uncorrelated_channels() -> None:
+    """The paper's appendix concludes otherwise; positive pairs can outweigh the negative one."""
+    columns: Any = {name: [0.0, 1.0] for name in CHANNELS} | {"epist": [1.0, 0.0]}
+    parts = channels.variance_decomposition(columns)
+    assert ("logic", "epist") in parts.negative and parts.total > parts.uncorrelated
+
+
+def test_one_step_has_no_variance_and_no_step_is_refused() -> None:
+    parts = channels.variance_decomposition({name: [0.3] for name in CHANNELS})
+    assert (parts.total, parts.uncorrelated, parts.negative) == (0, 0, ())
+    with pytest.raises(ArgumentError, match="A variance needs at least one step"):
+        channels.variance_decomposition({name: [] for name in CHANNELS})
+
+
+def test_the_variance_refuses_what_is_undefined_until_its_channel_is_dropped() -> None:
+    columns: Any = {name: [0.3, 0.4] for name in CHANNELS} | {"epist": [0.1, MISSING]}
+    with pytest.raises(ArgumentError, match=r"epist\[1\] is undefined \(not measured\).*without\('epist'\)"):
+        channels.variance_decomposition(columns)
+    assert channels.variance_decomposition(columns, PAPER.without("epist")).n == 2
 
 
 # --- the table --------------------------------------------------------------------------------------------------------

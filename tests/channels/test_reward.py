@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ Table = dict[Channel, list[Score]]
 LOOSE: Any = Weighting
 WITHOUT: Any = PAPER.without
 REWARD: Any = channels.step_reward
+COMPLETION: Any = channels.completion_reward
 
 
 @st.composite
@@ -164,8 +166,25 @@ def test_a_text_without_steps_has_no_rewards() -> None:
         (lambda: channels.step_reward({"logic": [math.nan]}), r"logic\[0\] must be a number from 0 to 1; got nan"),
         (lambda: channels.step_reward({"logic": [1], "fact": [1, 1]}), r"\[1, 2\] entries"),
         (lambda: channels.step_reward({}), "No column was given"),
+        (lambda: channels.completion_reward(1.5, 0, []), r"outcome\[0\] must be .*; got 1\.5"),
+        (lambda: COMPLETION(1, MISSING, []), "format_ must be .*; got Undefined"),
+        (lambda: channels.completion_reward(1, 1, [math.nan]), r"rewards\[0\] must be .*; got nan"),
     ],
 )
 def test_what_cannot_be_combined_is_refused_in_a_sentence(call: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+@given(unit, unit, st.lists(unit | st.just(MISSING), max_size=6))
+def test_a_completion_earns_the_sum_of_the_paper(outcome: float, form: float, rewards: list[Score]) -> None:
+    earned = channels.completion_reward(outcome, form, rewards)
+    measured = [reward for reward in rewards if not isinstance(reward, Undefined)]
+    assert earned.total == pytest.approx(3 * outcome + 0.5 * form + (np.mean(measured) if measured else 0))
+    assert isinstance(earned.steps, Undefined) == (not measured)
+
+
+@pytest.mark.parametrize("rewards", [[], [MISSING, MISSING]])
+def test_a_completion_without_a_measurable_step_earns_0_for_its_steps_and_says_undefined(rewards: list[Score]) -> None:
+    earned = channels.completion_reward(1, 1, rewards)
+    assert earned.total == 3.5 and isinstance(earned.steps, Undefined)
