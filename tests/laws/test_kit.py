@@ -163,7 +163,7 @@ ADVICE = "Return the prediction of Selector.forward with your changes and additi
 
 def test_a_selector_whose_prediction_lacks_fields_is_told_which() -> None:
     assert refused(lambda: check_selector(Unbranched())).endswith(f" without branch. {ADVICE}")
-    with pytest.raises(ArgumentError, match=r"^The selector's prediction must .* without reason, ranking\. Return"):
+    with pytest.raises(ArgumentError, match=r"(?s)^The selector's prediction must .* without reason, ranking\. Return"):
         check_selector(Bare())
     with pytest.raises(ArgumentError, match=r"^The selector's prediction must have all fields of a .*; got None with"):
         check_selector(Silent())
