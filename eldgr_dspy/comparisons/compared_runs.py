@@ -175,9 +175,9 @@ def _run(named: NamedRun, reference: NamedRun) -> ComparedRun:
 
 
 def _model(named: NamedRun, role: str) -> str:
-    stated = named.run.stated("role").get(role)
-    lm = stated and stated["details"].get("lm")
-    return "not asked" if stated is None else "none" if lm is None else str(lm.get("model", "several"))
+    head = named.run.stated("role").get(role)
+    lm = head and head["details"].get("lm")
+    return "not asked" if head is None else "none" if lm is None else str(lm.get("model", "several"))
 
 
 def _differences(reference: NamedRun, named: NamedRun) -> Iterator[str]:

@@ -42,9 +42,9 @@ def allowed(prices: Mapping[str, Price | None], worst: float, task: Task = "retr
     if not 0 < worst < 100:
         raise ArgumentError(f"worst must be between 0 and 100 percentage points; got {worst!r}. Give 2 for 2 points.")
     tested, share = chains(prices, task), worst / 100
-    known = {rule: price for rule, price in prices.items() if price}
-    lost = {rule: known[rule]["lost"] if rule in known else 0 for rule in prices}
-    n = max((price["of"] for price in known.values()), default=0)
+    measured = {rule: price for rule, price in prices.items() if price}
+    lost = {rule: measured[rule]["lost"] if rule in measured else 0 for rule in prices}
+    n = max((price["of"] for price in measured.values()), default=0)
     return {
         "worst": worst,
         "chains": tested,

@@ -137,16 +137,16 @@ class Contents:
         self._spelling_only.add(case)
 
     def _add_columns(self, candidate: CandidateRow) -> None:
-        stated = {name for name in ("confidence", "logprobs") if getattr(candidate, name) is not None}
-        stated |= {"tags"} if candidate.tags else set()
+        names = {name for name in ("confidence", "logprobs") if getattr(candidate, name) is not None}
+        names |= {"tags"} if candidate.tags else set()
         for name, score in candidate.scores.items():
-            stated.add(f"scores.{name}")
+            names.add(f"scores.{name}")
             self._widen(f"scores.{name}", score if isinstance(score, list) else [score])
-        self._counts.update(f"stated {name}" for name in stated)
+        self._counts.update(f"stated {name}" for name in names)
 
     def _widen(self, name: str, values: Iterable[float]) -> None:
-        known = [*values, *self._ends.get(name, ())]
-        self._ends[name] = min(known), max(known)
+        ends = [*values, *self._ends.get(name, ())]
+        self._ends[name] = min(ends), max(ends)
 
     def figures(self) -> PoolContents:
         """Return the figures as JSON has them."""

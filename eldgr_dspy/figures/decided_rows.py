@@ -90,7 +90,7 @@ class Ruled(NamedTuple):
     used: tuple[Asked, ...] = ()
 
     @property
-    def known(self) -> Score:
+    def defined(self) -> Score:
         """The score of a question with a gold answer, which the rule has decided."""
         assert self.score is not None, "the rule has not decided all questions"
         return self.score
@@ -110,19 +110,19 @@ class Spent:
 
     def append(self, place: int, one: Consultation) -> None:
         """Add a consultation of the question at a place."""
-        read, written = one.prompt_tokens, one.completion_tokens
-        known = 0 if not one.calls else -1 if read is None or written is None else read + written
+        prompt, completion = one.prompt_tokens, one.completion_tokens
+        tokens = 0 if not one.calls else -1 if prompt is None or completion is None else prompt + completion
         self.places.append(place)
         self.calls.append(one.calls)
-        self.tokens.append(known)
+        self.tokens.append(tokens)
         self.seconds.append(one.seconds or 0.0)
 
-    def sums(self, asked: NDArray[np.bool_] | None = None) -> tuple[int, int, int | None, float]:
-        """Return questions, calls, tokens and seconds; `asked` says of each question whether it counts, all by default.
+    def sums(self, mask: NDArray[np.bool_] | None = None) -> tuple[int, int, int | None, float]:
+        """Return questions, calls, tokens and seconds; `mask` says of each question whether it counts, all by default.
 
         Tokens are None where a server did not report them for any.
         """
-        mine: NDArray[np.bool_] | slice = slice(None) if asked is None else asked[np.array(self.places, np.int32)]
+        mine: NDArray[np.bool_] | slice = slice(None) if mask is None else mask[np.array(self.places, np.int32)]
         tokens = np.array(self.tokens, np.int64)[mine]
         calls, seconds = np.array(self.calls, np.int64)[mine], np.array(self.seconds)[mine]
         return tokens.size, int(calls.sum()), int(tokens.sum()) if (tokens >= 0).all() else None, float(seconds.sum())
@@ -184,38 +184,38 @@ class DecidedRows:
         def scores_of(answer: str | None) -> _Scores:
             return score(answer, gold, case.type), official_score(answer, gold, case.type)
 
-        used = [asked for outcome in outcomes.values() for asked in outcome.consultations]
-        heard, scored = judges_heard(case, used), scores_of if gold else None
+        used = [entry for outcome in outcomes.values() for entry in outcome.consultations]
+        replies, scored = judges_heard(case, used), scores_of if gold else None
         ruled = {name: _ruled(name, case, outcomes.get(name), scored) for name in self.rules}
         for name, column in self.rules.items():
             column.append(ruled[name])
-        self._add_possible(case, gold, sources, heard)
+        self._add_possible(case, gold, sources, replies)
         self.spelling_only.add(case)
         right = (lambda answer: scores_of(answer)[0].em) if gold else None
         for name, audit in self.audits.items():
             eldgr = outcomes.get(name)
             if eldgr and eldgr.decision:
                 audit.append(_audited(case, name, eldgr.decision, failed, right))
-        self._add_consultations(case, used, heard)
+        self._add_consultations(case, used, replies)
         self.facts.append(_facts(case, scored=bool(gold), failed=bool(failed)))
         return {name: ruled[name].score for name in outcomes}
 
     def _add_possible(
-        self, case: Case, gold: Sequence[str], sources: Sequence[str | None], heard: Mapping[str, Reply]
+        self, case: Case, gold: Sequence[str], sources: Sequence[str | None], replies: Mapping[str, Reply]
     ) -> None:
         """Add what a question allows other judges and derivers."""
         if gold:
             self._texts.append(text_key(case.question.text))
-            self.chances.append(chances_of(case, gold, sources, heard))
+            self.chances.append(chances_of(case, gold, sources, replies))
             self.bounds.append(question_bounds(dict.fromkeys(map(unlabelled, self.rules)), case, gold))
 
-    def _add_consultations(self, case: Case, used: Sequence[Consultation], heard: Mapping[str, Reply]) -> None:
+    def _add_consultations(self, case: Case, used: Sequence[Consultation], replies: Mapping[str, Reply]) -> None:
         for label, one in {one.label: one for one in used}.items():
             self.spent.setdefault(label, Spent()).append(len(self), one)
         self.replies.append(reply_marks(case, used))
         entries = {one.judge: one for one in used if one.judge is not None}
         for name, judge in self.judges.items():
-            usable = isinstance(heard.get(labelled("judge", name)), Verdict)
+            usable = isinstance(replies.get(labelled("judge", name)), Verdict)
             judge.append(judge_marks(entries.get(name), usable=usable))
 
     # -- what figures need ---------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def _audited(
     failed: Collection[Asked],
     right: Callable[[str | None], bool] | None,
 ) -> Marks:
-    own: set[Consulted] = {role_of(asked) for asked in failed if asked == asked_by(rule, role_of(asked))}
+    own: set[Consulted] = {role_of(label) for label in failed if label == asked_by(rule, role_of(label))}
     outcome = "unscored" if right is None else became(right(decision.consensus), right(decision.answer))
     return marks_of(case, decision, outcome, own)
 

@@ -32,11 +32,11 @@ def judge_marks(entry: Consultation | None, *, usable: bool) -> JudgeMarks:
 
 def judge_lacks(marks: Mapping[JudgeMarks, int]) -> str | None:
     """Return why a judge applies to no question of the pool, the most frequent reason; None if it applies to any."""
-    asked = sum(n for of, n in marks.items() if of.outcome)
+    total = sum(n for of, n in marks.items() if of.outcome)
     reasons = Counter[str]()
     for of, n in marks.items():
         reasons[of.lacks] += n if of.lacks else 0
-    never = asked > 0 and reasons.total() == asked
+    never = total > 0 and reasons.total() == total
     return min(filter(None, reasons), key=lambda why: (-reasons[why], why)) if never else None
 
 
@@ -60,20 +60,20 @@ def judge_facts(heads: Iterable[Mapping[str, Any]]) -> dict[str, JudgeFacts]:
     A recording states none, nor does a module of a user's own without an attribute `facts`, nor a judge of ours that
     calls a user's function.
     """
-    known: dict[str, JudgeFacts] = {}
+    facts_by_judge: dict[str, JudgeFacts] = {}
     for head in heads:
         judge = judge_in(str(head["name"])) if head["kind"] == "role" else None
         facts = None if judge is None else _facts(head["details"])
         if judge is not None and facts is not None:
-            known[judge] = facts
-    return known
+            facts_by_judge[judge] = facts
+    return facts_by_judge
 
 
 def _facts(details: Mapping[str, Any]) -> JudgeFacts | None:
-    stated = details.get("facts")
+    own = details.get("facts")
     calls_function = any("source" in part for part in details.get("attributes", {}).values())
-    if calls_function if str(details.get("module")).startswith(_OURS) else stated is None:
+    if calls_function if str(details.get("module")).startswith(_OURS) else own is None:
         return None
-    gold, logprobs, positioned = (bool((stated or {}).get(name)) for name in JudgeFacts.__annotations__)
-    shown = any(prompt.get("demos") for prompt in details.get("prompts", {}).values())
-    return {"gold_in_training": gold or shown, "logprobs": logprobs, "positioned": positioned}
+    gold, logprobs, positioned = (bool((own or {}).get(name)) for name in JudgeFacts.__annotations__)
+    has_demos = any(prompt.get("demos") for prompt in details.get("prompts", {}).values())
+    return {"gold_in_training": gold or has_demos, "logprobs": logprobs, "positioned": positioned}

@@ -151,17 +151,17 @@ class JournalTotals:
             if line.calls:
                 calls[line.label, line.asked, line.served] += line.calls * n
         return [
-            {"role": role, "asked": asked, "served": served, "same": is_same_model(asked, served), "calls": n}
-            for (role, asked, served), n in sorted(calls.items(), key=str)
+            {"role": role, "asked": wanted, "served": served, "same": is_same_model(wanted, served), "calls": n}
+            for (role, wanted, served), n in sorted(calls.items(), key=str)
         ]
 
     def silences(self) -> list[Silence]:
         """Return why roles abstained or failed on the questions that were decided."""
         reasons = self._count(lambda line: (line.label, *line.reason) if line.reason and line.decided else None)
-        known = sorted((reason, n) for reason, n in reasons.items() if reason is not None)
+        pairs = sorted((reason, n) for reason, n in reasons.items() if reason is not None)
         return [
             {"role": role, "outcome": outcome, "kind": kind, "reason": reason, "consultations": n}
-            for (role, outcome, kind, reason), n in known
+            for (role, outcome, kind, reason), n in pairs
         ]
 
     def remarks(self) -> list[str]:
@@ -179,11 +179,11 @@ class JournalTotals:
             if role
         ]
         elsewhere = self._count(lambda line: line.decided)[False]
-        seen = (
+        outside = (
             f"The run directory has seen other questions too: {elsewhere} of its consultations are on none of "
             "these, and are among those whose outcomes, calls, tokens and dollars are added up."
         )
-        return others + shortened + [seen] * bool(elsewhere)
+        return others + shortened + [outside] * bool(elsewhere)
 
 
 def _line(one: Consultation, decided: bool) -> _Line:
@@ -198,7 +198,7 @@ def _line(one: Consultation, decided: bool) -> _Line:
 
 def sums_of(roles: Mapping[Asked, RoleSums]) -> RoleSums:
     """Return the consultations of all roles together, every attempt included."""
-    sums, asked = roles.values(), [role for role in roles.values() if role["calls"]]
+    sums, callers = roles.values(), [role for role in roles.values() if role["calls"]]
     return {
         "ok": sum(role["ok"] for role in sums),
         "abstained": sum(role["abstained"] for role in sums),
@@ -206,9 +206,9 @@ def sums_of(roles: Mapping[Asked, RoleSums]) -> RoleSums:
         "recorded": sum(role["recorded"] for role in sums),
         "calls": sum(role["calls"] for role in sums),
         "cached": sum(role["cached"] for role in sums),
-        "prompt_tokens": total_of([role["prompt_tokens"] for role in asked]),
-        "completion_tokens": total_of([role["completion_tokens"] for role in asked]),
-        "cost": total_of([role["cost"] for role in asked]),
+        "prompt_tokens": total_of([role["prompt_tokens"] for role in callers]),
+        "completion_tokens": total_of([role["completion_tokens"] for role in callers]),
+        "cost": total_of([role["cost"] for role in callers]),
     }
 
 
@@ -219,15 +219,15 @@ def share_of(count: int, of: int) -> Share:
 
 def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
     """Return the sum of amounts, None if one is unknown."""
-    known = [amount for amount in amounts if amount is not None]
-    total: Any = sum(known)  # of the kind that the amounts are
-    return total if len(known) == len(amounts) else None
+    numbers = [amount for amount in amounts if amount is not None]
+    total: Any = sum(numbers)  # of the kind that the amounts are
+    return total if len(numbers) == len(amounts) else None
 
 
 def _was_shortened(consultation: Consultation) -> bool:
     """Whether a server reports so few tokens for a prompt that it cannot have read all of it."""
-    sent, read = consultation.prompt_characters, consultation.prompt_tokens
-    return sent is not None and read is not None and sent >= _LONG and read < sent * _FEWEST_TOKENS
+    size, tokens = consultation.prompt_characters, consultation.prompt_tokens
+    return size is not None and tokens is not None and size >= _LONG and tokens < size * _FEWEST_TOKENS
 
 
 def is_same_model(asked: str | None, served: str | None) -> bool | None:
@@ -259,12 +259,12 @@ def judges_record(summary: Summary, heads: Sequence[Mapping[str, Any]], totals: 
         heads: The journal's statements of what the run is made with; a pool that is not in the summary is left out.
         totals: The totals of the journal's consultations.
     """
-    stated: dict[str, dict[str, Any]] = {"settings": {}, "pool": {}, "role": {}}
+    statements: dict[str, dict[str, Any]] = {"settings": {}, "pool": {}, "role": {}}
     for head in heads:
-        stated.setdefault(head["kind"], {})[head["name"]] = head["details"]
-    settings = stated["settings"].get("rule", {})
+        statements.setdefault(head["kind"], {})[head["name"]] = head["details"]
+    settings = statements["settings"].get("rule", {})
     roles: dict[Asked, dict[str, Any]] = {
-        role: stated["role"][role] for role in in_order(stated["role"]) if role in stated["role"]
+        role: statements["role"][role] for role in in_order(statements["role"]) if role in statements["role"]
     }
     return {
         "default": "consensus: majority vote over answer classes, ties to the earliest candidate",
@@ -277,7 +277,7 @@ def judges_record(summary: Summary, heads: Sequence[Mapping[str, Any]], totals: 
         "cost": sums_of(totals.roles()),
         "remarks": [*totals.remarks(), *_on_addresses(heads), *_on_pools(summary)],
         "silences": totals.silences(),
-        "pools": {name: stated["pool"][name] for name in summary["pools"] if name in stated["pool"]},
+        "pools": {name: statements["pool"][name] for name in summary["pools"] if name in statements["pool"]},
         "roles": roles,
         "confirmation": summary["confirmation"],
     }
@@ -285,11 +285,11 @@ def judges_record(summary: Summary, heads: Sequence[Mapping[str, Any]], totals: 
 
 def _on_addresses(heads: Sequence[Mapping[str, Any]]) -> list[str]:
     """A sentence for each role that was stated again because its LM was asked at another address."""
-    stated = Counter(head["name"] for head in heads if head["kind"] == "role")
+    counts = Counter(head["name"] for head in heads if head["kind"] == "role")
     return [
-        f"The {role} was asked at {stated[role]} addresses; one of them is stated here, and the journal states all."
-        for role in in_order(stated)
-        if stated[role] > 1
+        f"The {role} was asked at {counts[role]} addresses; one of them is stated here, and the journal states all."
+        for role in in_order(counts)
+        if counts[role] > 1
     ]
 
 

@@ -23,7 +23,7 @@ def scored_column(rows: DecidedRows, rule: str) -> Column[Ruled]:
 
 def scores_of(rows: DecidedRows, rule: str) -> Scores:
     """Return a rule's scores in percent; with F1 if answers are graded."""
-    return _means(scored_column(rows, rule).map(lambda of: of.known).counts(), graded=rows.type.has_f1)
+    return _means(scored_column(rows, rule).map(lambda of: of.defined).counts(), graded=rows.type.has_f1)
 
 
 def official_of(rows: DecidedRows, rule: str) -> Scores | None:
@@ -31,7 +31,7 @@ def official_of(rows: DecidedRows, rule: str) -> Scores | None:
     column = scored_column(rows, rule)
     if all(of.official is None for of in column):
         return None
-    return _means(column.map(lambda of: of.official or of.known).counts(), graded=rows.type.has_f1)
+    return _means(column.map(lambda of: of.official or of.defined).counts(), graded=rows.type.has_f1)
 
 
 def _means(counts: Mapping[Score, int], *, graded: bool) -> Scores:
@@ -43,7 +43,7 @@ def _means(counts: Mapping[Score, int], *, graded: bool) -> Scores:
 
 def contrast_of(rows: DecidedRows, rule: str, against: str) -> Paired:
     """Return the contrast of two rules, of F1 too where all answers have one; copies of a question count once."""
-    one, other = (scored_column(rows, name).map(lambda of: of.known) for name in (rule, against))
+    one, other = (scored_column(rows, name).map(lambda of: of.defined) for name in (rule, against))
     pairs = one.beside(other).units(rows.texts)
     em = _contrast(pairs, lambda score: score.em)
     graded = all(score.f1 is not None for unit in pairs for pair in unit for score in pair)
@@ -59,7 +59,7 @@ def _contrast(pairs: Units[tuple[Score, Score]], value: Callable[[Score], float]
 
 def flips_of(rows: DecidedRows, before: str, after: str) -> Flips:
     """Return how many answers of a rule were lost and fixed by another one; None without a question."""
-    one, other = (scored_column(rows, name).map(lambda of: of.known.em) for name in (before, after))
+    one, other = (scored_column(rows, name).map(lambda of: of.defined.em) for name in (before, after))
     if not len(one):
         return {"correct_to_incorrect": None, "incorrect_to_correct": None}
     pairs = one.beside(other).counts()
@@ -74,7 +74,7 @@ def shipping_of(rows: DecidedRows, rule: str) -> Shipping:
     column, scored = rows.rules[rule], scored_column(rows, rule)
 
     def ships(wanted: Callable[[Ruled], bool]) -> Shipped:
-        units = scored.map(lambda of: (wanted(of), of.known.em)).units(rows.texts)
+        units = scored.map(lambda of: (wanted(of), of.defined.em)).units(rows.texts)
         return shipped(sum(n for of, n in column.counts().items() if wanted(of)), len(rows), units)
 
     return {

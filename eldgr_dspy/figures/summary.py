@@ -99,7 +99,7 @@ def _rule_figures(rows: DecidedRows, rule: str) -> RuleFigures:
         "f1": scores["f1"],
         "official": official_of(rows, rule),
         "calls": {role: calls for role, (_, calls, _, _) in spent.items()},
-        "asked": {role: asked for role, (asked, _, _, _) in spent.items()},
+        "asked": {role: n for role, (n, _, _, _) in spent.items()},
         "tokens": {role: tokens for role, (_, _, tokens, _) in spent.items()},
         "seconds": round(sum(seconds for _, _, _, seconds in spent.values()), 3),
     }
@@ -118,13 +118,13 @@ def _on_officials(rules: Mapping[str, RuleFigures]) -> Iterator[str]:
     """A sentence if marks around answers would have changed a score."""
     officials = {name: of["official"] for name, of in rules.items() if of["official"] is not None}
     if officials:
-        said = ", ".join(
+        scores = ", ".join(
             f"{name} {official['em']:.2f}" + (f" (F1 {official['f1']:.2f})" if official["f1"] is not None else "")
             for name, official in officials.items()
         )
         yield (
             "Marks around an answer are taken off before it is scored."
-            f" The official score of the raw texts differs: {said}."
+            f" The official score of the raw texts differs: {scores}."
         )
 
 
@@ -147,7 +147,7 @@ def _judge_figures(
     delta = next((of for of in pool["contrasts"] if (of["rule"], of["against"]) == (locked, alone)), None)
     worst = {rule: ends[0] for rule, ends in pool["bounds"].items() if ends and lacks is None}
     outcomes, spent = rows.judges[name].map(lambda of: of.outcome).counts(), rows.spent.get(alone)
-    asked, calls, tokens, _ = spent.sums() if spent else (0, 0, 0, 0.0)
+    n, calls, tokens, _ = spent.sums() if spent else (0, 0, 0, 0.0)
     audit, decided = _audited(rows, locked, [*rules])
     return {
         "alone": rules[alone]["em"] if alone in rules else None,
@@ -157,7 +157,7 @@ def _judge_figures(
         "alone_against_majority": flips_of(rows, "majority", alone) if {"majority", alone} <= rules.keys() else None,
         "worst_alone": worst.get(alone),
         "worst_locked": worst.get(locked),
-        "asked": asked,
+        "asked": n,
         "abstained": outcomes["abstained"],
         "failed": outcomes["failed"],
         "calls": calls,

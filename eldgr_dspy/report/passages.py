@@ -39,16 +39,16 @@ def passages(
         decisions: What the rules decided, with their witnesses.
     """
     marks = _marks(case, decisions)
-    shown, plain = list[ShownPassage](), 0
+    listed, plain = list[ShownPassage](), 0
     for index, passage in enumerate(evidence):
         title, text = (marks.get((index, name), {}) for name in ("title", "text"))
         plain += not (title or text)
         if title or text or plain <= _PLAIN_PASSAGES:
             around = _AROUND if title else _PLAIN
-            shown.append(
+            listed.append(
                 ShownPassage(index, _pieces(passage.title, title, _PLAIN), _pieces(passage.text, text, around))
             )
-    return shown, max(0, plain - _PLAIN_PASSAGES)
+    return listed, max(0, plain - _PLAIN_PASSAGES)
 
 
 def _marks(case: Case | None, decisions: Sequence[Decided]) -> dict[tuple[int, str], dict[tuple[int, int], str]]:

@@ -43,12 +43,12 @@ class QuestionsPage:
         self.head, self._foot = page.split(_HERE)
         self._largest, self._written, self._left_out = largest, 0, 0
 
-    def question(self, shown: Shown) -> str:
+    def question(self, content: Shown) -> str:
         """Return a question as the page holds it; nothing if the page is full."""
         if self._left_out or self._written >= self._largest:
             self._left_out += 1
             return ""
-        head, body = escape(json.dumps(_head(shown), ensure_ascii=False)), "\n".join(_body(shown))
+        head, body = escape(json.dumps(_head(content), ensure_ascii=False)), "\n".join(_body(content))
         question = f'<script type="text/html" class="question" data-head="{head}">{body}</script>\n'
         self._written += len(question)
         return question
@@ -67,17 +67,17 @@ def _name(pool: str, question: str) -> str:
     return "".join(char if is_printable(char) and char != _REPLACED else f"{_REPLACED}{ord(char):X};" for char in raw)
 
 
-def _head(shown: Shown) -> dict[str, object]:
+def _head(question: Shown) -> dict[str, object]:
     """What a question is listed and filtered by: for each rule branch and outcome."""
-    pool, row = shown.pool, shown.row
-    answers = dict.fromkeys(answer for of in shown.decisions for answer in (of["answer"], of["consensus"]) if answer)
+    pool, row = question.pool, question.row
+    answers = dict.fromkeys(answer for of in question.decisions for answer in (of["answer"], of["consensus"]) if answer)
     return {
         "name": _name(pool, row.id),
         "pool": printable(pool),
         "id": printable(row.id),
         "question": printable(clip(row.question, _HEAD)),
         "answers": [printable(clip(answer, _HEAD)) for answer in [*answers, *row.gold[:3]]],
-        "rules": [[of["rule"], of["branch"], _outcome(of)] for of in shown.decisions],
+        "rules": [[of["rule"], of["branch"], _outcome(of)] for of in question.decisions],
     }
 
 
@@ -87,14 +87,14 @@ def _outcome(row: Decided) -> Became:
     return "unscored" if before is None or after is None else became(before, after)
 
 
-def _body(shown: Shown) -> Iterator[str]:
+def _body(question: Shown) -> Iterator[str]:
     """Yield the question, its tables, and its passages with what is marked in them."""
-    tables = [*tables_without_evidence(shown)]
+    tables = [*tables_without_evidence(question)]
     yield f'<h2 class="whole">{html_text(tables[0].lead)}</h2>'
     yield from map(as_html, tables)
-    found, left_out = passages(shown.row.evidence, shown.case, shown.decisions)
-    yield f"<h3>{'evidence' if found else 'no evidence'}</h3>"
-    for passage in found:
+    listed, left_out = passages(question.row.evidence, question.case, question.decisions)
+    yield f"<h3>{'evidence' if listed else 'no evidence'}</h3>"
+    for passage in listed:
         title, text = ("".join(map(_piece, field)) for field in (passage.title, passage.text))
         yield f'<div class="passage"><b>[{passage.place}] {title}</b><p class="whole">{text}</p></div>'
     if left_out:

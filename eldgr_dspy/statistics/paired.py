@@ -43,15 +43,15 @@ class Contrast:
     @property
     def notes(self) -> tuple[str, ...]:
         """Why these results say little, each reason a sentence; empty without reasons."""
-        found, n = list[str](), self.wins + self.losses
+        notes, n = list[str](), self.wins + self.losses
         if self.n == 1:
-            found.append("There is only one question: the interval is a point and says nothing about other questions.")
+            notes.append("There is only one question: the interval is a point and says nothing about other questions.")
         if n == 0:
-            found.append("The arms score the same on every question, so there is nothing to test.")
+            notes.append("The arms score the same on every question, so there is nothing to test.")
         elif (least := mcnemar(n, 0)) > _CUSTOMARY:
             one = "" if n == 1 else "s"
-            found.append(f"No split of {n} discordant question{one} is significant: {n}–0 has p = {least:.4f}.")
-        return tuple(found)
+            notes.append(f"No split of {n} discordant question{one} is significant: {n}–0 has p = {least:.4f}.")
+        return tuple(notes)
 
 
 def mcnemar(wins: int, losses: int) -> float:

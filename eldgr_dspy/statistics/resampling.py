@@ -74,11 +74,11 @@ def resampled_means(sample: Sample) -> Floats:
     means = np.empty(RESAMPLES)
     for start in range(0, RESAMPLES, rows):
         chunk = means[start : start + rows]
-        drawn = generator.multinomial(n, counts / n, size=chunk.size)
+        draws = generator.multinomial(n, counts / n, size=chunk.size)
         # A plain sum, not a BLAS product: its order, and so its last bit, does not depend on the number of threads.
-        chunk[:] = (drawn * centres).sum(axis=1) / n
+        chunk[:] = (draws * centres).sum(axis=1) / n
         if spreads.any():
-            chunk += np.sqrt((drawn * spreads).sum(axis=1)) / n * generator.standard_normal(chunk.size)
+            chunk += np.sqrt((draws * spreads).sum(axis=1)) / n * generator.standard_normal(chunk.size)
     return means
 
 

@@ -55,8 +55,8 @@ def as_html(table: Table) -> str:
     title = escape(printable(table.title))
     head = "".join(f'<th scope="col">{html_text(header)}</th>' for header in table.headers)
     body = "\n".join(map(_html_row, table.rows))
-    shown = f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-    box = f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">{shown}</div>'
+    markup = f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+    box = f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">{markup}</div>'
     return (box if table.rows else f"<h3>{title}</h3>") + "".join(
         f'\n<p class="note">{html_text(note)}</p>' for note in table.notes
     )
@@ -93,8 +93,8 @@ def markdown_text(text: str) -> str:
 def latex_text(text: str) -> str:
     """Return a text that LaTeX shows as it is, on one line; a letter and its accent as one character, where one is."""
     composed = unicodedata.normalize("NFC", _one_line(text))  # pdfLaTeX knows no accent that stands behind its letter
-    shown = _LATEX_MARKS.sub(lambda match: _LATEX[match[0]], _LIGATURES.sub("\0", composed))
-    return shown.replace("\0", "{}")
+    escaped = _LATEX_MARKS.sub(lambda match: _LATEX[match[0]], _LIGATURES.sub("\0", composed))
+    return escaped.replace("\0", "{}")
 
 
 def _one_line(text: str) -> str:

@@ -87,15 +87,15 @@ def usage_table(summary: Summary) -> Table | None:
 
     Unlike `cost_table` it counts every attempt and every session, and each consultation once, whatever rules used it.
     """
-    asked = {role: sums for role, sums in summary["consultations"].items() if sums["calls"] or sums["cached"]}
-    if not asked:
+    callers = {role: sums for role, sums in summary["consultations"].items() if sums["calls"] or sums["cached"]}
+    if not callers:
         return None
-    known = all(
-        sums[name] is not None for sums in asked.values() for name in ("prompt_tokens", "completion_tokens", "cost")
+    reported = all(
+        sums[name] is not None for sums in callers.values() for name in ("prompt_tokens", "completion_tokens", "cost")
     )
-    notes = ([] if known else [_UNREPORTED]) + summary["remarks"]
+    notes = ([] if reported else [_UNREPORTED]) + summary["remarks"]
     fields = "ok abstained failed calls cached prompt_tokens completion_tokens cost"
-    return table_of("what the run asked of LMs, in all", "role", RoleSums, fields, asked, notes)
+    return table_of("what the run asked of LMs, in all", "role", RoleSums, fields, callers, notes)
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ def audit_table(name: str, pool: PoolFigures) -> Table:
     words = {**headings(AuditCounts)}
     if shown_type(pool["task"]).way == "derivation":
         words["certified_consensus"] = "consensus that a checked derivation confirms"
-    stated: Mapping[str, Any] = audit
-    counts = {word: stated[name] for name, word in words.items() if name not in Flips.__annotations__}
+    counts_by_name: Mapping[str, Any] = audit
+    counts = {word: counts_by_name[name] for name, word in words.items() if name not in Flips.__annotations__}
     for rule, flips in {"majority": audit, **decided["flips"]}.items():
         counts[f"correct to incorrect, against {rule}"] = flips["correct_to_incorrect"]
         counts[f"incorrect to correct, against {rule}"] = flips["incorrect_to_correct"]
@@ -203,12 +203,12 @@ def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
     counts = defaultdict[str, Counter[Became]](Counter)
     for row in pool["decided"]["outcomes"]:
         counts[f"{row['branch']}, {row['level']}"][row["outcome"]] += row["questions"]
-    seen = [word for word in get_args(Became) if any(of[word] for of in counts.values())]
-    rows = [(named, *(count_of(of[word]) for word in seen), count_of(of.total())) for named, of in counts.items()]
+    columns = [word for word in get_args(Became) if any(of[word] for of in counts.values())]
+    rows = [(named, *(count_of(of[word]) for word in columns), count_of(of.total())) for named, of in counts.items()]
     rule = first_of("eldgr", pool["rules"])
     under = "" if judge_in(rule) is None else f", under {rule}"
     title = f"{name}: what shipped, by decision and certificate{under}"
-    return Table(title, ("decision", *seen, "questions"), tuple(rows), () if seen == ["unscored"] else (_BECAME,))
+    return Table(title, ("decision", *columns, "questions"), tuple(rows), () if columns == ["unscored"] else (_BECAME,))
 
 
 def bounds_table(name: str, pool: PoolFigures) -> Table:

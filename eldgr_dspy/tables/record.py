@@ -39,8 +39,8 @@ def pools_table(record: Record) -> Table:
 def _rule(record: Record) -> Iterator[tuple[str, str]]:
     yield "default to beat", record["default"]
     for task, level in record["certificate"].items():
-        stated = f"{level['name']} (source {level['source']})" if isinstance(level, Mapping) else level
-        yield f"certificate required, {task}", stated or UNDEFINED
+        level_text = f"{level['name']} (source {level['source']})" if isinstance(level, Mapping) else level
+        yield f"certificate required, {task}", level_text or UNDEFINED
 
 
 def _overrides(record: Record) -> Iterator[tuple[str, str]]:
@@ -49,16 +49,16 @@ def _overrides(record: Record) -> Iterator[tuple[str, str]]:
             yield f"{pool}: overrides", f"{UNDEFINED}: eldgr has no result there"
             continue
         shares: Mapping[Branch, float] = {"judge": rates["by_judge"], "repair": rates["by_repair"]}
-        for branch, said in _BRANCHES.items():
+        for branch, words in _BRANCHES.items():
             share = f"{figure(shares[branch])} % of {questions(rates['questions'])}"
-            yield f"{pool}: overrides {said}", share + _split(rates, branch)
+            yield f"{pool}: overrides {words}", share + _split(rates, branch)
 
 
 def _split(rates: OverrideRates, branch: Branch) -> str:
     """The overrides by outcome, then by certificate, in percent of the questions; empty without overrides."""
     splits = [*rates["by_outcome"].get(branch, {}).items()], [*rates["by_certificate"].get(branch, {}).items()]
-    said = (", ".join(f"{name} {figure(share)} %" for name, share in split) for split in splits if split)
-    return "".join(f"; {part}" for part in said)
+    parts = (", ".join(f"{name} {figure(share)} %" for name, share in split) for split in splits if split)
+    return "".join(f"; {part}" for part in parts)
 
 
 def _share(of: Share) -> str:
@@ -70,9 +70,9 @@ def _roles(record: Record) -> Iterator[tuple[str, str]]:
         served = model["served"] or UNDEFINED
         calls = f"{count_of(model['calls'])} call{'' if model['calls'] == 1 else 's'}"
         yield f"{model['role']}: model", f"{model['asked'] or UNDEFINED}, served by {served}, {calls}"
-    asked = {model["role"] for model in record["models"]}
+    roles = {model["role"] for model in record["models"]}
     for role, details in record["roles"].items():
-        if role not in asked:
+        if role not in roles:
             yield f"{role}: no model", str(details.get("module") or UNDEFINED)
     for role, prints in record["fingerprints"].items():
         yield f"{role}: fingerprint", f"{prints['role']} (prompts {prints['prompts']}, settings {prints['settings']})"
