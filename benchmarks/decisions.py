@@ -15,17 +15,17 @@ from pathlib import Path
 import dspy
 
 from benchmarks._timing import cpu, line
-from eldgr_dspy.cases import Case
+from eldgr_dspy.answer_types.extraction import read_sample
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.decision import drive
-from eldgr_dspy.extraction import read_sample
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
-from eldgr_dspy.questions import Question
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention
+from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.signatures import JudgeCandidates
 
 FILLER = "The river rises in the hills, runs past the old mill and the market town, and reaches the sea at Port Alma. "

@@ -22,15 +22,15 @@ from pathlib import Path
 from statistics import quantiles
 
 from benchmarks.forging import forged
-from eldgr_dspy.answers import numeric_equal
-from eldgr_dspy.arithmetic import evaluate
-from eldgr_dspy.consultations import Derivation, Step
-from eldgr_dspy.derivations import check_derivation
+from eldgr_dspy.answer_types.answers import numeric_equal
+from eldgr_dspy.derivation.arithmetic import evaluate
+from eldgr_dspy.derivation.reach import FEW, NEAR, reach
 from eldgr_dspy.errors import UnexecutableError
-from eldgr_dspy.numbers import parse_number
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.reach import FEW, NEAR, reach
-from eldgr_dspy.rows import Row
+from eldgr_dspy.rule.consultations import Derivation, Step
+from eldgr_dspy.rule.derivations import check_derivation
+from eldgr_dspy.text.numbers import parse_number
 from eldgr_dspy.words import STRICTNESS, Strictness
 
 ATTACKED = 50

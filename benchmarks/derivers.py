@@ -24,16 +24,16 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
 from benchmarks.derivations import POOLS, derivation_of
-from eldgr_dspy.answers import numeric_equal
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Derivation
+from eldgr_dspy.answer_types.answers import numeric_equal
 from eldgr_dspy.decision import drive
-from eldgr_dspy.derivations import Checked, check_derivation
+from eldgr_dspy.derivation.reach import reach
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.questions import Question
-from eldgr_dspy.reach import reach
-from eldgr_dspy.replies import read_reply
-from eldgr_dspy.rows import Row
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Derivation
+from eldgr_dspy.rule.derivations import Checked, check_derivation
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.words import STRICTNESS
 
 RULES: Final = ("eldgr", "support", "support(1)", "support(0)")

@@ -18,14 +18,14 @@ import dspy
 
 from benchmarks._timing import line, pools_dir
 from eldgr_dspy import Sampled
-from eldgr_dspy.answers import class_key
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply
+from eldgr_dspy.answer_types.answers import class_key
 from eldgr_dspy.decision import drive
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.testing import scripted_lm
-from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.stopping import Posterior, Settled, Stop, next_batch
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.stopping import Posterior, Settled, Stop, next_batch
 
 POOLS = ("gsm8k-openai4", "svamp-codex8", "hotpotqa-reflexion12", "nq-openqa10", "nq-openqa10-struck")
 REPLY = "[[ ## answer ## ]]\nDoha\n\n[[ ## completed ## ]]"

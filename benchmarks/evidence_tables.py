@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks._timing import pools_dir
+from eldgr_dspy.base.formatting import UNDEFINED, figure
 from eldgr_dspy.figures.results.summary import PoolFigures
-from eldgr_dspy.formatting import UNDEFINED, figure
-from eldgr_dspy.named_judges import judge_in, unlabelled
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.rule.named_judges import judge_in, unlabelled
 from eldgr_dspy.tables.baselines import NAMES, usefulness
 from eldgr_dspy.words import ASKING_NOBODY
 

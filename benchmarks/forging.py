@@ -10,9 +10,9 @@ after another until one passes.
 from collections.abc import Iterator
 from fractions import Fraction
 
-from eldgr_dspy.consultations import Derivation, Step
-from eldgr_dspy.derivations import check_derivation
-from eldgr_dspy.tracing import stated
+from eldgr_dspy.derivation.tracing import stated
+from eldgr_dspy.rule.consultations import Derivation, Step
+from eldgr_dspy.rule.derivations import check_derivation
 from eldgr_dspy.words import Strictness
 
 Lines = list[tuple[str, Fraction | int]]

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from eldgr_dspy.answers import score
-from eldgr_dspy.consultations import show_candidate, show_passage
+from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.pools import Pool, Row, open_pool
 from eldgr_dspy.programs.heuristics import ExtractiveRepairer, LexicalJudge
+from eldgr_dspy.rule.consultations import show_candidate, show_passage
 
 POOLS = ("gsm8k-openai4", "svamp-codex8", "hotpotqa-reflexion12")
 

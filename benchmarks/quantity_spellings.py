@@ -9,10 +9,10 @@ wrong: first those that a class of spellings certifies, then those that are unce
 from collections import Counter
 
 from benchmarks._timing import pools_dir
-from eldgr_dspy.cases import Case
+from eldgr_dspy.matching.text_keys import read_answer, text_key
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.spellings import other_spelling
-from eldgr_dspy.text_keys import read_answer, text_key
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.spellings import other_spelling
 
 POOLS = ("hotpotqa-reflexion12", "nq-openqa10", "nq-openqa10-struck")
 

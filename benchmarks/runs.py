@@ -18,12 +18,12 @@ from typing import Any
 import dspy
 
 from benchmarks._timing import command, line, pools_dir
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
+from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
 
 TEXT = "Paris is the capital of France and lies on the Seine, a river that reaches the sea at Le Havre. "

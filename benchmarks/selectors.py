@@ -21,12 +21,8 @@ import dspy
 from dspy.lm15 import Request
 
 from benchmarks._timing import cpu, pools_dir
-from eldgr_dspy.ballots import Ballot
-from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import ballot_of
+from eldgr_dspy.base.formatting import figure, interval, signed
 from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures
-from eldgr_dspy.formatting import figure, interval, signed
-from eldgr_dspy.lexical import support
 from eldgr_dspy.pools import Pool, open_pool
 from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
 from eldgr_dspy.programs.judges import (
@@ -44,6 +40,10 @@ from eldgr_dspy.programs.judges import (
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.testing import scripted_lm, text_of
+from eldgr_dspy.rule.ballots import Ballot
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import ballot_of
+from eldgr_dspy.rule.lexical import support
 from eldgr_dspy.splitting import split_pool
 from eldgr_dspy.tables.baselines import NAMES
 from eldgr_dspy.words import CHANNELS

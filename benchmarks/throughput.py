@@ -33,13 +33,13 @@ from dspy.lm15 import Message, Response, TextPart, Usage
 
 from benchmarks._timing import line, peak_mib
 from benchmarks.runs import rows
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, Watcher, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.rule.consultations import Consultation
 
 AIM = 1.25
 RULES = ("majority", "judge")

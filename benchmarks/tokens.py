@@ -19,7 +19,7 @@ import httpx
 
 import eldgr_dspy
 from eldgr_dspy.programs.engines.strict import STRICT
-from eldgr_dspy.programs.fencing import fence
+from eldgr_dspy.programs.lms.fencing import fence
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
 from eldgr_dspy.signatures.deriver import DerivationStep
 

@@ -1,15 +1,16 @@
 """Certificates for retrieval: does an answer occur verbatim in the evidence, and where (Eq. 3, read with care).
 
 A certificate states only that the answer occurs: "not Paris" certifies "Paris", and so does a passage that is wrong.
-It is neither entailment nor a score. For arithmetic see `eldgr_dspy.derivations`. Three policies:
+It is neither entailment nor a score. For arithmetic see `eldgr_dspy.rule.derivations`. Three policies:
 
     substring   the paper's letter: the characters of the answer are somewhere in a title or a text; two-valued.
     token       an occurrence of the answer's class, in the answer's case.
     folded      an occurrence of the answer's class; the default.
 
-An occurrence is a span of the evidence that votes with the answer (`eldgr_dspy.answers.answer_class`), and so does the
-whole around it (`eldgr_dspy.wholes`): "42" is not in "1942" or "42.5", nor "C" in "C++". It crosses no sentence end, no
-semicolon, no blank line and no single bracket of a pair. Under `token` and `folded` the certificate of a yes/no answer
+An occurrence is a span of the evidence that votes with the answer (`eldgr_dspy.answer_types.answers.answer_class`), and
+so does the whole around it (`eldgr_dspy.matching.wholes`): "42" is not in "1942" or "42.5", nor "C" in "C++". It
+crosses no sentence end, no semicolon, no blank line and no single bracket of a pair. Under `token` and `folded` the
+certificate of a yes/no answer
 is inapplicable: neither certified nor uncertified. Title and text of each passage are searched separately, so that an
 occurrence never spans the two.
 """
@@ -22,13 +23,13 @@ from hashlib import sha256
 from typing import Literal
 from unicodedata import name
 
-from eldgr_dspy.amounts import quantity_key, spellings_of
+from eldgr_dspy.base.structured import Structured, text_of_leaf
+from eldgr_dspy.derivation.amounts import quantity_key, spellings_of
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.folding import BIDI_CONTROLS
-from eldgr_dspy.occurrences import FUNCTION_WORDS, STOP_WORDS, Letter, Sought, Source, letters_of
-from eldgr_dspy.stripping import strip_answer
-from eldgr_dspy.structured import Structured, text_of_leaf
-from eldgr_dspy.text_keys import POLAR, read_answer, short_class, text_key
+from eldgr_dspy.matching.occurrences import FUNCTION_WORDS, STOP_WORDS, Letter, Sought, Source, letters_of
+from eldgr_dspy.matching.text_keys import POLAR, read_answer, short_class, text_key
+from eldgr_dspy.text.folding import BIDI_CONTROLS
+from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import POLICIES, Policy
 
 LONGEST_ANSWER = 2_000

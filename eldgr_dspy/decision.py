@@ -333,7 +333,7 @@ class Decision:
         preference: The pool index, from 0, that the judge prefers; None if it was not asked or abstained.
         repair: The repairer's span or the deriver's answer as it was given, certified or not.
         consulted: The roles that were asked, in order. abstentions: for each of them that abstained, why.
-        ranking: All pool indices, best first; see `eldgr_dspy.ranking`. `ranking[0]` may differ from `answer`.
+        ranking: All pool indices, best first; see `eldgr_dspy.rule.ranking`. `ranking[0]` may differ from `answer`.
         notes: What a reader of the decision should also know, each a phrase: candidates without an answer,
             answers that could not be told apart for certain, several certified answers, why consensus is uncertified.
     """
@@ -367,7 +367,7 @@ def decide(
             most once an answer, never with None or an empty string: an empty answer is uncertified.
 
     Source: Eq. 3; the third value is ours (an inapplicable consensus is final, and nothing inapplicable overrides).
-    Answers are compared as they are; the caller takes care of classes of answers (see `eldgr_dspy.cases`).
+    Answers are compared as they are; the caller takes care of classes of answers (see `eldgr_dspy.rule.cases`).
     """
     three = (consensus, preference, repair)
     marks: dict[str | None, bool | None] = {answer: certified(answer) for answer in dict.fromkeys(three) if answer}

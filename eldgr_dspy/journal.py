@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from eldgr_dspy.consultations import Consultation, Key
+from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, MAX_LINE, RAISE, n_values, require_few, scaled
+from eldgr_dspy.base.files import GZIP, append_whole, require_text, sync_folder, whole_lines
+from eldgr_dspy.base.system import naming, opened
 from eldgr_dspy.errors import JournalError, PoolError
-from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, MAX_LINE, RAISE, n_values, require_few, scaled
-from eldgr_dspy.files import GZIP, append_whole, require_text, sync_folder, whole_lines
-from eldgr_dspy.journal_lines import (
+from eldgr_dspy.formats.journal_lines import (
     FIELDS,
     consultation_of,
     head_of,
@@ -34,9 +34,9 @@ from eldgr_dspy.journal_lines import (
     sealed,
     without_credentials,
 )
-from eldgr_dspy.named_judges import Asked
+from eldgr_dspy.rule.consultations import Consultation, Key
+from eldgr_dspy.rule.named_judges import Asked
 from eldgr_dspy.showing import shown
-from eldgr_dspy.system import naming, opened
 
 _BLOCK, _LINE = 2**18, 2**12  # bytes that are read at once, of all lines and of one
 _LONGEST = 4 * MAX_LINE  # the longest line that is read: a row fits, with its escapes

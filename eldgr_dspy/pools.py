@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from eldgr_dspy.answer_types.base import NAMES_IN_FILES, AnswerType
-from eldgr_dspy.census import BLOCK, DIGEST, Census, digest_of
-from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.file_limits import MAX_LINE, scaled
-from eldgr_dspy.files import (
+from eldgr_dspy.base.file_limits import MAX_LINE, scaled
+from eldgr_dspy.base.files import (
     read_lines,
     read_object,
     replacing,
     require_file,
 )
-from eldgr_dspy.foreign_formats import Wanted, one_document, refuse_csv
-from eldgr_dspy.parquet import read_parquet, unpack_row, write_parquet, write_table
-from eldgr_dspy.rows import Row, schema, validate
-from eldgr_dspy.system import refusal
+from eldgr_dspy.base.system import refusal
+from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.formats.census import BLOCK, DIGEST, Census, digest_of
+from eldgr_dspy.formats.foreign_formats import Wanted, one_document, refuse_csv
+from eldgr_dspy.formats.parquet import read_parquet, unpack_row, write_parquet, write_table
+from eldgr_dspy.formats.rows import Row, schema, validate
 from eldgr_dspy.words import Task
 
 __all__ = [

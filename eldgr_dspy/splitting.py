@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from eldgr_dspy.base.files import flush_to_disk, replacing
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.files import flush_to_disk, replacing
-from eldgr_dspy.folding import fold
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, write_rows
-from eldgr_dspy.rows import Row
+from eldgr_dspy.text.folding import fold
 
 _SIDES = 2**64
 

@@ -21,15 +21,15 @@ except ImportError as error:
     ) from error
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws.situations import classes_of_examples, derived_sum, situations, typed
 from eldgr_dspy.laws.trials import SILENT, Trial
-from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, STRICTNESS, TASKS, Role, Task
 
 T = TypeVar("T")

@@ -16,7 +16,6 @@ from itertools import chain
 
 from eldgr_dspy.answer_types import BUILT_IN, answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import RULES, Rule, evidence_locked
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, Law, LawBroken
@@ -25,8 +24,9 @@ from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
 from eldgr_dspy.laws.situations import situations, typed
 from eldgr_dspy.laws.trials import Outcome, Subject, Trial
-from eldgr_dspy.own_certificates import own_certificate
-from eldgr_dspy.rules import rule_given
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.own_certificates import own_certificate
+from eldgr_dspy.rule.rules import rule_given
 from eldgr_dspy.strategies import (
     consultations,
     derivations,
@@ -84,7 +84,7 @@ def check_laws(
     Args:
         rule: The rule, or the name of one: of `eldgr_dspy.decision.RULES`, or `module:function`.
         certificate: A certificate of your own instead of the policies, or its name; see
-            `eldgr_dspy.own_certificates`. It is never asked about an empty answer.
+            `eldgr_dspy.rule.own_certificates`. It is never asked about an empty answer.
         laws: The names of the laws to try; all those about a rule if it is not given. without: the names of laws that
             are left out.
         answer: An answer type or its name, for a rule that is meant for it alone; short text and numbers if it is not

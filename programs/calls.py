@@ -15,14 +15,14 @@ import dspy
 from dspy.utils.usage_tracker import UsageTracker
 
 from eldgr_dspy.answer_types.comparing import Comparisons
-from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask
 from eldgr_dspy.programs.engines.usage import is_count
-from eldgr_dspy.programs.lms import holds_lm, view
+from eldgr_dspy.programs.lms.consulting import FAILURES, Said, aask, ask
+from eldgr_dspy.programs.lms.lms import holds_lm, view
+from eldgr_dspy.programs.lms.rollouts import keep_trace, own_trace
 from eldgr_dspy.programs.requests.retrying import Limit, limited
-from eldgr_dspy.programs.rollouts import keep_trace, own_trace
-from eldgr_dspy.programs.threads import start
+from eldgr_dspy.programs.service.threads import start
+from eldgr_dspy.rule.consultations import Abstention
 from eldgr_dspy.words import CONSULTED
 
 T = TypeVar("T")

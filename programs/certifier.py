@@ -8,12 +8,12 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.certificates import Certificate, Passage
-from eldgr_dspy.certifying import certificates_as_json
 from eldgr_dspy.errors import ArgumentError, RunStoppedError
-from eldgr_dspy.own_certificates import OwnCertificate
-from eldgr_dspy.programs.consulting import FAILURES, FlawedReplyError, aask, is_too_long
-from eldgr_dspy.programs.one_call import calls_of
-from eldgr_dspy.programs.threads import in_own_loop
+from eldgr_dspy.programs.lms.consulting import FAILURES, FlawedReplyError, aask, is_too_long
+from eldgr_dspy.programs.lms.one_call import calls_of
+from eldgr_dspy.programs.service.threads import in_own_loop
+from eldgr_dspy.rule.certifying import certificates_as_json
+from eldgr_dspy.rule.own_certificates import OwnCertificate
 
 _UNUSABLE = (dspy.AdapterParseError, FlawedReplyError)
 """What counts as a reply that cannot be used, and is not asked again."""
@@ -23,8 +23,8 @@ class Certifier(dspy.Module):
     """Asks a user's certificate about each of several answers: once each, side by side.
 
     A DSPy module is called with `answer`, `evidence` and `question`, and returns a prediction with `certified`; a
-    coroutine function is called as `eldgr_dspy.own_certificates` says. If a reply about one answer cannot be used, none
-    is.
+    coroutine function is called as `eldgr_dspy.rule.own_certificates` says. If a reply about one answer cannot be used,
+    none is.
 
     Attributes:
         certificate: The user's module or function. A module's predictors are those of the selector.
@@ -51,7 +51,7 @@ class Certifier(dspy.Module):
         Raises:
             CertificateError: The certificate raised, or returned something that is not a certificate.
             dspy.AdapterParseError, ReplyError: A reply cannot be used.
-            Exception: What an LM's call raises, see `eldgr_dspy.programs.consulting.FAILURES`.
+            Exception: What an LM's call raises, see `eldgr_dspy.programs.lms.consulting.FAILURES`.
         """
         return in_own_loop(self.aforward(question, answers))
 

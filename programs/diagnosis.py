@@ -16,22 +16,22 @@ import httpx
 from dspy.lm15 import Config, DataPart, Message, Request, Response, TextPart, ThinkingPart
 from ollama import Client, ShowResponse
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import inputs_of
-from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import brief
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.calls import Usage
-from eldgr_dspy.programs.consulting import FAILURES, Said, ask
-from eldgr_dspy.programs.credentials import remember_lm
 from eldgr_dspy.programs.engines.json_objects import read_object
 from eldgr_dspy.programs.engines.ollama import FAILURES as OF_OLLAMA
 from eldgr_dspy.programs.engines.ollama import OllamaLM, fault_of
 from eldgr_dspy.programs.engines.reply_forms import refuses_schema
 from eldgr_dspy.programs.engines.strict import STRICT, ReplyFormat
+from eldgr_dspy.programs.lms.consulting import FAILURES, Said, ask
+from eldgr_dspy.programs.lms.credentials import remember_lm
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.redaction import remember_environment
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import inputs_of
+from eldgr_dspy.rule.consultations import Abstention, Verdict
+from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.showing import shown
 from eldgr_dspy.signatures import JudgeCandidates
 

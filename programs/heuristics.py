@@ -11,9 +11,9 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.answer_types.choice import OPTIONS_BELOW
-from eldgr_dspy.lexical import Support, support
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.spans import best_span, kind_asked
+from eldgr_dspy.rule.lexical import Support, support
+from eldgr_dspy.rule.spans import best_span, kind_asked
 
 _SILENCE = "the heuristic deriver derives nothing"
 

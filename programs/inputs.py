@@ -17,14 +17,14 @@ import dspy
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType, require_options
 from eldgr_dspy.answer_types.comparing import Comparisons
-from eldgr_dspy.ballots import Stated
+from eldgr_dspy.answer_types.extraction import extract_answer
+from eldgr_dspy.base.structured import Structured
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.columns import Columns, any_stated, read_columns
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.extraction import extract_answer
-from eldgr_dspy.questions import Question
-from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS, MAX_OPTIONS, MAX_PASSAGES
-from eldgr_dspy.structured import Structured
+from eldgr_dspy.formats.columns import Columns, any_stated, read_columns
+from eldgr_dspy.formats.rows import MAX_CANDIDATES, MAX_CHARACTERS, MAX_OPTIONS, MAX_PASSAGES
+from eldgr_dspy.rule.ballots import Stated
+from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.words import Task
 
 _REASONING = ("reasoning", "rationale", "text")

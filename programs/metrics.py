@@ -11,10 +11,10 @@ import dspy
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.questions import Question
-from eldgr_dspy.reasons import NOT_ACCEPTED, refusal_of_derivation
-from eldgr_dspy.rows import Row
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.reasons import NOT_ACCEPTED, refusal_of_derivation
 from eldgr_dspy.words import ROLES, Role, Task
 
 _INPUTS = ("question", "candidates", "evidence")

@@ -10,15 +10,15 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.consultations import Derivation
-from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.consulting import Said, aask, ask
-from eldgr_dspy.programs.lms import holds_lm
-from eldgr_dspy.programs.one_call import calls_of
+from eldgr_dspy.programs.lms.consulting import Said, aask, ask
+from eldgr_dspy.programs.lms.lms import holds_lm
+from eldgr_dspy.programs.lms.one_call import calls_of
+from eldgr_dspy.programs.lms.rollouts import rollout
 from eldgr_dspy.programs.roles import Deriver
-from eldgr_dspy.programs.rollouts import rollout
-from eldgr_dspy.replies import MOST_OTHERS, read_reply
+from eldgr_dspy.rule.consultations import Derivation
+from eldgr_dspy.rule.derivations import check_derivation
+from eldgr_dspy.rule.replies import MOST_OTHERS, read_reply
 
 
 class RepeatedDeriver(dspy.Module):

@@ -5,8 +5,8 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.programs.fencing import restore
-from eldgr_dspy.programs.one_call import OneCall
+from eldgr_dspy.programs.lms.fencing import restore
+from eldgr_dspy.programs.lms.one_call import OneCall
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer, read_scores
 
 

@@ -11,13 +11,13 @@ from typing import Any, Literal, TypeAlias
 
 import dspy
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.errors import ArgumentError, describe_failure, settled
-from eldgr_dspy.programs.consulting import awaitable, is_failed_call
+from eldgr_dspy.formats.rows import MAX_CANDIDATES
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.lms import holds_lm
-from eldgr_dspy.programs.rollouts import Trace, keep_trace, own_trace, rollout
+from eldgr_dspy.programs.lms.consulting import awaitable, is_failed_call
+from eldgr_dspy.programs.lms.lms import holds_lm
+from eldgr_dspy.programs.lms.rollouts import Trace, keep_trace, own_trace, rollout
 from eldgr_dspy.programs.samples import (
     Sample,
     by_name,
@@ -30,15 +30,15 @@ from eldgr_dspy.programs.samples import (
     shipped,
     with_completions,
 )
-from eldgr_dspy.programs.saved_state import CHOICES, Saved, SavedChoices
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.service_log import LOG
-from eldgr_dspy.programs.threads import at_once, in_thread
+from eldgr_dspy.programs.service.saved_state import CHOICES, Saved, SavedChoices
+from eldgr_dspy.programs.service.service_log import LOG
+from eldgr_dspy.programs.service.threads import at_once, in_thread
 from eldgr_dspy.programs.typed_answers import outputs
-from eldgr_dspy.questions import Question
-from eldgr_dspy.refusals import OwnRefusals
-from eldgr_dspy.rows import MAX_CANDIDATES
-from eldgr_dspy.stopping import SETTLED_BY, Posterior, Settled, next_batch
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.refusals import OwnRefusals
+from eldgr_dspy.rule.stopping import SETTLED_BY, Posterior, Settled, next_batch
 
 _Batches: TypeAlias = "Generator[range, list[Sample], list[Sample]]"
 
@@ -83,8 +83,8 @@ class Sampled(Saved):
             select: Decides; `Selector()` by default. Its `answer` and `answer_field` are as the program answers.
             stop: None draws all samples at once. "settled" draws them in batches, and stops when no remaining sample
                 can change the class that ships. It is proved for some rules and certificates, and others are refused.
-                `Posterior(0.95)`, of `eldgr_dspy.stopping`, stops when the lead is probable. The samples that it spares
-                could have changed the answer.
+                `Posterior(0.95)`, of `eldgr_dspy.rule.stopping`, stops when the lead is probable. The samples that it
+                spares could have changed the answer.
             temperature: Of the samples, unless a predictor sets its own. None leaves the LM's own.
             num_threads: The most samples at once; None: all of a batch.
 

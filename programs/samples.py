@@ -7,13 +7,13 @@ from typing import Any, Literal, get_origin
 
 import dspy
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_passages
-from eldgr_dspy.programs.rollouts import Trace
+from eldgr_dspy.programs.lms.rollouts import Trace
 from eldgr_dspy.programs.typed_answers import as_candidate, as_declared
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import show_passage
 from eldgr_dspy.words import Role
 
 _EVIDENCE = ("evidence", "context", "passages")

@@ -10,23 +10,19 @@ import dspy
 
 from eldgr_dspy.answer_types import BUILT_IN, answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import certificates_in, certifying, inputs_of, is_withheld, replies_in
-from eldgr_dspy.consultations import Abstention, Heard, Reply
+from eldgr_dspy.base.named_objects import source_of
 from eldgr_dspy.decision import Decision, Rule, adrive, drive
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.named_objects import source_of
 from eldgr_dspy.programs.calls import SCORER, Calls, OnFailure, require_timeout, role_timeouts_of
 from eldgr_dspy.programs.certifier import Certifier
-from eldgr_dspy.programs.consulting import FAILURES, Said
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.lms.consulting import FAILURES, Said
 from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
 from eldgr_dspy.programs.repeated_deriver import RepeatedDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.rule_roles import later_roles, may_ask
-from eldgr_dspy.programs.saved_state import CHOICES, Saved, SavedChoices
 from eldgr_dspy.programs.scoring.candidates import (
     CandidateScores,
     Scorers,
@@ -34,12 +30,16 @@ from eldgr_dspy.programs.scoring.candidates import (
     reasonings_of,
     score_candidates,
 )
-from eldgr_dspy.programs.service_log import log_silence
+from eldgr_dspy.programs.service.saved_state import CHOICES, Saved, SavedChoices
+from eldgr_dspy.programs.service.service_log import log_silence
+from eldgr_dspy.programs.service.threads import at_once, in_thread
 from eldgr_dspy.programs.telemetry import watched
-from eldgr_dspy.programs.threads import at_once, in_thread
-from eldgr_dspy.questions import Choices, Settings, require_one_of
-from eldgr_dspy.replies import read_reply, require_reply
-from eldgr_dspy.rules import finds, is_own, rule_given, rule_named
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import certificates_in, certifying, inputs_of, is_withheld, replies_in
+from eldgr_dspy.rule.consultations import Abstention, Heard, Reply
+from eldgr_dspy.rule.questions import Choices, Settings, require_one_of
+from eldgr_dspy.rule.replies import read_reply, require_reply
+from eldgr_dspy.rule.rules import finds, is_own, rule_given, rule_named
 from eldgr_dspy.words import Consulted, Replies, Role, Task, is_role
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Selector(Saved):
         deriver: (question) -> derivation_steps, derived_answer, consistency_check.
         repairer: (question, evidence) -> repaired_answer, repair_passage.
         type: The answer type.
-        settings: The choices of the rule. See `eldgr_dspy.questions.Settings`. No optimizer changes them.
+        settings: The choices of the rule. See `eldgr_dspy.rule.questions.Settings`. No optimizer changes them.
         certifier: Asks a certificate of your own that is awaited or asks an LM, or None for any other.
         scorers: Who scores the candidates' reasoning, as given; none by default.
     """
@@ -98,7 +98,7 @@ class Selector(Saved):
                 certifies), `choice` or `math`; or one of your own, as a value or as `module:name`. By default `short`;
                 a run then takes pools of any type.
             rule: The rule that decides: a name, or a rule of your own as a generator function or `module:function`;
-                see `eldgr_dspy.rules`.
+                see `eldgr_dspy.rule.rules`.
             settings: The choices that a rule leaves open, whole. By default `Settings()`.
             on_error: What happens if a reply cannot be parsed, or has a value that is not allowed: `abstain` (the role
                 abstains) or `raise`. For a scorer `abstain` catches every error: its scores are undefined.

@@ -15,10 +15,10 @@ from typing import Any
 import dspy
 from dspy.utils.callback import ACTIVE_CALL_ID
 
-from eldgr_dspy.consultations import Reply
 from eldgr_dspy.errors import describe_failure
 from eldgr_dspy.programs.calls import Calls, Usage
-from eldgr_dspy.programs.service_log import LOG
+from eldgr_dspy.programs.service.service_log import LOG
+from eldgr_dspy.rule.consultations import Reply
 from eldgr_dspy.words import Role
 
 _Report = Callable[[dspy.Prediction, Mapping[Role, Reply]], dspy.Prediction]

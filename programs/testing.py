@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from eldgr_dspy.programs.scripted import Line, ScriptedLM, role_of, scripted_lm, text_of
 
 if TYPE_CHECKING:
-    from eldgr_dspy.programs.checking import check_selector
+    from eldgr_dspy.programs.checks.checking import check_selector
 
 __all__ = ["Line", "ScriptedLM", "check_selector", "role_of", "scripted_lm", "text_of"]
 
@@ -13,7 +13,7 @@ __all__ = ["Line", "ScriptedLM", "check_selector", "role_of", "scripted_lm", "te
 def __getattr__(name: str) -> Any:
     if name == "check_selector":
         import eldgr_dspy.strategies  # noqa: F401 -- without Hypothesis it says what to install
-        from eldgr_dspy.programs.checking import check_selector
+        from eldgr_dspy.programs.checks.checking import check_selector
 
         return check_selector
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,10 +8,10 @@ import dspy
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 
+from eldgr_dspy.base.structured import Structured
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.numbers import parse_number
-from eldgr_dspy.programs.lms import sub_modules
-from eldgr_dspy.structured import Structured
+from eldgr_dspy.programs.lms.lms import sub_modules
+from eldgr_dspy.text.numbers import parse_number
 
 
 def as_candidate(value: Any) -> Any:

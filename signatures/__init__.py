@@ -1,7 +1,7 @@
 """What is asked of an LM: one typed signature a role, each class used by that role alone.
 
 A signature's docstring is its prompt and a field's description is part of it: both are data, pinned by the files in
-`tests/golden`. Nothing is checked here; ranges and membership are the business of `eldgr_dspy.replies`.
+`tests/golden`. Nothing is checked here; ranges and membership are the business of `eldgr_dspy.rule.replies`.
 """
 
 from eldgr_dspy.signatures.assessor import AssessCandidate

@@ -1,7 +1,7 @@
 """What the deriver is asked: a calculation that a machine can execute, its answer, and an independent check.
 
 The deriver sees the question alone, no candidates and no evidence, and what it returns is executed exactly by
-`eldgr_dspy.derivations` before anything relies on it. Executed is not correct.
+`eldgr_dspy.rule.derivations` before anything relies on it. Executed is not correct.
 """
 
 import dspy

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.answer_types.base import AnswerType, Way
-from eldgr_dspy.text_keys import AnswerClass
+from eldgr_dspy.matching.text_keys import AnswerClass
 
 _YEAR = re.compile(r"[0-9]{4}")
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Reply
 from eldgr_dspy.decision import Decision, drive
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Reply
 from eldgr_dspy.words import ROLES, Role
 
 SILENT: Mapping[Any, Reply] = dict.fromkeys(ROLES, Abstention("silent"))

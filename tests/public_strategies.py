@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.questions import Question
+from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.strategies import FIELDS, answers, json_values, questions
 from eldgr_dspy.strategies import lm_contents as raw_contents
 

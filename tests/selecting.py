@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.certificates import certify
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import Policy
 from tests.public_strategies import json_values, raw_contents
 

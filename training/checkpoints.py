@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from eldgr_dspy.base.file_limits import document, parsed_json
 from eldgr_dspy.errors import ArgumentError, brief
-from eldgr_dspy.file_limits import document, parsed_json
 from eldgr_dspy.programs.scoring.weights import located, revision_of
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, document, parsed_json
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, document, parsed_json
 from eldgr_dspy.words import CHANNELS
 
 WINDOW: Final = 10

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Final
 
 from eldgr_dspy.answer_types import IN_FILES
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.cases import Case
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.lexical import is_yes_no
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.lexical import is_yes_no
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.training.reward_base import Measured, Reward
 from eldgr_dspy.training.reward_calls import Call, task_of
 from eldgr_dspy.words import Policy, Task

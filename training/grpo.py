@@ -12,10 +12,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from eldgr_dspy.base.files import replacing
+from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import ArgumentError, EldgrError, brief
-from eldgr_dspy.files import replacing
 from eldgr_dspy.showing import shown
-from eldgr_dspy.system import refusal
 from eldgr_dspy.training.recipe import NAMES, RewardArguments, first_rows, recipe_path, rewards_of
 from eldgr_dspy.training.reward_base import Reward, require_columns, require_names, weights_of
 

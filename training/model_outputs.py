@@ -1,6 +1,6 @@
 """What a completion says, its thinking and its answer apart.
 
-A reasoning model thinks between tags (`eldgr_dspy.thinking`), or in a message's field `reasoning_content` or
+A reasoning model thinks between tags (`eldgr_dspy.text.thinking`), or in a message's field `reasoning_content` or
 `thinking`. Its thinking has steps, as its answer has, but a draft in there is not the answer. So the answer is read
 after the end of the thinking, and thinking that never ends has none. Some chat templates put the opening tag at the end
 of the prompt; such a completion begins inside the thinking.
@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.thinking import find_thinking
+from eldgr_dspy.text.thinking import find_thinking
 
 Message = Mapping[str, object]
 Completion = str | Sequence[Message]

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
+from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.answers import score
+from eldgr_dspy.answer_types.extraction import Extraction, extract_answer
 from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.extraction import Extraction, extract_answer
 from eldgr_dspy.training.reward_base import Measured, Reward, reasons
 from eldgr_dspy.training.reward_calls import COLUMNS, Call, is_marked, task_of
 from eldgr_dspy.words import Task
@@ -68,7 +68,7 @@ class FormatReward(Reward):
     Shown: `form`, in which the answer is stated.
 
     Source: R_format of the paper's completion reward, where it counts 0.5; what counts as the format is ours, and is
-    what `eldgr_dspy.extraction` knows.
+    what `eldgr_dspy.answer_types.extraction` knows.
     """
 
     weight: ClassVar[float] = FORMAT_WEIGHT

@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from eldgr_dspy.base.named_objects import object_named
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Retriever
 from eldgr_dspy.channels.rewards import PAPER, TAU, Weighting
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.cross_encoder import Precision
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.questions import require_one_of
+from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.training.conditioned import Conditioned
 from eldgr_dspy.training.groups import eldgr_rank
 from eldgr_dspy.training.named_rewards import BATCH, NLI_VARIABLE, NamedNLI, process_reward

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from eldgr_dspy.answer_types import BUILT_IN, IN_FILES, answer_type
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.answer_types.extraction import Extraction, extract_answer
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.extraction import Extraction, extract_answer
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.training.model_outputs import Completion, Output, outputs_of
 from eldgr_dspy.words import Task

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.differences import differences
+from eldgr_dspy.answer_types.extraction import extract_answer
+from eldgr_dspy.base.differences import differences
 from eldgr_dspy.errors import ArgumentError, RunChangedError
-from eldgr_dspy.extraction import extract_answer
+from eldgr_dspy.formats.journal_lines import PROGRAM
+from eldgr_dspy.formats.rows import Row, validate
 from eldgr_dspy.journal import Journal
-from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.pools import Pool, pool_name, write_pool
-from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.inputs import to_passages
-from eldgr_dspy.questions import require_one_of
-from eldgr_dspy.rows import Row, validate
+from eldgr_dspy.programs.service.file_locks import locked
+from eldgr_dspy.rule.consultations import Consultation
+from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.training.checkpoints import Checkpoint, Precision, rendered
 from eldgr_dspy.training.generation import Sampling, complete, numbers
 from eldgr_dspy.training.model_outputs import outputs_of

@@ -20,7 +20,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from benchmarks.experiments.real_models.real_questions import records
-from eldgr_dspy.answers import score
+from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.programs.pools.prompts import prompt_of
 from eldgr_dspy.statistics import contrast

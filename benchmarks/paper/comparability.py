@@ -9,9 +9,9 @@ from typing import Any
 
 from benchmarks.paper.published import CANDIDATES, JUDGE, LABELS, Selection
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.figures.remarks import never_asked
-from eldgr_dspy.formatting import questions
 from eldgr_dspy.words import Role, Task
 
 Here = Mapping[str, Any]

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from benchmarks.paper.comparability import Here
 from benchmarks.paper.published import LABELS, PUBLISHED, Selection
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.words import ROLES
 
 

@@ -11,7 +11,7 @@ from benchmarks.paper import published as paper
 from benchmarks.paper.comparability import Here, comparable, not_comparable
 from benchmarks.paper.published import AUDIT, AUTHORITY, LABELS, PUBLISHED, Lead, PublishedScore
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, questions, signed
+from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, probability, questions, signed
 from eldgr_dspy.statistics import Contrast, contrast_of_units
 from eldgr_dspy.tables.table import Table, difference, record
 

@@ -11,8 +11,8 @@ from eldgr_dspy.answer_types.choice import Choice
 from eldgr_dspy.answer_types.math import Math
 from eldgr_dspy.answer_types.number import ANumber
 from eldgr_dspy.answer_types.short import ShortText
+from eldgr_dspy.base.named_objects import name_of, object_named
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.named_objects import name_of, object_named
 from eldgr_dspy.words import Task
 
 BUILT_IN: Mapping[Task, AnswerType] = {"short": ShortText(), "number": ANumber(), "choice": Choice(), "math": Math()}

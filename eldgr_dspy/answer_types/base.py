@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from eldgr_dspy.answer_types.comparing import Comparisons
+from eldgr_dspy.base.named_objects import source_of
+from eldgr_dspy.base.structured import Structured
 from eldgr_dspy.certificates import Certificate, Evidence, Passage
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.named_objects import source_of
-from eldgr_dspy.sentence_ends import first_sentence
-from eldgr_dspy.structured import Structured
-from eldgr_dspy.text_keys import AnswerClass, short_class
+from eldgr_dspy.matching.text_keys import AnswerClass, short_class
+from eldgr_dspy.text.sentence_ends import first_sentence
 from eldgr_dspy.words import Form, Homogeneous, Mark, Policy, Role, Task
 
 Way = Literal["evidence", "derivation"]
@@ -183,7 +183,7 @@ class AnswerType(ABC):
         """Return answers with which the laws are tried, some of one class; empty for names of towns and numbers."""
         return ()
 
-    # -- how a final answer is found in a text, see `eldgr_dspy.extraction` -------------------------------------------
+    # -- how a final answer is found in a text, see `eldgr_dspy.answer_types.extraction` -------------------------------
 
     def sentence(self, line: str) -> str:
         """Return the part of a line after "the answer is" in which the answer is."""

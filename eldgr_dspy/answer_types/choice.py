@@ -12,8 +12,8 @@ from unicodedata import normalize
 
 from eldgr_dspy.answer_types.base import AnswerType, Asked, Certifying, require_gold, require_options
 from eldgr_dspy.certificates import Certificate, Evidence, Passage, certify
-from eldgr_dspy.stripping import strip_answer
-from eldgr_dspy.text_keys import AnswerClass, short_class, text_key
+from eldgr_dspy.matching.text_keys import AnswerClass, short_class, text_key
+from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import Form, Policy
 
 OPTIONS_BELOW = "\nOptions:\n"

@@ -14,9 +14,9 @@ from typing import Final
 from eldgr_dspy.answer_types.base import Asked, Grouping, require_gold
 from eldgr_dspy.answer_types.comparing import QUESTION_SECONDS, SECONDS, Comparisons
 from eldgr_dspy.answer_types.related import Related
-from eldgr_dspy.folding import PLAIN, drop_invisible
-from eldgr_dspy.numbers import last_number, read_number
-from eldgr_dspy.text_keys import AnswerClass, class_of_text
+from eldgr_dspy.matching.text_keys import AnswerClass, class_of_text
+from eldgr_dspy.text.folding import PLAIN, drop_invisible
+from eldgr_dspy.text.numbers import last_number, read_number
 from eldgr_dspy.words import Form, Mark
 
 LENGTH: Final = 500

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from eldgr_dspy.answer_types.base import AnswerType, Score, require_gold
-from eldgr_dspy.folding import BIDI_CONTROLS
-from eldgr_dspy.numbers import Number, last_number, parse_number, read_number, stated_number
-from eldgr_dspy.stripping import strip_answer
-from eldgr_dspy.text_keys import AnswerClass, class_of_text, noted, read_answer
+from eldgr_dspy.matching.text_keys import AnswerClass, class_of_text, noted, read_answer
+from eldgr_dspy.text.folding import BIDI_CONTROLS
+from eldgr_dspy.text.numbers import Number, last_number, parse_number, read_number, stated_number
+from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import Form, Mark
 
 

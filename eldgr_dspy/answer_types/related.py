@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from eldgr_dspy.answer_types.base import AnswerType, Grouping, is_truth, truth
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.text_keys import AnswerClass
+from eldgr_dspy.matching.text_keys import AnswerClass
 
 
 class Related(AnswerType):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from eldgr_dspy.answer_types.base import AnswerType, Score, require_gold
-from eldgr_dspy.stripping import strip_answer
-from eldgr_dspy.text_keys import AnswerClass, short_class
+from eldgr_dspy.matching.text_keys import AnswerClass, short_class
+from eldgr_dspy.text.stripping import strip_answer
 
 _ALL_OR_NOTHING = frozenset({"yes", "no", "noanswer"})
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -23,7 +23,7 @@ class ShortText(AnswerType):
     and `>`, feet, inches and marks between digits, the marks of 'A-', 'C++' and 'C#', semicolons and the ends of
     sentences. It drops well-formed thousands commas. An answer of only articles or punctuation is kept whole. Numerals
     such as '½' and '①' count as digits, and each stays itself: '①' is not '1'. A quantity has one key in all its
-    spellings (`eldgr_dspy.amounts`).
+    spellings (`eldgr_dspy.derivation.amounts`).
     """
 
     name = "short"

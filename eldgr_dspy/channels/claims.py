@@ -14,7 +14,7 @@ from eldgr_dspy.channels.blocks import outside
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.steps import StepInContext
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.sentence_ends import sentences
+from eldgr_dspy.text.sentence_ends import sentences
 
 Claimed = tuple[str, ...] | Undefined
 """The claims of one step, in order; empty if it claims nothing, undefined if that could not be determined."""

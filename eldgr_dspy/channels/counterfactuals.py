@@ -15,8 +15,8 @@ from typing import Literal, Protocol
 from eldgr_dspy.channels.blocks import blocks
 from eldgr_dspy.channels.steps import StepInContext
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.folding import fold
-from eldgr_dspy.occurrences import STOP_WORDS
+from eldgr_dspy.matching.occurrences import STOP_WORDS
+from eldgr_dspy.text.folding import fold
 
 Kind = Literal["number", "entity", "negation", "antonym"]
 

@@ -13,9 +13,9 @@ from itertools import pairwise
 from eldgr_dspy.channels.grounding import ENTAILS
 from eldgr_dspy.channels.undefined import Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.folding import fold
-from eldgr_dspy.lexical import WORD
-from eldgr_dspy.occurrences import STOP_WORDS
+from eldgr_dspy.matching.occurrences import STOP_WORDS
+from eldgr_dspy.rule.lexical import WORD
+from eldgr_dspy.text.folding import fold
 
 NEAR = 0.8
 """From this similarity on, two texts are near-duplicates, and a claim repeats an earlier one."""

@@ -16,8 +16,8 @@ from eldgr_dspy.channels.blocks import blocks, outside
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.folding import drop_invisible
-from eldgr_dspy.sentence_ends import sentence_starts
+from eldgr_dspy.text.folding import drop_invisible
+from eldgr_dspy.text.sentence_ends import sentence_starts
 
 By = Literal["markers", "paragraphs", "lines", "sentences", "whole"]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types import shown_type
+from eldgr_dspy.base.differences import differences
 from eldgr_dspy.comparisons.named_runs import NamedRun
 from eldgr_dspy.comparisons.rule_scores import (
     RuleScores,
@@ -17,7 +18,6 @@ from eldgr_dspy.comparisons.rule_scores import (
     rule_scores_of,
     scored_remarks,
 )
-from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.record import sums_of
 from eldgr_dspy.figures.results.audit_results import RoleSums

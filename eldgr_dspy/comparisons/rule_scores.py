@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.comparisons.named_runs import NamedRun
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.contrasts import as_figures
 from eldgr_dspy.figures.results.summary import Paired, PoolFigures
-from eldgr_dspy.formatting import questions
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, contrast_of_units
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types import shown_type
+from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.comparisons.named_runs import NamedRun
 from eldgr_dspy.comparisons.rule_scores import (
     RuleScores,
@@ -20,7 +21,6 @@ from eldgr_dspy.comparisons.rule_scores import (
 )
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.summary import Paired, WinsLosses
-from eldgr_dspy.formatting import questions
 from eldgr_dspy.statistics import SeedVariance, seed_variance
 from eldgr_dspy.words import Task
 

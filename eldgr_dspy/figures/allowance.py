@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from typing_extensions import TypedDict
 
-from eldgr_dspy.authority_order import chains
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.summary import Price
+from eldgr_dspy.rule.authority_order import chains
 from eldgr_dspy.statistics import passing, questions_without_loss
 from eldgr_dspy.words import Task
 

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, TypeAlias
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Decisions
+from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.words import Branch, Consulted
 
 

@@ -13,8 +13,6 @@ from typing import NamedTuple, NotRequired
 import numpy as np
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.bounds import (
@@ -31,10 +29,12 @@ from eldgr_dspy.figures.bounds import (
 )
 from eldgr_dspy.figures.distinct import Column, Units, text_key
 from eldgr_dspy.figures.results.summary import Bounds, Price
-from eldgr_dspy.named_judges import unlabelled
-from eldgr_dspy.questions import Settings
-from eldgr_dspy.rows import Row
-from eldgr_dspy.rules import is_own, require_no_judge
+from eldgr_dspy.formats.rows import Row
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import naming_question
+from eldgr_dspy.rule.named_judges import unlabelled
+from eldgr_dspy.rule.questions import Settings
+from eldgr_dspy.rule.rules import is_own, require_no_judge
 from eldgr_dspy.statistics import proportion_upper_bound
 from eldgr_dspy.words import ASKING_NOBODY, Role, Task
 
@@ -187,7 +187,7 @@ def pool_authority(
     Args:
         rows: The pool's rows, taken one by one. task: Its task.
         settings: Of the rule; `certificate`, `derivation` and `homogeneous` matter here.
-        rules: Their names, as `eldgr_dspy.rules` takes them.
+        rules: Their names, as `eldgr_dspy.rule.rules` takes them.
         pool: Its name, for messages.
 
     Raises:

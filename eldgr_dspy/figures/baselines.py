@@ -12,14 +12,14 @@ from functools import cache, partial
 from typing import Literal, NamedTuple, get_args
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Certificates, Consultation, Reply, Verdict
+from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.decision import Rule, certified_majority, drive, evidence_locked, scalar_judge
 from eldgr_dspy.figures.distinct import Units
 from eldgr_dspy.figures.results.baselines import Baseline, BaselineFigures, BaselineName, JudgeUse, Lead
-from eldgr_dspy.formatting import questions
-from eldgr_dspy.named_judges import labelled
-from eldgr_dspy.replies import journaled_reply
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Certificates, Consultation, Reply, Verdict
+from eldgr_dspy.rule.named_judges import labelled
+from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.splitting import is_confirmation
 from eldgr_dspy.statistics import Contrast, contrast_of_units
 from eldgr_dspy.words import Role, Task

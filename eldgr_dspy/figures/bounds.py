@@ -12,16 +12,16 @@ from functools import partial
 from itertools import count, product
 from typing import Any
 
-from eldgr_dspy.answers import normalise, number_in
-from eldgr_dspy.arithmetic import Exact
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
+from eldgr_dspy.answer_types.answers import normalise, number_in
 from eldgr_dspy.decision import Rule, drive, relayed
-from eldgr_dspy.derivations import BOUNDED, Checked
-from eldgr_dspy.folding import INVISIBLE
-from eldgr_dspy.reach import reach
-from eldgr_dspy.reading import without_markup
-from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.derivation.arithmetic import Exact
+from eldgr_dspy.derivation.reach import reach
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
+from eldgr_dspy.rule.derivations import BOUNDED, Checked
+from eldgr_dspy.text.folding import INVISIBLE
+from eldgr_dspy.text.reading import without_markup
+from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import Role
 
 _SILENT = Abstention("silent")

@@ -14,13 +14,13 @@ import numpy as np
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.extraction import read_sample
+from eldgr_dspy.answer_types.extraction import read_sample
 from eldgr_dspy.figures.record import share_of
 from eldgr_dspy.figures.results.record import Share
 from eldgr_dspy.figures.spelling_only import SpellingCount
+from eldgr_dspy.formats.rows import CandidateRow, Row
 from eldgr_dspy.pools import Pool
-from eldgr_dspy.rows import CandidateRow, Row
+from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.words import Task
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from eldgr_dspy.figures.results.summary import Delta, Paired, RuleContrast
-from eldgr_dspy.named_judges import judge_in, labelled, unlabelled
-from eldgr_dspy.rules import is_own
+from eldgr_dspy.rule.named_judges import judge_in, labelled, unlabelled
+from eldgr_dspy.rule.rules import is_own
 from eldgr_dspy.statistics import Contrast, holm
 from eldgr_dspy.words import ASKING_NOBODY
 

@@ -14,11 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.answers import official_score, score
 from eldgr_dspy.answer_types.base import AnswerType, Score
-from eldgr_dspy.answers import official_score, score
-from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import certify_again, is_withheld
-from eldgr_dspy.consultations import Consultation, Reply, Verdict
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.audit import Marks, became, marks_of
 from eldgr_dspy.figures.authority import QuestionBounds, question_bounds
@@ -27,7 +24,10 @@ from eldgr_dspy.figures.distinct import Column, text_key
 from eldgr_dspy.figures.judges import JudgeMarks, judge_marks
 from eldgr_dspy.figures.remarks import Replied, reply_marks
 from eldgr_dspy.figures.spelling_only import SpellingCount
-from eldgr_dspy.named_judges import Asked, asked_by, judge_in, labelled, role_of, unlabelled
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import certify_again, is_withheld
+from eldgr_dspy.rule.consultations import Consultation, Reply, Verdict
+from eldgr_dspy.rule.named_judges import Asked, asked_by, judge_in, labelled, role_of, unlabelled
 from eldgr_dspy.words import Consulted, Task, is_role
 
 _WITHOUT_CERTIFICATES = ("first", "majority", "judge")

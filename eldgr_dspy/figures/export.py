@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import IO, Any
 from unicodedata import category, normalize
 
+from eldgr_dspy.base.files import replacing
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.decision import Decided, Witnessed
-from eldgr_dspy.files import replacing
-from eldgr_dspy.parquet import write_table
+from eldgr_dspy.formats.parquet import write_table
 from eldgr_dspy.showing import encodable
 
 SUFFIXES = (".csv", ".parquet")

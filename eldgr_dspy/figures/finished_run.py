@@ -16,18 +16,18 @@ from pydantic import TypeAdapter, ValidationError
 
 from eldgr_dspy.answer_types import remember_type
 from eldgr_dspy.answer_types.comparing import Comparisons, recorded_in
-from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, document, require_few_in
+from eldgr_dspy.base.system import opened, refusal
 from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
 from eldgr_dspy.figures.record import JournalTotals
 from eldgr_dspy.figures.results import DECIDED, RECORD, SUMMARY
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import Summary
-from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, document, require_few_in
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.journal import read_journal
-from eldgr_dspy.questions import Question, Settings, option_of, own_names
-from eldgr_dspy.rows import Row
-from eldgr_dspy.system import opened, refusal
+from eldgr_dspy.rule.consultations import Consultation
+from eldgr_dspy.rule.questions import Question, Settings, option_of, own_names
 
 _Content = TypeVar("_Content")
 

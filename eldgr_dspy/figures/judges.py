@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypedDict
 
-from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.named_judges import judge_in
+from eldgr_dspy.rule.consultations import Consultation
+from eldgr_dspy.rule.named_judges import judge_in
 
 _OURS = "eldgr_dspy.programs."
 

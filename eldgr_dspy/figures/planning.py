@@ -3,7 +3,7 @@
 from typing_extensions import TypedDict
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.named_judges import Asked
+from eldgr_dspy.rule.named_judges import Asked
 from eldgr_dspy.statistics import mcnemar_power, questions_needed
 from eldgr_dspy.words import Task
 

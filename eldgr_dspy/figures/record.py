@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from eldgr_dspy.consultations import Consultation, Outcome
 from eldgr_dspy.figures.results.audit_results import Decisions, RoleSums
 from eldgr_dspy.figures.results.record import (
     Fingerprints,
@@ -28,7 +27,8 @@ from eldgr_dspy.figures.results.record import (
     Silence,
 )
 from eldgr_dspy.figures.results.summary import PoolFigures, Summary
-from eldgr_dspy.named_judges import Asked, in_order
+from eldgr_dspy.rule.consultations import Consultation, Outcome
+from eldgr_dspy.rule.named_judges import Asked, in_order
 from eldgr_dspy.words import Branch
 
 _Amount = TypeVar("_Amount", int, float)

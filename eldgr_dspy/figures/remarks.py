@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.formatting import questions
-from eldgr_dspy.named_judges import Asked, in_order, role_of
-from eldgr_dspy.replies import journaled_reply
+from eldgr_dspy.base.formatting import questions
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Consultation
+from eldgr_dspy.rule.named_judges import Asked, in_order, role_of
+from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.words import NOTHING_TO_SAY, Consulted, is_role
 
 _INSTEAD: Mapping[Consulted, str] = {

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eldgr_dspy.consultations import Verdict
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.consultations import Verdict
+from eldgr_dspy.rule.replies import read_reply
 
 
 @dataclass(frozen=True, slots=True)

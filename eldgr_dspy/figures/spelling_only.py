@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.spellings import other_spelling
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.spellings import other_spelling
 
 _EXAMPLES = 5
 

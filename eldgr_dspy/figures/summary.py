@@ -17,7 +17,7 @@ from eldgr_dspy.figures.results.audit_results import AuditCounts, AuditInFull
 from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures, RuleFigures
 from eldgr_dspy.figures.scored import contrast_of, flips_of, official_of, scores_of, shipping_of
 from eldgr_dspy.figures.spelling_only import spelling_notes
-from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, role_of
+from eldgr_dspy.rule.named_judges import asked_by, first_of, judge_in, labelled, role_of
 from eldgr_dspy.words import CONSULTED, Consulted, roles_and
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from itertools import cycle
 
 from eldgr_dspy.certificates import is_as_written
-from eldgr_dspy.consultations import Repair, Verdict
 from eldgr_dspy.laws.findings import Finding, Law, law
 from eldgr_dspy.laws.trials import Outcome
-from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.rule.consultations import Repair, Verdict
+from eldgr_dspy.text.stripping import strip_answer
 
 DECORATIONS = (
     *(f"{{}}{end}" for end in ".!…。,"),

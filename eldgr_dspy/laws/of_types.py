@@ -10,13 +10,13 @@ does not keep a law says so in `gives_up`. This module uses only the standard li
 from collections.abc import Sequence
 from itertools import combinations
 
+from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.answers import score
 from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.findings import Finding, Law, law, laws_named
 from eldgr_dspy.laws.trials import Outcome
-from eldgr_dspy.questions import Settings
-from eldgr_dspy.text_keys import AnswerClass
+from eldgr_dspy.matching.text_keys import AnswerClass
+from eldgr_dspy.rule.questions import Settings
 
 Answers = Sequence[str | None]
 

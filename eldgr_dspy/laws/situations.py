@@ -21,10 +21,10 @@ from typing import Any
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws.trials import SILENT, Trial
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.consultations import Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import HOMOGENEOUS, PREFERENCE, TASKS, Task
 
 Answers = tuple[str | None, ...]

@@ -7,10 +7,10 @@ instead of relying on the rule's own account.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from eldgr_dspy.consultations import Abstention, Derivation, Verdict
 from eldgr_dspy.decision import always, evidence_locked
 from eldgr_dspy.laws.findings import Finding, Law, law
 from eldgr_dspy.laws.trials import SILENT, Outcome, told
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Verdict
 from eldgr_dspy.words import ROLES, Branch, Role
 
 _FAILED = Abstention("failed: the call timed out")

@@ -11,13 +11,13 @@ from inspect import isgenerator
 from textwrap import indent
 from typing import Any
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.decision import Decision, Rule, drive
 from eldgr_dspy.errors import ArgumentError, settled
-from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.rules import require_choice, require_role
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.rules import require_choice, require_role
 from eldgr_dspy.words import Branch, Role, Task
 
 SILENT = Abstention("silent")

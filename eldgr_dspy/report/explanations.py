@@ -5,11 +5,11 @@ It is read off the question and the decision in `decisions.jsonl`; nothing is de
 
 from collections.abc import Iterator
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import FAILED
 from eldgr_dspy.figures.results.decision import Decided
-from eldgr_dspy.reasons import REASONS, refusal_of_derivation
 from eldgr_dspy.report.templates import clip
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import FAILED
+from eldgr_dspy.rule.reasons import REASONS, refusal_of_derivation
 from eldgr_dspy.words import Role
 
 _LONGEST = 200  # characters of an answer or a reason in a sentence

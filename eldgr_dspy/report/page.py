@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from eldgr_dspy.answer_types import shown_type
+from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import PoolFigures, Summary
-from eldgr_dspy.formatting import questions
-from eldgr_dspy.named_judges import judge_in
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS
 from eldgr_dspy.report.templates import template
+from eldgr_dspy.rule.named_judges import judge_in
 from eldgr_dspy.showing import printable
 from eldgr_dspy.tables.baselines import usefulness
 from eldgr_dspy.tables.formats import as_html

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.figures.results.decision import Decided
+from eldgr_dspy.formats.rows import PassageRow
 from eldgr_dspy.report.templates import clip
-from eldgr_dspy.rows import PassageRow
+from eldgr_dspy.rule.cases import Case
 
 _PLAIN = 400  # characters that are shown of a passage in which nothing is marked
 _PLAIN_PASSAGES = 30  # how many of them are shown

@@ -8,15 +8,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.base.formatting import UNDEFINED
 from eldgr_dspy.figures.results.decision import Decided
-from eldgr_dspy.formatting import UNDEFINED
-from eldgr_dspy.named_judges import Asked, asked_by, in_order, role_of
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.report.explanations import path
 from eldgr_dspy.report.passages import passages
 from eldgr_dspy.report.templates import clip
-from eldgr_dspy.rows import Row
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Consultation
+from eldgr_dspy.rule.named_judges import Asked, asked_by, in_order, role_of
 from eldgr_dspy.tables.table import Table
 from eldgr_dspy.words import is_role
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from eldgr_dspy.answer_types import shown_type
+from eldgr_dspy.base.formatting import UNDEFINED, figure, interval
 from eldgr_dspy.figures.results.baselines import Baseline, BaselineName, JudgeUse, Lead, Usefulness
 from eldgr_dspy.figures.results.summary import PoolFigures
-from eldgr_dspy.formatting import UNDEFINED, figure, interval
 from eldgr_dspy.tables.table import Table
 
 NAMES: Mapping[BaselineName, str] = {

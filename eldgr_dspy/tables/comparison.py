@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from eldgr_dspy.answer_types import shown_type
+from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, probability, questions, signed
 from eldgr_dspy.comparisons.compared_runs import ComparedPool, Comparison
 from eldgr_dspy.comparisons.seed_runs import Seeds
 from eldgr_dspy.figures.results.audit_results import RoleSums
 from eldgr_dspy.figures.results.summary import Paired
-from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, signed
 from eldgr_dspy.statistics import SeedVariance, mcnemar
 from eldgr_dspy.tables.table import Table, difference, record, table_of
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from eldgr_dspy.base.formatting import UNDEFINED, listed
 from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures
-from eldgr_dspy.formatting import UNDEFINED, listed
-from eldgr_dspy.named_judges import labelled
+from eldgr_dspy.rule.named_judges import labelled
 from eldgr_dspy.tables.table import Table, table_of
 
 

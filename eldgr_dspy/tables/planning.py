@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
+from eldgr_dspy.base.formatting import figure, questions, signed
 from eldgr_dspy.figures.contents import Column, Ends, PoolContents, Shares
 from eldgr_dspy.figures.planning import Forecast, QuestionsNeeded, RoleForecast
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.record import Share
 from eldgr_dspy.figures.spelling_only import spelling_notes
-from eldgr_dspy.formatting import figure, questions, signed
-from eldgr_dspy.named_judges import role_of
+from eldgr_dspy.rule.named_judges import role_of
 from eldgr_dspy.tables.table import Table, table_of
 from eldgr_dspy.words import is_role
 

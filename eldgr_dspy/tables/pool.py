@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from eldgr_dspy.answer_types import shown_type
+from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions, share_of
 from eldgr_dspy.figures.remarks import never_asked
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Flips, RoleSums
 from eldgr_dspy.figures.results.summary import PoolFigures, Shipped, Summary
-from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions, share_of
-from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
+from eldgr_dspy.rule.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
 from eldgr_dspy.tables.baselines import usefulness
 from eldgr_dspy.tables.bounds import ANY_DERIVER, widest_bounds
 from eldgr_dspy.tables.table import Table, difference, per_question, record, table_of, tokens_of

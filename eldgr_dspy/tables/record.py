@@ -6,8 +6,8 @@ outcome. An unknown value is a dash.
 
 from collections.abc import Iterator, Mapping
 
+from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, questions
 from eldgr_dspy.figures.results.record import OverrideRates, PoolStated, Record, Share, Silence
-from eldgr_dspy.formatting import UNDEFINED, count_of, figure, questions
 from eldgr_dspy.tables.table import Table, table_of
 from eldgr_dspy.words import Branch
 

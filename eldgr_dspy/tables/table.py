@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, probability, signed
 from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.summary import Delta, RuleFigures, WinsLosses
-from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, signed
 from eldgr_dspy.words import Consulted
 
 _FORMATS: Mapping[str, Callable[[Any], str]] = {

@@ -97,7 +97,7 @@ def abandoned() -> bool:
 
 def _put_away() -> None:
     """Remove partly written files, and show the cursor that a progress bar hides."""
-    files = sys.modules.get("eldgr_dspy.files")
+    files = sys.modules.get("eldgr_dspy.base.files")
     remove = getattr(files, "remove_begun", None)
     if remove is not None:
         remove()

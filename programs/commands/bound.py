@@ -62,8 +62,8 @@ def bound(
     from eldgr_dspy.figures.allowance import allowed
     from eldgr_dspy.figures.authority import pool_authority
     from eldgr_dspy.pools import open_pools
-    from eldgr_dspy.questions import Settings
-    from eldgr_dspy.rules import require_no_judge, rule_named
+    from eldgr_dspy.rule.questions import Settings
+    from eldgr_dspy.rule.rules import require_no_judge, rule_named
     from eldgr_dspy.tables.bounds import authority_table
 
     source = context.get_parameter_source

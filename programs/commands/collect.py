@@ -6,11 +6,11 @@ from typing import Any
 import click
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.formats.rows import MAX_CANDIDATES
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.evaluate import Grouped, limit_options, without_fresh
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import AnswerName, require_address, structured_option
-from eldgr_dspy.rows import MAX_CANDIDATES
 from eldgr_dspy.words import SchemaUse
 
 
@@ -60,7 +60,7 @@ def collect(
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 stopped early, 130 ctrl-C, 143 SIGTERM.
     """
     from eldgr_dspy.programs.commands.console import progress_bar
-    from eldgr_dspy.programs.models import lm_named
+    from eldgr_dspy.programs.lms.models import lm_named
     from eldgr_dspy.programs.run.collecting import Collection
     from eldgr_dspy.programs.run.collecting import collect as run_collection
 

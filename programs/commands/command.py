@@ -7,6 +7,7 @@ import warnings
 
 import click
 
+from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import EldgrError, RunStoppedError
 from eldgr_dspy.programs.commands import INTERRUPTED, STOPPED, Session, abandoned
 from eldgr_dspy.programs.commands.bound import bound
@@ -24,7 +25,6 @@ from eldgr_dspy.programs.commands.pool_command import pool
 from eldgr_dspy.programs.commands.report_command import report
 from eldgr_dspy.programs.commands.show import show
 from eldgr_dspy.redaction import remember_environment
-from eldgr_dspy.system import refusal
 
 _GROUPS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
     ("Evaluate", (evaluate, bound, plan, freeze)),

@@ -17,10 +17,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.base.system import naming
 from eldgr_dspy.programs.commands.messages import say
+from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.showing import shown
-from eldgr_dspy.system import naming
 from eldgr_dspy.tables.table import Table
 
 if TYPE_CHECKING:

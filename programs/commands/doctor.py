@@ -58,7 +58,7 @@ def doctor(
     from eldgr_dspy.programs import diagnosis
     from eldgr_dspy.programs.commands.console import write_out
     from eldgr_dspy.programs.commands.options import require_address
-    from eldgr_dspy.programs.models import lm_named
+    from eldgr_dspy.programs.lms.models import lm_named
 
     require_address(api_base, [judge])
     options = {"cache": False, "num_retries": 0, "timeout": timeout, "temperature": 0.0}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from eldgr_dspy.base.system import refusal
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.chosen_judges import named_judges
 from eldgr_dspy.programs.commands.judge_options import replay_option
@@ -24,7 +25,6 @@ from eldgr_dspy.programs.commands.options import (
     with_options,
 )
 from eldgr_dspy.programs.commands.output import Form, form_options
-from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.results.summary import Summary

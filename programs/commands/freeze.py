@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.base.system import refusal
 from eldgr_dspy.programs.commands.chosen_judges import named_judges
 from eldgr_dspy.programs.commands.evaluate import Grouped
 from eldgr_dspy.programs.commands.options import Models, names_in, role_options
 from eldgr_dspy.showing import shown
-from eldgr_dspy.system import refusal
 
 
 class _GroupedAlike(Grouped):

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
+from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import RunStoppedError, brief
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.output import form_options
-from eldgr_dspy.system import refusal
 from eldgr_dspy.words import Reading
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _nli_scorer(model: str, k: int, reading: Reading) -> "Scorer":
 
 
 def _lm_scorer(model: str) -> "Scorer":
-    from eldgr_dspy.programs.models import lm_named
+    from eldgr_dspy.programs.lms.models import lm_named
     from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
 
     scorer = ChannelScorer()
@@ -124,7 +124,7 @@ def print_scores(
 
 
 def _scored(scorer: "Scorer", texts: Sequence["Text"], name: str) -> "Sequence[StepTable]":
-    from eldgr_dspy.programs.consulting import FAILURES
+    from eldgr_dspy.programs.lms.consulting import FAILURES
 
     try:
         return scorer.score([text.reasoning for text in texts])

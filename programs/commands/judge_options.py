@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from eldgr_dspy.named_judges import is_name
+from eldgr_dspy.rule.named_judges import is_name
 
 _NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 

@@ -12,8 +12,8 @@ import click
 from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands.judge_options import judges_option
-from eldgr_dspy.questions import OWN, Settings
 from eldgr_dspy.redaction import remember_settings
+from eldgr_dspy.rule.questions import OWN, Settings
 from eldgr_dspy.words import (
     Consult,
     Homogeneous,
@@ -280,7 +280,7 @@ def lms_of(
 
     `others` are further models, for which an address or a context may be.
     """
-    from eldgr_dspy.programs.models import is_of_ollama, lm_named, require_ollama
+    from eldgr_dspy.programs.lms.models import is_of_ollama, lm_named, require_ollama
 
     named: dict[_Who, str] = {role: model for role, model in models.items() if model is not None}
     every = [*dict.fromkeys(model for model in (*named.values(), *others) if model is not None)]
@@ -315,7 +315,7 @@ def require_address(api_base: str | None, names: Sequence[str]) -> None:
     Raises:
         ArgumentError: naming the address, without what may be a password in it, and the remedy.
     """
-    from eldgr_dspy.programs.models import is_of_ollama
+    from eldgr_dspy.programs.lms.models import is_of_ollama
 
     if api_base is None:
         return

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 from click.core import ParameterSource
 
+from eldgr_dspy.base.system import refusal
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
@@ -79,7 +79,7 @@ def write(
     Raises:
         click.ClickException: They could not be written.
     """
-    from eldgr_dspy.files import replacing
+    from eldgr_dspy.base.files import replacing
     from eldgr_dspy.programs.commands.console import print_tables, text_of
 
     with writing(what):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 from click.core import ParameterSource
 
-from eldgr_dspy.formatting import questions
+from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import answer_option, certificate_option, set_option
 from eldgr_dspy.programs.commands.output import Form, form_options, write, writing
@@ -65,7 +65,7 @@ def pairs(
     """
     from eldgr_dspy.pools import open_pools
     from eldgr_dspy.programs.pools.pairs import Pairing, write_pairs
-    from eldgr_dspy.questions import Settings
+    from eldgr_dspy.rule.questions import Settings
 
     if gold and context.get_parameter_source("certificate") is not ParameterSource.DEFAULT:
         raise click.UsageError("--gold and --certificate contradict each other. Give one of them.", context)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eldgr_dspy.errors import EldgrError
-from eldgr_dspy.named_judges import judge_in
-from eldgr_dspy.questions import Settings
+from eldgr_dspy.rule.named_judges import judge_in
+from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.words import CONSULTED, ROLES, Consulted, JudgeStyle, Replies, Role, SchemaUse, is_role
 
 if TYPE_CHECKING:

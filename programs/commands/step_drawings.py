@@ -6,10 +6,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from eldgr_dspy.base.formatting import UNDEFINED
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.table import StepScores, StepTable
 from eldgr_dspy.channels.undefined import Score, Undefined
-from eldgr_dspy.formatting import UNDEFINED
 from eldgr_dspy.programs.commands.console import render
 from eldgr_dspy.showing import on_one_line
 from eldgr_dspy.words import CHANNELS

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from eldgr_dspy.thinking import is_unopened
+from eldgr_dspy.text.thinking import is_unopened
 
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 _UNOPENED = (

@@ -20,7 +20,7 @@ from ollama import AsyncClient, Options, ResponseError
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.programs.engines.usage import without_false_counts
 from eldgr_dspy.redaction import redacted_message, remember
-from eldgr_dspy.thinking import split_thinking
+from eldgr_dspy.text.thinking import split_thinking
 
 ADDRESS, CONTEXT, MOST_MIB = "http://127.0.0.1:11434", 8192, 32
 """Where a server is and the tokens of its model's context, by default. The MiB that a response may have."""

@@ -4,7 +4,7 @@
 truncated span, the last of two equal keys or `true` for 1 all pass there. Here a reply is exactly one JSON object of
 exactly the signature's fields and types; everything else is a parse error with its reason. The system message is
 shorter than that of `dspy.JSONAdapter`; the response format is the same. Both are cached per signature because they
-depend only on it. Meaning is not checked here: `eldgr_dspy.replies` checks ranges and membership.
+depend only on it. Meaning is not checked here: `eldgr_dspy.rule.replies` checks ranges and membership.
 
 One call is one request: neither `dspy.JSONAdapter` nor this adapter asks an LM again after a parse error (only
 `dspy.ChatAdapter` does, by falling back to JSON). The one exception is a server that refuses a JSON schema.
@@ -39,7 +39,7 @@ ReplyFormat: TypeAlias = Literal["json_schema", "json_object", ""]
 
 HINTS = frozenset({"assessments", "repair_passage"})
 """The fields that no rule needs and that a model may get wrong: whatever is in them, the rest of the reply counts.
-`eldgr_dspy.replies` checks them, and remarks on what it cannot use."""
+`eldgr_dspy.rule.replies` checks them, and remarks on what it cannot use."""
 
 # Derived from a signature's class alone, so shared by all adapters; dropped with the signature.
 _DERIVED: WeakKeyDictionary[type, dict[Hashable, Any]] = WeakKeyDictionary()

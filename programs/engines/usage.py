@@ -16,8 +16,8 @@ from typing import Any
 import dspy
 from dspy.lm15 import Response, StreamEndEvent, Usage
 
-from eldgr_dspy.journal_lines import is_plausible
-from eldgr_dspy.programs.service_log import LOG
+from eldgr_dspy.formats.journal_lines import is_plausible
+from eldgr_dspy.programs.service.service_log import LOG
 
 _SETTING = "eldgr_lenient_usage"
 ANY_USAGE: Mapping[str, Any] = {_SETTING: True}

@@ -14,13 +14,13 @@ import dspy
 import numpy as np
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.ballots import Ballot
-from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.lexical import WORD
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.judges.frames import CountingJudge, abstained
-from eldgr_dspy.rows import Row
+from eldgr_dspy.rule.ballots import Ballot
+from eldgr_dspy.rule.consultations import Abstention
+from eldgr_dspy.rule.lexical import WORD
 from eldgr_dspy.splitting import folded_question
 
 _BINS, _ROUNDS, _RATE = 512, 200, 0.5

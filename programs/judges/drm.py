@@ -11,10 +11,10 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.ballots import Ballot
-from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.programs.judges.frames import CountingJudge, abstained
 from eldgr_dspy.programs.judges.weighted_votes import values_of
+from eldgr_dspy.rule.ballots import Ballot
+from eldgr_dspy.rule.consultations import Abstention
 
 DIMENSIONS: tuple[str, ...] = ("confidence", "relevance", "coherence")
 _EXACT, _LAST_DIGIT = Context(prec=2_000), Decimal("1e-1000")

@@ -7,15 +7,15 @@ from typing import Any, TypeAlias
 
 import dspy
 
-from eldgr_dspy.answers import answer_class
-from eldgr_dspy.ballots import Ballot
-from eldgr_dspy.consultations import Abstention, Verdict, split_candidate
+from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.consulting import Said, UnwritableReplyError
-from eldgr_dspy.programs.one_call import Request, aask_each, ask_each, calls_of
-from eldgr_dspy.replies import read_reply
-from eldgr_dspy.voting import majority
+from eldgr_dspy.programs.lms.consulting import Said, UnwritableReplyError
+from eldgr_dspy.programs.lms.one_call import Request, aask_each, ask_each, calls_of
+from eldgr_dspy.rule.ballots import Ballot
+from eldgr_dspy.rule.consultations import Abstention, Verdict, split_candidate
+from eldgr_dspy.rule.replies import read_reply
+from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.words import TASKS, Task
 
 NO_CANDIDATE = "there is no candidate to judge"
@@ -146,7 +146,7 @@ def require_read(replies: Sequence[Said]) -> None:
 
 
 def read_verdict(content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Verdict | Abstention:
-    """Return a judge's verdict, or why there is none; see `eldgr_dspy.replies.read_reply`."""
+    """Return a judge's verdict, or why there is none; see `eldgr_dspy.rule.replies.read_reply`."""
     verdict: Any = read_reply("judge", content, answers, n_passages)
     return verdict  # type: ignore[no-any-return]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.consultations import Abstention, split_candidate
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.programs.judges.frames import RepeatedCalls, Rounds, about_each, preferring
-from eldgr_dspy.programs.one_call import OneCall, Request
+from eldgr_dspy.programs.lms.one_call import OneCall, Request
+from eldgr_dspy.rule.consultations import Abstention, split_candidate
 from eldgr_dspy.signatures import JudgeSlice
 
 

@@ -5,8 +5,8 @@ from typing import get_args
 
 import dspy
 
+from eldgr_dspy.base.named_objects import is_dotted
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.named_objects import is_dotted
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.gar import SliceJudge
 from eldgr_dspy.programs.judges.own import own_judge
@@ -16,7 +16,7 @@ from eldgr_dspy.programs.judges.swapped import SwapConsistent
 from eldgr_dspy.programs.judges.swirl import PlanThenCheck
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.questions import require_one_of
+from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.words import JudgeStyle
 
 PANEL = "panel:"

@@ -13,12 +13,12 @@ from typing import Any
 import dspy
 import numpy as np
 
-from eldgr_dspy.ballots import Ballot
-from eldgr_dspy.consultations import Abstention, show_passage
+from eldgr_dspy.base.named_objects import cause, name_of, object_named, source_of
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.named_objects import cause, name_of, object_named, source_of
-from eldgr_dspy.programs.consulting import FAILURES
 from eldgr_dspy.programs.judges.frames import CountingJudge, abstained, preferring_by
+from eldgr_dspy.programs.lms.consulting import FAILURES
+from eldgr_dspy.rule.ballots import Ballot
+from eldgr_dspy.rule.consultations import Abstention, show_passage
 
 Reward = Callable[[dspy.Example, dspy.Prediction], Any]
 """A metric without the trace: (question and evidence, text and answer of a candidate) -> number or truth value."""

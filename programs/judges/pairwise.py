@@ -12,7 +12,6 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.showings import Showing, showings
 from eldgr_dspy.programs.judges.frames import (
@@ -24,8 +23,9 @@ from eldgr_dspy.programs.judges.frames import (
     classes_of,
     read_verdict,
 )
-from eldgr_dspy.programs.one_call import Request, calls_of
+from eldgr_dspy.programs.lms.one_call import Request, calls_of
 from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.rule.consultations import Abstention, Verdict
 from eldgr_dspy.signatures import CompareCandidates
 
 

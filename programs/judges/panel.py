@@ -10,11 +10,11 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.ballots import Ballot
-from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.frames import RepeatedCalls, Rounds, answers_of, classes_of, read_verdict
-from eldgr_dspy.programs.one_call import Request
+from eldgr_dspy.programs.lms.one_call import Request
+from eldgr_dspy.rule.ballots import Ballot
+from eldgr_dspy.rule.consultations import Abstention, Verdict
 
 
 class Panel(RepeatedCalls):

@@ -8,9 +8,9 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.programs.judges.frames import RepeatedCalls, Rounds, about_each, answers_of, preferring, read_verdict
-from eldgr_dspy.programs.one_call import OneCall, Request
+from eldgr_dspy.programs.lms.one_call import OneCall, Request
+from eldgr_dspy.rule.consultations import Abstention
 from eldgr_dspy.signatures import AssessCandidate, Scores, read_scores
 
 

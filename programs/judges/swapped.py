@@ -11,7 +11,6 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.frames import (
     RepeatedCalls,
@@ -22,7 +21,8 @@ from eldgr_dspy.programs.judges.frames import (
     read_verdict,
     require_read,
 )
-from eldgr_dspy.programs.one_call import Request
+from eldgr_dspy.programs.lms.one_call import Request
+from eldgr_dspy.rule.consultations import Abstention, Verdict
 
 Order = tuple[int, ...]
 """Pool indices in the order in which the candidates are shown."""

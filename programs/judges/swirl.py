@@ -10,11 +10,11 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import brief
-from eldgr_dspy.programs.fencing import restore
 from eldgr_dspy.programs.judges.frames import RepeatedCalls, Rounds, about_each, abstained, preferring, require_read
-from eldgr_dspy.programs.one_call import OneCall, Request
+from eldgr_dspy.programs.lms.fencing import restore
+from eldgr_dspy.programs.lms.one_call import OneCall, Request
+from eldgr_dspy.rule.consultations import Abstention
 from eldgr_dspy.signatures import CheckCandidate, PlanChecks
 
 _MOST = 20

@@ -11,10 +11,10 @@ from typing import Literal
 
 import dspy
 
-from eldgr_dspy.ballots import Ballot, Logprobs
-from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.frames import CountingJudge, abstained, preferring_by
+from eldgr_dspy.rule.ballots import Ballot, Logprobs
+from eldgr_dspy.rule.consultations import Abstention
 
 Column = Literal["confidence", "logprobs", "scores"]
 _FOLDS: dict[str, tuple[str, ...]] = {"scores": ("min", "last", "product"), "logprobs": ("mean", "min")}

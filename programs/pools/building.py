@@ -8,16 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
+from eldgr_dspy.answer_types.extraction import extract_answer
+from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.extraction import extract_answer
-from eldgr_dspy.formatting import questions
+from eldgr_dspy.formats.rows import Row, validate
 from eldgr_dspy.pools import Pool, pool_name, write_pool
 from eldgr_dspy.programs.pools.csv_files import Columns, Field
 from eldgr_dspy.programs.pools.entries import KNOWN, By, Entry, Sample, asked_of, id_of_question, plain_name
 from eldgr_dspy.programs.pools.entry_store import QUESTIONS, EntryStore, Unaligned
 from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
 from eldgr_dspy.programs.pools.question_files import Evidence, read_questions
-from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.words import Mark, Task
 
@@ -58,7 +58,8 @@ class Built:
         pool: The pool that was written.
         by: What joined the files.
         left_out: How many questions of the file of questions have no prediction.
-        forms: How many answers were found by each form of `eldgr_dspy.extraction`, without those that were given.
+        forms: How many answers were found by each form of `eldgr_dspy.answer_types.extraction`, without those that were
+            given.
         lacking: What incomplete sources lack, one sentence each.
         cut: How many samples stopped at their limit of tokens before they marked an answer, so that they have none.
     """

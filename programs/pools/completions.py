@@ -6,12 +6,12 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.columns import Columns
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.formats.columns import Columns
+from eldgr_dspy.formats.rows import Row, validate
 from eldgr_dspy.programs.inputs import columns_of, to_question
 from eldgr_dspy.programs.pools.entries import Choices, asked_of, id_of_question, plain_name
 from eldgr_dspy.programs.pools.gold_answers import NAMES, gold_at
-from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.words import Task
 
 

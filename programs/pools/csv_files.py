@@ -11,14 +11,14 @@ from itertools import repeat
 from pathlib import Path
 from typing import Literal, get_args
 
+from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, require_few
+from eldgr_dspy.base.files import read_whole, require_file
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.columns import Columns as Stated
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, require_few
-from eldgr_dspy.files import read_whole, require_file
+from eldgr_dspy.formats.columns import Columns as Stated
+from eldgr_dspy.formats.rows import MAX_CANDIDATES, MAX_CHARACTERS
 from eldgr_dspy.programs.pools.entries import QUESTIONS, STOPS, By, Entry, Sample, columns_at, is_cut, plain_name
 from eldgr_dspy.programs.pools.gold_answers import NAMES, final_answers, gold_at
-from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS
 from eldgr_dspy.splitting import folded_question
 
 Field = Literal["id", "question", "gold", "evidence", "prediction", "answer", "source", "confidence", "tags"]

@@ -12,9 +12,10 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.base.named_objects import cause, object_named
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.named_objects import cause, object_named
+from eldgr_dspy.formats.rows import Row, validate
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.pools.csv_files import filled_cells, is_table, table_rows
 from eldgr_dspy.programs.pools.entries import (
@@ -29,7 +30,6 @@ from eldgr_dspy.programs.pools.entries import (
 )
 from eldgr_dspy.programs.pools.gold_answers import NAMES, gold_at
 from eldgr_dspy.programs.samples import parameters_of, question_of
-from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.words import Task
 
 

@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.columns import COLUMNS, Columns, read_columns
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.rows import MAX_CHARACTERS
+from eldgr_dspy.formats.columns import COLUMNS, Columns, read_columns
+from eldgr_dspy.formats.rows import MAX_CHARACTERS
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.words import Task
 

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.columns import Columns
 from eldgr_dspy.errors import PoolError
+from eldgr_dspy.formats.columns import Columns
 from eldgr_dspy.programs.pools.entries import By, Entry, Sample
 from eldgr_dspy.splitting import folded_question
 

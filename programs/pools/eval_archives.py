@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from eldgr_dspy.errors import PoolError, brief
-from eldgr_dspy.file_limits import (
+from eldgr_dspy.base.file_limits import (
     MAX_DOCUMENT_VALUES,
     RAISE,
     expansion_limit,
@@ -19,8 +18,9 @@ from eldgr_dspy.file_limits import (
     require_few,
     scaled,
 )
+from eldgr_dspy.base.system import opened, refusal
+from eldgr_dspy.errors import PoolError, brief
 from eldgr_dspy.programs.pools.entries import object_at
-from eldgr_dspy.system import opened, refusal
 
 MAX_SAMPLE = 64 * 2**20
 """The longest file in a log that is read, in bytes, unpacked."""

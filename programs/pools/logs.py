@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES
+from eldgr_dspy.base.files import read_object, read_whole
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES
-from eldgr_dspy.files import read_object, read_whole
-from eldgr_dspy.foreign_formats import named_layout
+from eldgr_dspy.formats.foreign_formats import named_layout
 from eldgr_dspy.programs.pools.entries import (
     Entry,
     Sample,

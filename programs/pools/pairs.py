@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import naming_question
+from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.formatting import questions
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, write_records
-from eldgr_dspy.preferences import Outcome, Preferences, preferences, taken_apart
 from eldgr_dspy.programs.pools.prompts import prompt_of
-from eldgr_dspy.questions import Settings, require_one_of
-from eldgr_dspy.rows import Row
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import naming_question
+from eldgr_dspy.rule.preferences import Outcome, Preferences, preferences, taken_apart
+from eldgr_dspy.rule.questions import Settings, require_one_of
 
 Layout = Literal["dpo", "kto"]
 """`dpo`: a row a pair, with `prompt`, `chosen` and `rejected`. `kto`: a row a text: `prompt`, `completion`, `label`."""

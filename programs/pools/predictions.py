@@ -5,11 +5,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from eldgr_dspy.columns import COLUMNS, quoted
+from eldgr_dspy.base.files import require_file
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.files import require_file
-from eldgr_dspy.foreign_formats import named_layout
-from eldgr_dspy.parquet import JSON_COLUMNS, unpack_json
+from eldgr_dspy.formats.columns import COLUMNS, quoted
+from eldgr_dspy.formats.foreign_formats import named_layout
+from eldgr_dspy.formats.parquet import JSON_COLUMNS, unpack_json
 from eldgr_dspy.pools import SUFFIXES, read_records
 from eldgr_dspy.programs.pools.csv_files import Columns, is_table, read_table
 from eldgr_dspy.programs.pools.entries import (

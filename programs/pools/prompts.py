@@ -6,7 +6,7 @@ from typing import Final
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import show_passage
+from eldgr_dspy.rule.consultations import show_passage
 from eldgr_dspy.words import Task
 
 ASKED: Final[dict[Task, str]] = {

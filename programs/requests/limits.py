@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 
-from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_failure
-from eldgr_dspy.named_judges import Asked
-from eldgr_dspy.programs.consulting import is_fatal
+from eldgr_dspy.programs.lms.consulting import is_fatal
+from eldgr_dspy.rule.consultations import Consultation, Key
+from eldgr_dspy.rule.named_judges import Asked
 
 _RETRIES = 100
 """How many requests a run may retry beyond one for each reply that it got."""

@@ -12,12 +12,12 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.errors import RunStoppedError
-from eldgr_dspy.programs.consulting import is_several_answers, notice
-from eldgr_dspy.programs.lms import with_lms
+from eldgr_dspy.programs.lms.consulting import is_several_answers, notice
+from eldgr_dspy.programs.lms.lms import with_lms
 from eldgr_dspy.programs.requests.connections import Lane, Numbers
 from eldgr_dspy.programs.requests.metering import REQUEST, Entry, Meter, Request, current_meter, entry_of
 from eldgr_dspy.programs.requests.retrying import Resending, Retries
-from eldgr_dspy.programs.threads import in_thread
+from eldgr_dspy.programs.service.threads import in_thread
 
 _UNSENT = (dspy.LMConfigurationError, dspy.LMUnsupportedFeatureError)
 """Failures before a request was sent."""

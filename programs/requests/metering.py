@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import dspy
 
 from eldgr_dspy.errors import RunStoppedError, brief, describe_failure
-from eldgr_dspy.journal_lines import is_plausible
+from eldgr_dspy.formats.journal_lines import is_plausible
 from eldgr_dspy.programs.engines.usage import ANY_USAGE, is_count, reported_usage
 from eldgr_dspy.programs.requests.limits import Spending
 from eldgr_dspy.redaction import redacted_message

@@ -14,8 +14,8 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.programs.consulting import is_transient
-from eldgr_dspy.programs.lms import twin_of
+from eldgr_dspy.programs.lms.consulting import is_transient
+from eldgr_dspy.programs.lms.lms import twin_of
 
 _LONGEST_PAUSE = 60.0  # seconds, even if a server asks for more
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.answer_types.extraction import read_sample
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, RunChangedError
-from eldgr_dspy.extraction import read_sample
+from eldgr_dspy.formats.journal_lines import PROGRAM
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.journal import Journal
-from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.pools import Pool, write_pool
 from eldgr_dspy.programs.pools.devsets import Asked, program_named, read_devset
 from eldgr_dspy.programs.requests.limits import FailureBudget, Spending, allowed_questions
@@ -34,8 +34,8 @@ from eldgr_dspy.programs.run.sample_queries import SampleQuery, sample_key
 from eldgr_dspy.programs.run.scheduling import map_ordered
 from eldgr_dspy.programs.run.signals import Signals
 from eldgr_dspy.programs.run.trial_decisions import digits
-from eldgr_dspy.programs.threads import reused_threads
-from eldgr_dspy.rows import Row
+from eldgr_dspy.programs.service.threads import reused_threads
+from eldgr_dspy.rule.consultations import Consultation
 
 __all__ = ["Collected", "Collection", "collect"]
 

@@ -17,9 +17,8 @@ import dspy
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.record import JournalTotals
 from eldgr_dspy.figures.results.summary import Summary
-from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.pools import Pool, open_pools
-from eldgr_dspy.programs.lms import sub_modules
+from eldgr_dspy.programs.lms.lms import sub_modules
 from eldgr_dspy.programs.requests.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen, require_program
 from eldgr_dspy.programs.run.frozen_runs import collected_program
@@ -32,7 +31,8 @@ from eldgr_dspy.programs.run.runner import Run, Watcher
 from eldgr_dspy.programs.run.scheduling import map_ordered
 from eldgr_dspy.programs.run.signals import Signals, signals_held
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.threads import reused_threads
+from eldgr_dspy.programs.service.threads import reused_threads
+from eldgr_dspy.rule.named_judges import Asked
 from eldgr_dspy.splitting import folded_question
 
 __all__ = ["Plan", "Watcher", "evaluate"]

@@ -15,11 +15,11 @@ import dspy
 from pydantic import BaseModel, PydanticUserError, TypeAdapter
 
 from eldgr_dspy.programs.certifier import Certifier
-from eldgr_dspy.programs.credentials import remember_credentials
 from eldgr_dspy.programs.engines.local import LocalLM
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.judges.frames import CountingJudge
-from eldgr_dspy.programs.lms import sub_modules
+from eldgr_dspy.programs.lms.credentials import remember_credentials
+from eldgr_dspy.programs.lms.lms import sub_modules
 from eldgr_dspy.redaction import MASK, SECRET_NAME, redacted_message, redacted_value
 
 UNWRITTEN = "unwritten"

@@ -12,25 +12,25 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Certificate
-from eldgr_dspy.certifying import certifying
-from eldgr_dspy.consultations import Abstention, Certificates, Consultation, Heard, Key, Repair, Verdict
 from eldgr_dspy.decision import Rule, drive
 from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.planning import Forecast, PoolForecast, RoleForecast
 from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.journal import read_journal
-from eldgr_dspy.named_judges import Asked, asked_by, role_of, unlabelled
 from eldgr_dspy.pools import Pool, open_pools
-from eldgr_dspy.programs.one_call import calls_of
+from eldgr_dspy.programs.lms.one_call import calls_of
 from eldgr_dspy.programs.run.evaluation import freeze_of, statements
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import require_same
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.replies import journaled_reply
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import certifying
+from eldgr_dspy.rule.consultations import Abstention, Certificates, Consultation, Heard, Key, Repair, Verdict
+from eldgr_dspy.rule.named_judges import Asked, asked_by, role_of, unlabelled
+from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.words import CONSULTED, Consulted, is_role
 
 _SILENT = Abstention("silent")

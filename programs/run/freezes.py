@@ -17,13 +17,13 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.base.differences import differences
+from eldgr_dspy.base.file_limits import document, parsed_json
+from eldgr_dspy.base.files import replacing
+from eldgr_dspy.base.named_objects import unhashed
+from eldgr_dspy.base.system import refusal
 from eldgr_dspy.decision import RULES
-from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, EldgrError, PoolError, RunChangedError
-from eldgr_dspy.file_limits import document, parsed_json
-from eldgr_dspy.files import replacing
-from eldgr_dspy.named_judges import asked_by, for_judges, judge_in, require_judges
-from eldgr_dspy.named_objects import unhashed
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.frozen_runs import require_same_decisions, stated_of_run
 from eldgr_dspy.programs.run.identity import PACKAGE, classes_outside, own_identities, package_identity
@@ -31,10 +31,10 @@ from eldgr_dspy.programs.run.role_calls import metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import without_address
 from eldgr_dspy.programs.run.trial_decisions import certificate_decisions, rule_decisions
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.questions import Settings, option_of, own_names, require_hashes
-from eldgr_dspy.rules import is_own, rule_named
+from eldgr_dspy.rule.named_judges import asked_by, for_judges, judge_in, require_judges
+from eldgr_dspy.rule.questions import Settings, option_of, own_names, require_hashes
+from eldgr_dspy.rule.rules import is_own, rule_named
 from eldgr_dspy.showing import shown
-from eldgr_dspy.system import refusal
 from eldgr_dspy.words import ROLES
 
 SCHEMA = 2

@@ -15,7 +15,6 @@ import dspy
 
 from eldgr_dspy.decision import Rule
 from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
-from eldgr_dspy.named_judges import asked_by, judge_in, unlabelled
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.ollama import OWN as OF_OLLAMA
 from eldgr_dspy.programs.heuristics import heuristic_selector
@@ -23,7 +22,7 @@ from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.named import judge_in_style, judge_named
 from eldgr_dspy.programs.judges.own import own_judge
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
-from eldgr_dspy.programs.models import is_of_a_file, is_of_ollama, lm_named
+from eldgr_dspy.programs.lms.models import is_of_a_file, is_of_ollama, lm_named
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.fingerprints import UNWRITTEN, describe, describe_lm, predictors
 from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen, require_program
@@ -31,9 +30,10 @@ from eldgr_dspy.programs.run.frozen_runs import sampling
 from eldgr_dspy.programs.run.role_calls import metered_settings
 from eldgr_dspy.programs.run.run_directory import without_address
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.questions import OWN
 from eldgr_dspy.redaction import MASK
-from eldgr_dspy.rules import is_own, rule_given
+from eldgr_dspy.rule.named_judges import asked_by, judge_in, unlabelled
+from eldgr_dspy.rule.questions import OWN
+from eldgr_dspy.rule.rules import is_own, rule_given
 from eldgr_dspy.words import ROLES, JudgeStyle, Role
 
 _PLAIN = frozenset(

@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from eldgr_dspy.differences import differences
+from eldgr_dspy.base.differences import differences
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.figures.finished_run import RunRead, read_run
+from eldgr_dspy.formats.journal_lines import PROGRAM
 from eldgr_dspy.journal import read_journal
-from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.plan import collected_folder
 from eldgr_dspy.programs.run.redecisions import outcomes_of
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.programs.run.trial_decisions import digits
-from eldgr_dspy.questions import Settings, own_names
+from eldgr_dspy.rule.questions import Settings, own_names
 
 _Decided: TypeAlias = dict[str, dict[tuple[str, str], list[Any]]]
 """By rule, and by pool and question: answer, branch, and whether it is certified."""

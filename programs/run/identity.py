@@ -14,34 +14,36 @@ from pathlib import Path
 import dspy
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.lms import sub_modules
+from eldgr_dspy.programs.lms.lms import sub_modules
 from eldgr_dspy.programs.run.role_calls import modules_of
 from eldgr_dspy.programs.run.trial_decisions import SOURCELESS, digits
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.rules import is_own
+from eldgr_dspy.rule.rules import is_own
 
 DECIDING = tuple(
     """
-    answer_types answer_types.base answer_types.choice answer_types.comparing answer_types.math
-    answer_types.number answer_types.related answer_types.short amounts answers arithmetic ballots cases certificates
-    certifying consultations decision derivations differences errors evidence extraction folding independence
-    named_judges named_objects numbers occurrences own_certificates programs.engines.json_objects
-    programs.engines.reply_forms
-    programs.engines.strict quantities questions ranking reach reading reasons redaction refusals replies rules
-    sentence_ends showing signatures signatures.channels signatures.checks signatures.deriver
-    signatures.judge signatures.comparer signatures.assessor signatures.repairer signatures.slices
-    stripping structured text_keys thinking tracing voting wholes words
+    answer_types answer_types.base answer_types.choice answer_types.comparing answer_types.math answer_types.number
+    answer_types.related answer_types.short derivation.amounts answer_types.answers derivation.arithmetic
+    rule.ballots rule.cases certificates rule.certifying rule.consultations decision rule.derivations
+    base.differences errors rule.evidence answer_types.extraction text.folding derivation.independence
+    rule.named_judges base.named_objects text.numbers matching.occurrences rule.own_certificates
+    programs.engines.json_objects programs.engines.reply_forms programs.engines.strict derivation.quantities
+    rule.questions rule.ranking derivation.reach text.reading rule.reasons redaction rule.refusals rule.replies
+    rule.rules text.sentence_ends showing signatures signatures.channels signatures.checks signatures.deriver
+    signatures.judge signatures.comparer signatures.assessor signatures.repairer signatures.slices text.stripping
+    base.structured matching.text_keys text.thinking derivation.tracing rule.voting matching.wholes words
     """.split()
 )
 """The modules that read a question, an answer or a reply, and decide, with all that they import."""
 
 ASKING = tuple(
     """
-    columns lexical rows spans programs.calls programs.certifier programs.consulting programs.engines.lenient
-    programs.fencing programs.heuristics programs.inputs programs.judges.autodspy programs.judges.drm
-    programs.judges.frames programs.judges.gar programs.judges.own programs.judges.pairwise programs.judges.panel
-    programs.judges.pointwise programs.judges.swapped programs.judges.swirl programs.judges.weighted_votes
-    programs.one_call programs.plain_values programs.repeated_deriver programs.roles programs.selector
+    formats.columns rule.lexical formats.rows rule.spans programs.calls programs.certifier programs.lms.consulting
+    programs.engines.lenient programs.lms.fencing programs.heuristics programs.inputs programs.judges.autodspy
+    programs.judges.drm programs.judges.frames programs.judges.gar programs.judges.own programs.judges.pairwise
+    programs.judges.panel programs.judges.pointwise programs.judges.swapped programs.judges.swirl
+    programs.judges.weighted_votes programs.lms.one_call programs.plain_values programs.repeated_deriver
+    programs.roles programs.selector
     """.split()
 )
 """The modules that make a role's question, and the roles that are asked, without all that they import."""

@@ -10,16 +10,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
-from eldgr_dspy.consultations import Consultation, Key
-from eldgr_dspy.differences import differences
+from eldgr_dspy.base.differences import differences
+from eldgr_dspy.base.files import replacing
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.figures.finished_run import RunRead, read_run
-from eldgr_dspy.files import replacing
-from eldgr_dspy.journal_lines import FIELDS, sealed
+from eldgr_dspy.formats.journal_lines import FIELDS, sealed
 from eldgr_dspy.pools import Pool, open_pool, pool_name
-from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.programs.run.run_directory import without_address
+from eldgr_dspy.programs.service.file_locks import locked
+from eldgr_dspy.rule.consultations import Consultation, Key
 
 AGAIN = "eldgr pool join POOL RUN... --part FILE"
 

@@ -12,25 +12,25 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import certify_again, naming_question
-from eldgr_dspy.consultations import Consultation, Key
+from eldgr_dspy.base.files import replacing
+from eldgr_dspy.base.system import opened
 from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import Summary
-from eldgr_dspy.files import replacing
-from eldgr_dspy.journal_lines import read_consultation
-from eldgr_dspy.named_judges import Asked, labelled
+from eldgr_dspy.formats.journal_lines import read_consultation
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.reopened_pools import reopened
-from eldgr_dspy.questions import Settings
-from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.question_tables import Shown
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS, QuestionsPage
-from eldgr_dspy.rows import Row
-from eldgr_dspy.system import opened
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import certify_again, naming_question
+from eldgr_dspy.rule.consultations import Consultation, Key
+from eldgr_dspy.rule.named_judges import Asked, labelled
+from eldgr_dspy.rule.questions import Settings
+from eldgr_dspy.rule.replies import journaled_reply
 
 
 def write_pages(

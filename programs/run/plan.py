@@ -12,15 +12,15 @@ import dspy
 
 from eldgr_dspy.answer_types import load_type
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.base.files import safe_name
 from eldgr_dspy.decision import DEFAULT_RULES, RULES
 from eldgr_dspy.errors import ArgumentError, brief
-from eldgr_dspy.files import safe_name
-from eldgr_dspy.named_judges import for_judges, require_judges
+from eldgr_dspy.formats.rows import MAX_CANDIDATES
 from eldgr_dspy.pools import SUFFIXES, Pool, Row, pool_name
 from eldgr_dspy.programs.run.recordings import Replays, recordings_in
 from eldgr_dspy.redaction import redacted_message
-from eldgr_dspy.rows import MAX_CANDIDATES
-from eldgr_dspy.rules import rule_named
+from eldgr_dspy.rule.named_judges import for_judges, require_judges
+from eldgr_dspy.rule.rules import rule_named
 from eldgr_dspy.words import Task
 
 

@@ -18,8 +18,7 @@ from typing import Any, TypeAlias
 
 from eldgr_dspy.errors import ArgumentError, brief, describe_failure
 from eldgr_dspy.figures.results.summary import Summary
-from eldgr_dspy.named_judges import Asked, role_of
-from eldgr_dspy.programs.consulting import Said
+from eldgr_dspy.programs.lms.consulting import Said
 from eldgr_dspy.programs.requests.metered_lms import admission
 from eldgr_dspy.programs.requests.metering import Entry, current_meter, metering
 from eldgr_dspy.programs.run.evaluation import evaluate
@@ -27,6 +26,7 @@ from eldgr_dspy.programs.run.plan import Plan
 from eldgr_dspy.programs.run.role_calls import RoleCall, calls_of_roles, metered_settings
 from eldgr_dspy.programs.run.runner import Watcher
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.rule.named_judges import Asked, role_of
 from eldgr_dspy.words import Consulted
 
 Prepare: TypeAlias = Callable[[], AbstractContextManager[tuple[Selector, Plan]]]

@@ -14,16 +14,16 @@ from typing import Any, TypeAlias
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answer_types.comparing import recorded_in
-from eldgr_dspy.consultations import Consultation, Key
-from eldgr_dspy.differences import differences
+from eldgr_dspy.base.differences import differences
+from eldgr_dspy.base.system import naming
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief
+from eldgr_dspy.formats.journal_lines import FIELDS
 from eldgr_dspy.journal import TornLineWarning, read_journal
-from eldgr_dspy.journal_lines import FIELDS
-from eldgr_dspy.named_judges import Asked, labelled, role_of
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.redaction import redacted_value
+from eldgr_dspy.rule.consultations import Consultation, Key
+from eldgr_dspy.rule.named_judges import Asked, labelled, role_of
 from eldgr_dspy.showing import shown
-from eldgr_dspy.system import naming
 
 _ABSENT = -1
 

@@ -8,9 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import certifying, naming_question, replies_in
-from eldgr_dspy.consultations import Consultation, Heard, Key
 from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
@@ -18,11 +15,14 @@ from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.judges import judge_facts
 from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.figures.summary import pool_figures
-from eldgr_dspy.named_judges import Asked, asked_by, for_judges, judge_in
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.reopened_pools import reopened
-from eldgr_dspy.replies import journaled_reply
-from eldgr_dspy.rules import is_own, rule_named
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import certifying, naming_question, replies_in
+from eldgr_dspy.rule.consultations import Consultation, Heard, Key
+from eldgr_dspy.rule.named_judges import Asked, asked_by, for_judges, judge_in
+from eldgr_dspy.rule.replies import journaled_reply
+from eldgr_dspy.rule.rules import is_own, rule_named
 from eldgr_dspy.words import Consulted
 
 
@@ -58,7 +58,7 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
     some question is withheld: its figures are under `withheld`, the number of such questions by role.
 
     Args:
-        run: The run. rules: names as `eldgr_dspy.rules` takes them. The package's own that a finished run compared
+        run: The run. rules: names as `eldgr_dspy.rule.rules` takes them. The package's own that a finished run compared
             are added.
         files: Where pools are now that have been moved.
 

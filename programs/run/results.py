@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from eldgr_dspy.answers import Score
+from eldgr_dspy.answer_types.answers import Score
+from eldgr_dspy.base.files import flush_to_disk, replacing
 from eldgr_dspy.certificates import Witness
-from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.decided_rows import DecidedRows
 from eldgr_dspy.figures.judges import judge_facts
@@ -21,7 +21,6 @@ from eldgr_dspy.figures.record import JournalTotals, judges_record
 from eldgr_dspy.figures.results.decision import Decided, Witnessed
 from eldgr_dspy.figures.results.summary import Confirmed, Summary
 from eldgr_dspy.figures.summary import pool_figures
-from eldgr_dspy.files import flush_to_disk, replacing
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.pages import left_out
 from eldgr_dspy.programs.run.plan import Plan, out_of
@@ -29,6 +28,7 @@ from eldgr_dspy.programs.run.runner import Settled
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.question_tables import Shown
 from eldgr_dspy.report.questions_page import QuestionsPage
+from eldgr_dspy.rule.certifying import naming_question
 from eldgr_dspy.showing import encodable
 
 FILES = ("decisions.jsonl", "record.json", "questions.html", "report.html", "summary.json")

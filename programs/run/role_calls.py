@@ -7,12 +7,12 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.named_judges import Asked, labelled
-from eldgr_dspy.programs.consulting import Said, ask, ask_without_lm
-from eldgr_dspy.programs.lms import sub_modules
+from eldgr_dspy.programs.lms.consulting import Said, ask, ask_without_lm
+from eldgr_dspy.programs.lms.lms import sub_modules
 from eldgr_dspy.programs.requests.metered_lms import metered, metered_lm
 from eldgr_dspy.programs.run.fingerprints import asks_by_code, describe, fingerprint, predictors
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.rule.named_judges import Asked, labelled
 from eldgr_dspy.words import ROLES, Consulted
 
 
@@ -38,7 +38,7 @@ class RoleCall:
         return not getattr(self.module, "asks_lm", True)
 
     def ask(self, inputs: Mapping[str, object], role: Consulted) -> Said:
-        """Ask it; raises what `eldgr_dspy.programs.consulting.ask` does."""
+        """Ask it; raises what `eldgr_dspy.programs.lms.consulting.ask` does."""
         return (ask_without_lm if self.heuristic else ask)(self.module, inputs, role)
 
 

@@ -7,19 +7,19 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import naming_question
-from eldgr_dspy.consultations import Abstention, Consultation, Heard, Key, kind_in_line
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.journal import Journal
-from eldgr_dspy.named_judges import Asked, judge_in, role_of
-from eldgr_dspy.programs.consulting import FAILURES, Said
+from eldgr_dspy.programs.lms.consulting import FAILURES, Said
 from eldgr_dspy.programs.requests.limits import FailureBudget, Spending
 from eldgr_dspy.programs.requests.metering import Meter, metering
 from eldgr_dspy.programs.run.role_calls import RoleCall
-from eldgr_dspy.programs.service_log import log_silence
+from eldgr_dspy.programs.service.service_log import log_silence
 from eldgr_dspy.redaction import redacted_value
-from eldgr_dspy.replies import heard_from
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import naming_question
+from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard, Key, kind_in_line
+from eldgr_dspy.rule.named_judges import Asked, judge_in, role_of
+from eldgr_dspy.rule.replies import heard_from
 from eldgr_dspy.words import Consulted
 
 

@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from eldgr_dspy.differences import differences
+from eldgr_dspy.base.differences import differences
+from eldgr_dspy.base.files import remove_unfinished
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError
-from eldgr_dspy.files import remove_unfinished
 from eldgr_dspy.journal import Journal
-from eldgr_dspy.named_judges import Asked
-from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.run.fingerprints import fingerprint
+from eldgr_dspy.programs.service.file_locks import locked
+from eldgr_dspy.rule.named_judges import Asked
 
 Statement = tuple[str, str, Mapping[str, Any]]
 """A setting of a run: kind, name, details."""

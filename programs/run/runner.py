@@ -9,14 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from eldgr_dspy.answer_types.comparing import Comparisons, recorded_in
-from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import certifying, inputs_of, naming_question, replies_in
-from eldgr_dspy.consultations import Consultation, Heard, Key
 from eldgr_dspy.decision import Choice, Decision
 from eldgr_dspy.errors import ArgumentError, NotAskedError
 from eldgr_dspy.figures.decided_rows import Outcome
 from eldgr_dspy.figures.record import Questions
-from eldgr_dspy.named_judges import Asked, asked_by, judge_in, role_of
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.requests.limits import FailureBudget, Spending
 from eldgr_dspy.programs.run.plan import Plan
@@ -24,8 +20,12 @@ from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.role_queries import Books, RoleQuery
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory
-from eldgr_dspy.questions import Settings
-from eldgr_dspy.replies import journaled_reply
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import certifying, inputs_of, naming_question, replies_in
+from eldgr_dspy.rule.consultations import Consultation, Heard, Key
+from eldgr_dspy.rule.named_judges import Asked, asked_by, judge_in, role_of
+from eldgr_dspy.rule.questions import Settings
+from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.words import Consulted, is_role
 
 

@@ -6,22 +6,22 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.columns import COLUMNS, read_columns
-from eldgr_dspy.consultations import Key
 from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_failure, settled
-from eldgr_dspy.journal_lines import PROGRAM
-from eldgr_dspy.programs.consulting import is_too_long
+from eldgr_dspy.formats.columns import COLUMNS, read_columns
+from eldgr_dspy.formats.journal_lines import PROGRAM
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.lms import holds_lm
+from eldgr_dspy.programs.lms.consulting import is_too_long
+from eldgr_dspy.programs.lms.lms import holds_lm
+from eldgr_dspy.programs.lms.rollouts import rollout
 from eldgr_dspy.programs.pools.devsets import Asked
 from eldgr_dspy.programs.pools.entries import asked_of
-from eldgr_dspy.programs.rollouts import rollout
 from eldgr_dspy.programs.run.plan import Collection
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.role_queries import Books, Query
 from eldgr_dspy.programs.samples import UnfitProgramError, candidate_of, require_prediction, retrieved
 from eldgr_dspy.programs.typed_answers import outputs
 from eldgr_dspy.redaction import redacted_value
+from eldgr_dspy.rule.consultations import Key
 from eldgr_dspy.showing import encodable
 
 

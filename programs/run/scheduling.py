@@ -23,7 +23,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from eldgr_dspy.errors import brief
-from eldgr_dspy.programs.threads import IDLE, start
+from eldgr_dspy.programs.service.threads import IDLE, start
 
 T = TypeVar("T")
 R = TypeVar("R")

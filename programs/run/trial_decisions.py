@@ -9,14 +9,14 @@ from hashlib import sha256
 from itertools import product
 from typing import Any
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import ArgumentError, EldgrError
-from eldgr_dspy.own_certificates import OwnCertificate
-from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.rules import require_choice, require_role, rule_named
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.rule.own_certificates import OwnCertificate
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.rules import require_choice, require_role, rule_named
 from eldgr_dspy.words import Role
 
 SOURCELESS = "certificate={!s} cannot be frozen, because Python finds no source of it; write it in a module."

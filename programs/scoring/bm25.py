@@ -15,9 +15,9 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.protocols import Hit
 from eldgr_dspy.channels.undefined import Floats
-from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.occurrences import STOP_WORDS
+from eldgr_dspy.matching.occurrences import STOP_WORDS
+from eldgr_dspy.rule.consultations import show_passage
 
 
 class BM25:
@@ -70,9 +70,9 @@ class _Lucene(BM25Okapi):
 def document_words(passage: Passage) -> list[str]:
     """Return the words by which a document is found, in order: those of its title, then those of its text.
 
-    Words are runs of letters and digits after folding (`eldgr_dspy.folding`), so that case, zero-width characters and
-    compatibility forms make no difference; scripts without spaces are cut into pairs of characters. No stemming: "city"
-    does not find "cities". Marks end a word: "3.5" is two words, and so is "1,000".
+    Words are runs of letters and digits after folding (`eldgr_dspy.text.folding`), so that case, zero-width characters
+    and compatibility forms make no difference; scripts without spaces are cut into pairs of characters. No stemming:
+    "city" does not find "cities". Marks end a word: "3.5" is two words, and so is "1,000".
     """
     return units(show_passage(passage.title, passage.text))
 

@@ -1,6 +1,6 @@
 """The candidates of a question as reasoning to be scored, and the scores as plain JSON values.
 
-A scorer's scores rank candidates inside a stratum (`eldgr_dspy.ranking`); they certify and decide nothing.
+A scorer's scores rank candidates inside a stratum (`eldgr_dspy.rule.ranking`); they certify and decide nothing.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
+from eldgr_dspy.answer_types.extraction import before_answer
 from eldgr_dspy.errors import ArgumentError, brief
-from eldgr_dspy.extraction import before_answer
-from eldgr_dspy.questions import Question
+from eldgr_dspy.rule.questions import Question
 
 if TYPE_CHECKING:
     from eldgr_dspy.channels.protocols import Reasoning, Scorer

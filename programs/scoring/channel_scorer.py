@@ -18,12 +18,12 @@ from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.channels.steps import LONGEST, Steps, split_steps, unmeasurable
 from eldgr_dspy.channels.table import StepTable, score_steps
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
-from eldgr_dspy.consultations import Abstention, show_passage
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.inputs import to_passages
-from eldgr_dspy.programs.one_call import OneCall, Request, aask_each, ask_each
-from eldgr_dspy.replies import read_scores
+from eldgr_dspy.programs.lms.consulting import Said
+from eldgr_dspy.programs.lms.one_call import OneCall, Request, aask_each, ask_each
+from eldgr_dspy.rule.consultations import Abstention, show_passage
+from eldgr_dspy.rule.replies import read_scores
 from eldgr_dspy.signatures import ScoreSteps
 from eldgr_dspy.words import CHANNELS, Channel
 
@@ -52,7 +52,7 @@ class ChannelScorer(dspy.Module):
 
     It is a `Scorer`, sync and async. The steps are those of `split_steps`, their numbers included in the reply, so that
     no score is assigned to another step. A reply that cannot be read is an abstention, undefined for every step it was
-    asked about; see `eldgr_dspy.replies.read_scores`. A step that can't be measured is undefined whatever the
+    asked about; see `eldgr_dspy.rule.replies.read_scores`. A step that can't be measured is undefined whatever the
     LM says, and a text with only such steps is not asked about. The passages are shown unchanged: too many for the LM's
     context are an abstention as well. The final answer of a reasoning is not shown.
 
@@ -88,7 +88,7 @@ class ChannelScorer(dspy.Module):
 
         Raises:
             ArgumentError: An argument does not fit this description.
-            dspy.LMError: A call did not come through; also what else `eldgr_dspy.programs.consulting.ask` raises.
+            dspy.LMError: A call did not come through; also what else `eldgr_dspy.programs.lms.consulting.ask` raises.
         """
         [table] = self.score([_reasoning(reasoning, question, evidence, confidences)])
         return dspy.Prediction(**table.to_json())

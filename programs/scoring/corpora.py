@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.questions import require_one_of
+from eldgr_dspy.rule.questions import require_one_of
 
 SOLUTIONS = 1_000
 """How many training solutions the paper's corpus for GSM8K has."""

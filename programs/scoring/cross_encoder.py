@@ -14,7 +14,7 @@ from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.reading import Pair, Reader
 from eldgr_dspy.programs.scoring.weights import commit_of, located, revision_of, stored
-from eldgr_dspy.questions import require_one_of
+from eldgr_dspy.rule.questions import require_one_of
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder

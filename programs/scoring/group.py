@@ -16,11 +16,11 @@ from eldgr_dspy.channels.counterfactuals import Counterfactual, Counterfactuals
 from eldgr_dspy.channels.protocols import Hit, Reasoning, Retriever
 from eldgr_dspy.channels.steps import StepInContext, Steps, split_steps, unmeasurable
 from eldgr_dspy.channels.undefined import Score, Undefined
-from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError, settled
-from eldgr_dspy.folding import drop_invisible
 from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.pairs import Asked, Row
+from eldgr_dspy.rule.consultations import show_passage
+from eldgr_dspy.text.folding import drop_invisible
 
 EARLIER = 1_200
 """Characters of the earlier steps that `logic` reads, the latest ones. An NLI model of 512 tokens can read them with a

@@ -24,7 +24,7 @@ from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.group import Compared, Group, gather
 from eldgr_dspy.programs.scoring.pairs import Asked, Readings, read
-from eldgr_dspy.questions import require_one_of
+from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.words import READINGS, Channel, Reading
 
 UNREAD = Undefined("the NLI model gave no number for the step under anything")

@@ -15,7 +15,7 @@ from scipy.special import softmax
 
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.folding import drop_invisible
+from eldgr_dspy.text.folding import drop_invisible
 
 Pair = tuple[str, str]
 Logits = Callable[[list[Pair]], NDArray[Any]]

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from eldgr_dspy.answer_types.extraction import extract_answer
+from eldgr_dspy.base.files import read_lines, read_object, require_file
+from eldgr_dspy.base.system import refusal
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.extraction import extract_answer
-from eldgr_dspy.files import read_lines, read_object, require_file
+from eldgr_dspy.formats.rows import MAX_CHARACTERS, MAX_PASSAGES
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.candidates import reasonings_of
-from eldgr_dspy.questions import Question
-from eldgr_dspy.rows import MAX_CHARACTERS, MAX_PASSAGES
-from eldgr_dspy.system import refusal
+from eldgr_dspy.rule.questions import Question
 
 _BLANK_LINES = re.compile(r"(?:\r?\n[ \t]*){2,}")
 

@@ -10,7 +10,7 @@ from eldgr_dspy.errors import ReplyError
 from eldgr_dspy.programs.judges import PlanThenCheck, PointwiseJudge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import Line, check_selector, scripted_lm, text_of
-from eldgr_dspy.voting import majority
+from eldgr_dspy.rule.voting import majority
 from tests.selecting import CONTESTED, SCORES, SILENT, Returns, awaiting
 
 each_call = pytest.mark.parametrize(

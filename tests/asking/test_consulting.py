@@ -17,10 +17,10 @@ from dspy.lm15 import Message, RefusalPart, Response, TextPart, ThinkingPart, To
 from dspy.utils import BaseCallback
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.consulting import FAILURES, FATAL, FlawedReplyError, Said, aask, ask, awaitable, is_fatal
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.judges import PairwiseJudge, SwapConsistent
+from eldgr_dspy.programs.lms.consulting import FAILURES, FATAL, FlawedReplyError, Said, aask, ask, awaitable, is_fatal
 from eldgr_dspy.programs.roles import Judge, Repairer
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from eldgr_dspy.signatures import DeriveAnswer, RepairAnswer

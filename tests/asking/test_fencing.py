@@ -10,7 +10,7 @@ from dspy.adapters.types.base_type import CUSTOM_TYPE_START_IDENTIFIER
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.programs.fencing import Fenced, defuse, derive_marker, fence, restore
+from eldgr_dspy.programs.lms.fencing import Fenced, defuse, derive_marker, fence, restore
 from eldgr_dspy.signatures import RepairAnswer
 
 # Pieces of markers and of fences, and any text at all, lone surrogates included.

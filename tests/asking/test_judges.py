@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SliceJudge, SwapConsistent
@@ -17,10 +16,11 @@ from eldgr_dspy.programs.judges.frames import answers_of, classes_of
 from eldgr_dspy.programs.judges.swapped import orders_of
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.testing import scripted_lm, text_of
-from eldgr_dspy.questions import Question
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.consultations import Abstention, Verdict
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.replies import read_reply
+from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.signatures import JudgeCandidates
-from eldgr_dspy.voting import majority
 from eldgr_dspy.words import TASKS
 from tests.selecting import SCORES, awaiting, verdict
 

@@ -27,7 +27,7 @@ from eldgr_dspy.programs.judges.named import judge_in_style
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm, text_of
-from eldgr_dspy.questions import Question
+from eldgr_dspy.rule.questions import Question
 from tests.public_strategies import questions
 from tests.selecting import CONTESTED, PENS, SETTLED, awaiting, in_style, inputs_of, shipped_lawfully
 

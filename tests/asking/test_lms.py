@@ -6,7 +6,7 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.programs.lms import with_lms
+from eldgr_dspy.programs.lms.lms import with_lms
 from eldgr_dspy.programs.testing import scripted_lm
 
 

@@ -15,9 +15,9 @@ from dspy.lm15 import Config, Message, Request
 import eldgr_dspy
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.consulting import ask
 from eldgr_dspy.programs.engines.local import LocalLM
-from eldgr_dspy.programs.models import lm_named
+from eldgr_dspy.programs.lms.consulting import ask
+from eldgr_dspy.programs.lms.models import lm_named
 from eldgr_dspy.programs.roles import Repairer
 from eldgr_dspy.programs.run.fingerprints import describe_lm
 

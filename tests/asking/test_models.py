@@ -7,7 +7,7 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.engines.ollama import OllamaLM
-from eldgr_dspy.programs.models import lm_named
+from eldgr_dspy.programs.lms.models import lm_named
 from eldgr_dspy.programs.roles import Judge
 from tests.asking.transport import GOOD
 from tests.lm_server import serving

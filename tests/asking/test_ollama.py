@@ -15,8 +15,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.consulting import is_fatal
 from eldgr_dspy.programs.engines.ollama import MOST_MIB, is_cut, ollama
+from eldgr_dspy.programs.lms.consulting import is_fatal
 from tests.asking_ollama import VERDICT, Prefer, each_way, lm_at, request, text_of, verdict_of
 from tests.ollama_server import Models, Reply, ollama_server
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.formats.rows import CandidateRow, PassageRow, Row
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.judges import Panel, PointwiseJudge
@@ -17,9 +18,8 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import Line, check_selector, scripted_lm, text_of
-from eldgr_dspy.rows import CandidateRow, PassageRow, Row
+from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.signatures import JudgeCandidates
-from eldgr_dspy.voting import majority
 from tests.selecting import CONTESTED, Returns, awaiting, in_style, verdict
 
 POOL = ["Dubai", "Dubai", "Doha", "Manama"]

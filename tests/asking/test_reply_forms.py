@@ -11,7 +11,7 @@ import pytest
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.reply_forms import counts_of, refuses_schema
 from eldgr_dspy.programs.engines.strict import STRICT
-from eldgr_dspy.programs.models import lm_named
+from eldgr_dspy.programs.lms.models import lm_named
 from eldgr_dspy.programs.run.fingerprints import describe_lm
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.signatures import CheckCandidate, JudgeCandidates, RepairAnswer, ScoreSteps

@@ -17,7 +17,7 @@ from eldgr_dspy.programs.judges import (
     Assessor,
     Comparer,
 )
-from eldgr_dspy.programs.one_call import OneCall
+from eldgr_dspy.programs.lms.one_call import OneCall
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.scoring.channel_scorer import StepRole
 from eldgr_dspy.programs.testing import scripted_lm, text_of

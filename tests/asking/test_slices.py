@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.consultations import Abstention, show_candidate
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges import PointwiseJudge, SliceJudge
 from eldgr_dspy.programs.judges.gar import slices_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm, text_of
-from eldgr_dspy.replies import read_reply
-from eldgr_dspy.voting import majority
+from eldgr_dspy.rule.consultations import Abstention, show_candidate
+from eldgr_dspy.rule.replies import read_reply
+from eldgr_dspy.rule.voting import majority
 from tests.selecting import CONTESTED, SCORES, Returns, awaiting
 
 each_call = pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
-from eldgr_dspy.thinking import is_unopened, split_thinking
+from eldgr_dspy.text.thinking import is_unopened, split_thinking
 
 
 class PreferOne(dspy.Signature):

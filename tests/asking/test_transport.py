@@ -21,7 +21,7 @@ import pytest
 
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.pools import open_pools
-from eldgr_dspy.programs.consulting import FAILURES
+from eldgr_dspy.programs.lms.consulting import FAILURES
 from eldgr_dspy.programs.run.evaluation import evaluate
 from eldgr_dspy.programs.selector import Selector
 from tests.asking.transport import (

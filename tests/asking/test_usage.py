@@ -10,9 +10,9 @@ import dspy
 import pytest
 from dspy import lm15
 
-from eldgr_dspy.programs.consulting import ask
 from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.engines.usage import ANY_USAGE
+from eldgr_dspy.programs.lms.consulting import ask
 from eldgr_dspy.programs.requests.metered_lms import metered
 from eldgr_dspy.programs.requests.metering import metering
 from eldgr_dspy.programs.roles import Judge

@@ -12,10 +12,10 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import row, write_pool
 from tests.lm_server import Answer, Asked, LMServer, Logged
 

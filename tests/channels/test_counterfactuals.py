@@ -13,7 +13,7 @@ from eldgr_dspy.channels.counterfactuals import (
     counterfactual,
 )
 from eldgr_dspy.channels.steps import StepInContext
-from eldgr_dspy.folding import fold
+from eldgr_dspy.text.folding import fold
 from tests.channels.hard_texts import HOSTILE, PIECES
 
 PASSAGES = ("Doha is the capital of Qatar, said John Lennon of the BBC.",)

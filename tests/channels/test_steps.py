@@ -10,7 +10,7 @@ from eldgr_dspy.channels.blocks import blocks
 from eldgr_dspy.channels.steps import LONGEST, MOST, Step, Steps, split_steps, unmeasurable
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.sentence_ends import sentence_starts, sentences
+from eldgr_dspy.text.sentence_ends import sentence_starts, sentences
 from tests.channels.hard_texts import HOSTILE, PIECES
 
 composed = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=25).map("".join)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import progress_bar
+from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import row, write_pool
 from tests.commands.installed import COMMAND
 

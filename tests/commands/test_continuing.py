@@ -13,11 +13,11 @@ from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.programs.commands.command import cli
 from eldgr_dspy.programs.commands.options import lms_of, names_in, selector_of
 from eldgr_dspy.programs.commands.resume_command import command_that_asks
-from eldgr_dspy.programs.models import is_of_ollama
+from eldgr_dspy.programs.lms.models import is_of_ollama
 from eldgr_dspy.programs.run.redecisions import Redecided
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
-from eldgr_dspy.questions import Settings
-from eldgr_dspy.refusals import REFUSALS, OwnRefusals
+from eldgr_dspy.rule.questions import Settings
+from eldgr_dspy.rule.refusals import REFUSALS, OwnRefusals
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, REFUSAL, ROLES, STRICTNESS, Role
 
 FREE = ("freeze", "fresh", "replay", "workers", "max_calls", "max_cost", "dry_run", "as_json", "quiet")

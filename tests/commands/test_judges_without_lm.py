@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from eldgr_dspy.base.named_objects import object_named
 from eldgr_dspy.errors import RunChangedError
-from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.judges.own import OwnSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote

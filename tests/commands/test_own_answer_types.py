@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eldgr_dspy import answer_types
-from eldgr_dspy.named_objects import object_named
+from eldgr_dspy.base.named_objects import object_named
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.options import AnswerName
 from eldgr_dspy.programs.run.frozen import frozen_selector
@@ -18,7 +18,7 @@ TYPES = """
 import re
 
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.text_keys import AnswerClass
+from eldgr_dspy.matching.text_keys import AnswerClass
 
 
 def year_in(answer):

@@ -10,8 +10,8 @@ from typing import NoReturn
 
 import pytest
 
+from eldgr_dspy.base.system import refusal
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.system import refusal
 from tests.capitals import row, write_pool
 
 ROOT = Path(__file__).resolve().parents[2]

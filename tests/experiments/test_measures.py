@@ -13,9 +13,9 @@ from benchmarks.experiments.partition.problems import problems
 from benchmarks.experiments.partition.solved import Solved
 from benchmarks.experiments.partition.worlds import questions
 from eldgr_dspy.certificates import Passage
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, write_pool
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.rows import Row
 from eldgr_dspy.training.steps_reward import StepReward
 from tests.scoring.readers import Reader, Says, by_chance
 

@@ -15,14 +15,14 @@ from benchmarks.experiments.partition.reader_pairs import Pairs
 from benchmarks.experiments.partition.sizes import SIZES, SMALL, SMOKE
 from benchmarks.experiments.partition.task import HELD, PARTS, Part, drawn_questions, fingerprint
 from benchmarks.experiments.partition.worlds import ASKED, FULL, NAMES, questions
-from eldgr_dspy.answers import score
-from eldgr_dspy.cases import Case
+from eldgr_dspy.answer_types.answers import score
+from eldgr_dspy.answer_types.extraction import extract_answer
 from eldgr_dspy.channels.steps import split_steps
-from eldgr_dspy.consultations import Derivation
-from eldgr_dspy.derivations import check_derivation, true_equations
-from eldgr_dspy.extraction import extract_answer
-from eldgr_dspy.questions import Question
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Derivation
+from eldgr_dspy.rule.derivations import check_derivation, true_equations
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.words import TASKS
 
 SIZE = replace(SMALL, warm=replace(SMALL.warm, questions=300, validated=100), trained=300, held=100, pooled=100)

@@ -13,18 +13,18 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.consultations import Abstention, Reply
 from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.trials import Subject, Trial
-from eldgr_dspy.programs.checking import held_scene
+from eldgr_dspy.programs.checks.checking import held_scene
+from eldgr_dspy.programs.checks.scenes import Scene
 from eldgr_dspy.programs.engines.strict import STRICT, ReplyRejectedError
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.scenes import Scene
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
-from eldgr_dspy.questions import Question
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.consultations import Abstention, Reply
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, STRICTNESS, Role
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.files import safe_name
+from eldgr_dspy.base.files import safe_name
 from eldgr_dspy.programs.commands import main
 from tests.hazards.bad_pools import BAD_CONTENTS, BAD_NAMES, BAD_ROWS, bad_file, record, write_lines
 

@@ -6,15 +6,15 @@ from typing import Any, ClassVar
 import dspy
 import pytest
 
+from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.base import AnswerType, Grouping, Score, Way
 from eldgr_dspy.answer_types.related import Related
-from eldgr_dspy.answers import score
 from eldgr_dspy.certificates import Certificate
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LawBroken
+from eldgr_dspy.matching.text_keys import AnswerClass
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.testing import check_answer_type, check_laws
-from eldgr_dspy.text_keys import AnswerClass
 
 # hazard 112
 

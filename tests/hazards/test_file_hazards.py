@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
+from eldgr_dspy.base.file_limits import RAISE, VARIABLE
 from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError
 from eldgr_dspy.figures.finished_run import read_run
-from eldgr_dspy.file_limits import RAISE, VARIABLE
+from eldgr_dspy.formats.parquet import _IDLE, _RUNNING, read_parquet
 from eldgr_dspy.journal import Journal
-from eldgr_dspy.parquet import _IDLE, _RUNNING, read_parquet
 from eldgr_dspy.pools import Row, open_pool, write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.pools.predictions import read_predictions

@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.answer_types import comparing
+from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.comparing import Compared, Comparisons, Pair, compare
 from eldgr_dspy.answer_types.math import Math
-from eldgr_dspy.answers import score
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Derivation, Step
 from eldgr_dspy.decision import Choice
 from eldgr_dspy.errors import ArgumentError, JournalError
 from eldgr_dspy.figures.finished_run import read_run
@@ -26,7 +24,9 @@ from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.questions import Question
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Derivation, Step
+from eldgr_dspy.rule.questions import Question
 from tests.capitals import write_pool
 
 pytest.importorskip("math_verify", reason="math_verify is not installed; the extra `test` has it")

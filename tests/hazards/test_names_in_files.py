@@ -12,9 +12,9 @@ import dspy
 import pytest
 
 from eldgr_dspy import Selector
+from eldgr_dspy.base.named_objects import object_named
 from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
-from eldgr_dspy.journal_lines import sealed
-from eldgr_dspy.named_objects import object_named
+from eldgr_dspy.formats.journal_lines import sealed
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import ADDRESS, ollama
 from eldgr_dspy.programs.heuristics import heuristic_selector

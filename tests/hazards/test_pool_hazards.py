@@ -12,8 +12,8 @@ from typing import Any
 import dspy
 import pytest
 
+from eldgr_dspy.base.file_limits import RAISE
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.file_limits import RAISE
 from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.pools import Pool, Row, open_pool, pool_name, write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector

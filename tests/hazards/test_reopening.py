@@ -22,7 +22,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import ollama
@@ -30,6 +29,7 @@ from eldgr_dspy.programs.requests.metering import entry_of
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, text_of
+from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import NO_SPAN, row, selector_with, untimed, write_pool
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import Reply, ollama_server

@@ -9,14 +9,14 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError
 from eldgr_dspy.figures.finished_run import read_run
+from eldgr_dspy.formats.journal_lines import sealed
 from eldgr_dspy.journal import Journal, read_journal
-from eldgr_dspy.journal_lines import sealed
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.freezes import read_freeze
 from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
-from eldgr_dspy.questions import Settings
+from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.training.checkpoints import Checkpoint
 from eldgr_dspy.training.curves import read_curve
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from eldgr_dspy.figures.results import SCHEMAS, field_texts, schema_of
-from eldgr_dspy.reasons import REASONS
+from eldgr_dspy.rule.reasons import REASONS
 from tests.house.package_files import ROOT
 
 _TABLE = re.compile(r"(<!-- The \w+ of (\w+), by `make fields`. -->\n\n)(?:\|.*\n)*")

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.arithmetic import evaluate
 from eldgr_dspy.certificates import Certificate, Evidence, Passage
-from eldgr_dspy.consultations import Derivation
-from eldgr_dspy.derivations import check_derivation
-from eldgr_dspy.numbers import parse_number
+from eldgr_dspy.derivation.arithmetic import evaluate
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.replies import read_reply
-from eldgr_dspy.voting import majority
+from eldgr_dspy.rule.consultations import Derivation
+from eldgr_dspy.rule.derivations import check_derivation
+from eldgr_dspy.rule.replies import read_reply
+from eldgr_dspy.rule.voting import majority
+from eldgr_dspy.text.numbers import parse_number
 from eldgr_dspy.words import STRICTNESS
 from tests.house.doc_blocks import demo_rows
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.programs.commands import main
+from eldgr_dspy.rule.cases import Case
 from tests.house.doc_blocks import demo_rows
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"

@@ -31,12 +31,12 @@ from opentelemetry.util._once import Once
 
 from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import MARGINS, RULES, Case, Decision
 from eldgr_dspy.figures.results import audit_results, baselines, decision, field_texts, record, summary
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.pools import schema
 from eldgr_dspy.programs.commands import main
+from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.words import ABSTENTION_KINDS, POLICIES, STRICTNESS, Branch
 from tests.commands.parisian import parisian
 from tests.house.doc_blocks import ROOT, Block, blocks, listed, named

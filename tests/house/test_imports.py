@@ -59,7 +59,7 @@ def test_one_function_imports_a_text_that_is_not_of_the_source() -> None:
         if name != "object_named" and not is_of_the_source(call.args[0])
     ]
     assert others == [
-        ("eldgr_dspy.named_objects", "import_module"),
+        ("eldgr_dspy.base.named_objects", "import_module"),
     ]
 
 
@@ -67,9 +67,9 @@ def test_a_name_is_looked_up_only_where_a_caller_gives_it() -> None:
     """Nothing that reads a run, a freeze, a recording or a pool is among these modules."""
     assert {module for module, name, _ in calls() if name == "object_named"} == {
         "eldgr_dspy.answer_types",
-        "eldgr_dspy.own_certificates",
-        "eldgr_dspy.refusals",
-        "eldgr_dspy.rules",
+        "eldgr_dspy.rule.own_certificates",
+        "eldgr_dspy.rule.refusals",
+        "eldgr_dspy.rule.rules",
         "eldgr_dspy.programs.judges.own",
         "eldgr_dspy.programs.pools.devsets",
         "eldgr_dspy.training.recipe",

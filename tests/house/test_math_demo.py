@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.answers import score
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Derivation
+from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.questions import Question
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Derivation
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.replies import read_reply
 from tests.house.doc_blocks import ROOT, demo_rows
 
 pytest.importorskip("math_verify", reason="math_verify is not installed; the extra `test` has it")

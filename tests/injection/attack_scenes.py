@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.programs.fencing import fence
-from eldgr_dspy.questions import Question
+from eldgr_dspy.programs.lms.fencing import fence
+from eldgr_dspy.rule.questions import Question
 from tests.injection.attacks import ANSWER, ATTACKS, NAMES, NUMBER, Attack
 
 ASKED = "What is the capital of the country that lies on the Qatar peninsula?"

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.consultations import show_candidate, split_candidate
+from eldgr_dspy.derivation.reach import reach
 from eldgr_dspy.programs.engines.strict import STRICT
-from eldgr_dspy.programs.fencing import fence
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
+from eldgr_dspy.programs.lms.fencing import fence
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.questions import Question
-from eldgr_dspy.reach import reach
+from eldgr_dspy.rule.consultations import show_candidate, split_candidate
+from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.signatures import AssessCandidate, CompareCandidates, DeriveAnswer, JudgeCandidates, RepairAnswer
 from tests.injection.attack_scenes import Trial, letters_of, scene, trials
 from tests.injection.attacks import ANSWER, ATTACKS, PLACES

@@ -6,13 +6,13 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Reply
 from eldgr_dspy.decision import Decision, drive
-from eldgr_dspy.programs.consulting import ask
+from eldgr_dspy.programs.lms.consulting import ask
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
-from eldgr_dspy.questions import Question
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Reply
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.words import Role
 from tests.injection.attack_scenes import Trial, trials
 from tests.injection.attacks import ANSWER

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.ballots import Ballot, Logprobs, Stated
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
+from eldgr_dspy.rule.ballots import Ballot, Logprobs, Stated
 from tests.judges.balloting import ballot, majority, shuffled
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.ballots import Ballot, Stated
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.contrasts import contrasts_of
 from eldgr_dspy.figures.judges import JudgeFacts, judge_facts
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.judges import (
@@ -27,7 +27,7 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.rows import Row
+from eldgr_dspy.rule.ballots import Ballot, Stated
 from tests.judges.balloting import ballot
 
 KNOWN = ("gold_in_training", "logprobs", "positioned")

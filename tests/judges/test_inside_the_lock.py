@@ -12,19 +12,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import ballot_of
-from eldgr_dspy.consultations import Abstention, Verdict
-from eldgr_dspy.programs.consulting import aask
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.judges.autodspy import PipelineSelector
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.own import BestOf, OwnSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
+from eldgr_dspy.programs.lms.consulting import aask
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector
-from eldgr_dspy.questions import Settings
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import ballot_of
+from eldgr_dspy.rule.consultations import Abstention, Verdict
+from eldgr_dspy.rule.questions import Settings
+from eldgr_dspy.rule.replies import read_reply
 from tests.capitals import row, write_pool
 from tests.deciding import SILENT as REPLIES
 from tests.deciding import decided

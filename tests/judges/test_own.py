@@ -9,14 +9,14 @@ import dspy
 import numpy as np
 import pytest
 
-from eldgr_dspy.ballots import Ballot
-from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges import PairwiseJudge, Panel, SwapConsistent
 from eldgr_dspy.programs.judges.named import is_own, judge_named
 from eldgr_dspy.programs.judges.own import OwnSelector, own_judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
+from eldgr_dspy.rule.ballots import Ballot
+from eldgr_dspy.rule.consultations import Abstention
 from tests.capitals import row, write_pool
 from tests.judges.balloting import ballot
 from tests.selecting import CONTESTED, SILENT, Returns, selector_of
@@ -24,7 +24,7 @@ from tests.selecting import CONTESTED, SILENT, Returns, selector_of
 MODULE = '''
 import dspy
 
-from eldgr_dspy.consultations import Abstention
+from eldgr_dspy.rule.consultations import Abstention
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
 
 

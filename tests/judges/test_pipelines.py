@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.ballots import Stated
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.programs.judges.autodspy import PipelineSelector
 from eldgr_dspy.programs.judges.named import judge_named
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
+from eldgr_dspy.rule.ballots import Stated
 from tests.capitals import write_pool
 from tests.judges.balloting import ballot, majority
 from tests.selecting import SILENT, selector_of

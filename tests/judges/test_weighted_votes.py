@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.ballots import Ballot, Logprobs, Stated
-from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges import BestOf
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.ballots import Ballot, Logprobs, Stated
+from eldgr_dspy.rule.consultations import Verdict
+from eldgr_dspy.rule.replies import read_reply
 from tests.judges.balloting import READS, ballot, classes, majority, shuffled, stated_by, stating
 from tests.naive import naive_votes as naive
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Reply
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Reply
+from eldgr_dspy.rule.questions import Question, Settings
 from tests.deciding import SILENT, decided
 from tests.naive.naive_selectors import SELECTORS, Pool, ranking
 

@@ -17,7 +17,7 @@ from eldgr_dspy.decision import Choice, Steps, evidence_locked
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.signatures import JudgeCandidates
-from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.text.stripping import strip_answer
 from tests.laws.slips import Passages, folded, shipped, stands
 from tests.laws.slips_of_selectors import Remembers, Wrapped
 

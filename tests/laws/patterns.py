@@ -14,7 +14,7 @@ from itertools import combinations_with_replacement, product
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from eldgr_dspy.cases import Case
+from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.words import TASKS, Role, Task
 
 Mark = bool | None

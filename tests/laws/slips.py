@@ -14,7 +14,7 @@ from typing import Any
 
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.decision import Choice, Rule, Steps, evidence_locked
-from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.text.stripping import strip_answer
 
 Passages = tuple[Passage, ...]
 Certifies = Callable[[str, Passages], bool | None]

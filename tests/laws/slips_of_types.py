@@ -10,7 +10,7 @@ from eldgr_dspy.answer_types.base import Certifying, Grouping, Score
 from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.answer_types.short import ShortText
 from eldgr_dspy.certificates import Certificate, Evidence, Passage
-from eldgr_dspy.text_keys import AnswerClass
+from eldgr_dspy.matching.text_keys import AnswerClass
 from eldgr_dspy.words import Policy
 
 _COUNTED = count()

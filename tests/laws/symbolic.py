@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import z3
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import drive
+from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.words import ROLES, Role, Task
 
 T = TypeVar("T")

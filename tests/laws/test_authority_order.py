@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy import decision, strategies
-from eldgr_dspy.authority_order import at_most, chains
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Reply, Verdict
 from eldgr_dspy.figures.bounds import outcomes
 from eldgr_dspy.laws.trials import SILENT
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.authority_order import at_most, chains
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Reply, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import TASKS, Task
 from tests.laws.patterns import NEW, Answer, Checked, Pattern, patterns
 from tests.laws.proving import Rules, refute

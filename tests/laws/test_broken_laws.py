@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, seed, settings
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Reply, Verdict
 from eldgr_dspy.decision import Choice, Decision, Steps, evidence_locked, majority_vote
 from eldgr_dspy.decision import scalar_judge as full_authority
 from eldgr_dspy.laws import LAW, LAWS, LawBroken
 from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.trials import Outcome, Subject, Trial
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Reply, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.testing import check_laws, consultations
-from eldgr_dspy.voting import majority
 from eldgr_dspy.words import Role
 
 ABOUT_RULES = [law.name for law in LAWS if law.statement is not None]

@@ -14,13 +14,13 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy import strategies
-from eldgr_dspy.answers import answer_class, is_polar
-from eldgr_dspy.cases import Case
+from eldgr_dspy.answer_types.answers import answer_class, is_polar
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Derivation, Repair, Step
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Derivation, Repair, Step
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.strategies import WORDS
-from eldgr_dspy.voting import majority
 from eldgr_dspy.words import CONSULT, ROLES, TASKS, Task
 from tests.deciding import decided
 from tests.laws.agreeing import agree

@@ -11,16 +11,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy import strategies
-from eldgr_dspy.answers import answer_class
-from eldgr_dspy.arithmetic import evaluate
+from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.certificates import Passage, certify
-from eldgr_dspy.consultations import Derivation, Step
-from eldgr_dspy.derivations import check_derivation
+from eldgr_dspy.derivation.arithmetic import evaluate
+from eldgr_dspy.derivation.tracing import stated, traceable
 from eldgr_dspy.errors import UnexecutableError
-from eldgr_dspy.numbers import parse_number
+from eldgr_dspy.rule.consultations import Derivation, Step
+from eldgr_dspy.rule.derivations import check_derivation
 from eldgr_dspy.strategies import WORDS
-from eldgr_dspy.stripping import strip_answer
-from eldgr_dspy.tracing import stated, traceable
+from eldgr_dspy.text.numbers import parse_number
+from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import POLICIES, STRICTNESS, Policy
 from tests.naive import naive_arithmetic, naive_derivations, naive_tracing
 from tests.naive.naive_answers import class_of, number

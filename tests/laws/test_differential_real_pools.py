@@ -12,12 +12,12 @@ import pytest
 
 from benchmarks.derivations import annotated, derivation_of, print_levels
 from eldgr_dspy.certificates import certify
-from eldgr_dspy.consultations import Repair, Reply, Verdict
 from eldgr_dspy.decision import RULES
-from eldgr_dspy.derivations import check_derivation
+from eldgr_dspy.derivation.tracing import stated, traceable
 from eldgr_dspy.pools import Row, open_pool
-from eldgr_dspy.questions import Settings
-from eldgr_dspy.tracing import stated, traceable
+from eldgr_dspy.rule.consultations import Repair, Reply, Verdict
+from eldgr_dspy.rule.derivations import check_derivation
+from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.words import POLICIES, STRICTNESS, Policy
 from tests.laws.agreeing import agree
 from tests.naive import naive_derivations, naive_tracing

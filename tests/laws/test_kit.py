@@ -10,7 +10,6 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, LawBroken
 from eldgr_dspy.laws.literals import around, literals
@@ -18,6 +17,7 @@ from eldgr_dspy.laws.situations import derived_sum, situations
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector
+from eldgr_dspy.rule.derivations import check_derivation
 from eldgr_dspy.testing import check_laws
 from eldgr_dspy.words import STRICTNESS
 from tests.laws import lawful, slips, slips_of_selectors

@@ -11,12 +11,12 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.authority import pool_authority
+from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.laws import LawBroken
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
 from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.programs.testing import check_selector
-from eldgr_dspy.questions import Question
-from eldgr_dspy.rows import validate
+from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.strategies import consultations
 from eldgr_dspy.tables.bounds import authority_table
 from eldgr_dspy.testing import check_answer_type, check_laws

@@ -10,14 +10,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.answers import answer_class
+from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial
-from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.refusals import Refusing
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.refusals import Refusing
 from eldgr_dspy.testing import consultations
 from eldgr_dspy.words import REFUSAL, Refusal, Role
 

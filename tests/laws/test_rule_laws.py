@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Step, Verdict
 from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.trials import Subject, Trial
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Step, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.testing import consultations
 
 ELDGR = Subject(evidence_locked)

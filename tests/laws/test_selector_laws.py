@@ -12,15 +12,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Reply
 from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.invariances import is_stratified
 from eldgr_dspy.laws.trials import Outcome, Subject, Trial
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.plain_values import UnwritableError, plain
-from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.consultations import Reply
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.testing import consultations, lm_contents, questions, rule_settings
 from eldgr_dspy.words import Role
 from tests.scorers import Rewards

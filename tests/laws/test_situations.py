@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from eldgr_dspy import decision
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Repair, Verdict
 from eldgr_dspy.decision import Choice, Rule, evidence_locked
 from eldgr_dspy.laws import LAW, LAWS, LawBroken
 from eldgr_dspy.laws.situations import few_situations, situations
 from eldgr_dspy.laws.trials import Subject, Trial
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Repair, Verdict
 from eldgr_dspy.testing import check_laws
 from eldgr_dspy.words import TASKS, Task
 from tests.laws.plants import ASK_THE_JUDGE, ASKING, SHIPPING, Plant, planted

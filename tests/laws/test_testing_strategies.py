@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from eldgr_dspy import testing
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Repair, Verdict
 from eldgr_dspy.decision import Choice, Steps, evidence_locked, majority_vote, scalar_judge
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAW, LAWS, LawBroken
 from eldgr_dspy.laws.trials import Subject, Trial, describe
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.consultations import Repair, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.strategies import WORDS
 from eldgr_dspy.testing import check_laws, consultations, evidence, lm_replies, pools, questions
 

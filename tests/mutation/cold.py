@@ -6,8 +6,11 @@ A test that is served from a cache reaches no mutant, and would count as one tha
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from eldgr_dspy import certificates, folding, refusals, text_keys
+from eldgr_dspy import certificates
 from eldgr_dspy.answer_types import number
+from eldgr_dspy.matching import text_keys
+from eldgr_dspy.rule import refusals
+from eldgr_dspy.text import folding
 
 settings.register_profile(
     "mutation",

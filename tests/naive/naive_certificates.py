@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.occurrences import FUNCTION_WORDS
+from eldgr_dspy.matching.occurrences import FUNCTION_WORDS
 from tests.naive.naive_amounts import is_part, quantity
 from tests.naive.naive_answers import is_polar, read, short_key, text_key
 from tests.naive.naive_reading import (

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
-from eldgr_dspy.consultations import Derivation, Step
-from eldgr_dspy.reach import reach  # compared with the obvious way in tests/rule/test_reach.py
+from eldgr_dspy.derivation.reach import reach  # compared with the obvious way in tests/rule/test_reach.py
+from eldgr_dspy.rule.consultations import Derivation, Step
 from tests.naive.naive_answers import number
 from tests.naive.naive_arithmetic import (
     Hundredth,

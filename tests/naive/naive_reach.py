@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import NamedTuple
 
-from eldgr_dspy.tracing import TABLE
+from eldgr_dspy.derivation.tracing import TABLE
 from tests.naive.naive_tracing import PARTS, SCALES, amount_at, fraction_in, numeral, words_of
 
 TIMES = {

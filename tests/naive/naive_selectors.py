@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Verdict
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
 from tests.naive.naive_answers import class_of
 from tests.naive.naive_certificates import occurs, stands_as_written
 from tests.naive.naive_derivations import check

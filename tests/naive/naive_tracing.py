@@ -4,7 +4,7 @@ import re
 import unicodedata
 from fractions import Fraction
 
-from eldgr_dspy.tracing import TABLE
+from eldgr_dspy.derivation.tracing import TABLE
 from tests.naive.naive_answers import FRACTIONS
 
 UNITS = (

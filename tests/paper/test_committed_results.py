@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.paper.paper_runs import runs_here
 from benchmarks.paper.paper_tables import paper_tables
-from eldgr_dspy.formatting import probability
+from eldgr_dspy.base.formatting import probability
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.tables.formats import as_markdown
 from eldgr_dspy.tables.table import record

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.ballots import MOST_NUMBERS, NOTHING, Logprobs, Stated
-from eldgr_dspy.columns import COLUMNS, LARGEST, Columns, quoted, read_columns
 from eldgr_dspy.figures.contents import Contents
+from eldgr_dspy.formats.columns import COLUMNS, LARGEST, Columns, quoted, read_columns
+from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.pools import Row, open_pool, schema, write_pool
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.rows import validate
+from eldgr_dspy.rule.ballots import MOST_NUMBERS, NOTHING, Logprobs, Stated
 from tests.pools.refused_pools import refused
 from tests.refusing import refused as refused_argument
 from tests.results.demo_pools import ARTIFACTS

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eldgr_dspy.base.file_limits import RAISE
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.file_limits import RAISE
+from eldgr_dspy.formats.rows import MAX_CANDIDATES, MAX_CHARACTERS
 from eldgr_dspy.programs.pools.building import Recipe, build_pool
 from eldgr_dspy.programs.pools.csv_files import _MISSING, _NO_SAMPLE, Columns, Field
 from eldgr_dspy.programs.pools.entries import Entry, Sample
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from eldgr_dspy.programs.pools.question_files import read_questions
-from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS
 from tests.pools.layouts import table
 from tests.pools.refused_pools import refused
 

@@ -15,15 +15,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.errors import PoolError
-from eldgr_dspy.file_limits import MAX_LINE, RAISE, expansion_limit
-from eldgr_dspy.files import (
+from eldgr_dspy.base.file_limits import MAX_LINE, RAISE, expansion_limit
+from eldgr_dspy.base.files import (
     read_lines,
     read_object,
     replacing,
     require_file,
     safe_name,
 )
+from eldgr_dspy.errors import PoolError
 from tests.pools.refused_pools import refused
 
 

@@ -9,8 +9,9 @@ import dspy
 import pytest
 from pydantic import BaseModel
 
-from eldgr_dspy.columns import Columns
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.formats.columns import Columns
+from eldgr_dspy.formats.rows import CandidateRow
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.pools.building import Recipe, build_pool
@@ -19,7 +20,6 @@ from eldgr_dspy.programs.pools.csv_files import Columns as Named
 from eldgr_dspy.programs.pools.csv_files import Field
 from eldgr_dspy.programs.pools.entries import Sample
 from eldgr_dspy.programs.pools.predictions import read_predictions
-from eldgr_dspy.rows import CandidateRow
 from tests.pools.layouts import QUESTION, choice, harness, log, only, sample, table, write
 from tests.pools.refused_pools import refused
 

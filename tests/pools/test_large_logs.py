@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from eldgr_dspy.base.file_limits import MAX_LINE, RAISE, expansion_limit
+from eldgr_dspy.base.files import read_whole
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.file_limits import MAX_LINE, RAISE, expansion_limit
-from eldgr_dspy.files import read_whole
 from eldgr_dspy.programs.pools.logs import MAX_LOG
 from tests.pools.layouts import log, only, sample
 from tests.pools.refused_pools import refused

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import Pool, Row, open_pool, read_records, write_pool, write_records
 from eldgr_dspy.programs.pools.pairs import PairCounts, Pairing, write_pairs
 from eldgr_dspy.programs.pools.prompts import ASKED, prompt_of
-from eldgr_dspy.questions import Settings
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.questions import Settings
 from tests.results.demo_pools import ARTIFACTS
 
 EVIDENCE = [{"title": "Doha", "text": "The capital of Qatar is Doha."}, {"text": "Lusail is a city north of it."}]

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import answer_class, exact_match
+from eldgr_dspy.answer_types.answers import answer_class, exact_match
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.formats.rows import MAX_DEPTH, CandidateRow, PassageRow
 from eldgr_dspy.pools import Pool, Row, open_pool, open_pools, pool_name, schema, write_pool
-from eldgr_dspy.rows import MAX_DEPTH, CandidateRow, PassageRow
 from tests.memory import memory_of
 from tests.refusing import refused as refused_by
 

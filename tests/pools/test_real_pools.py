@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Reply, Verdict
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
 from eldgr_dspy.figures.summary import pool_figures
@@ -20,8 +18,10 @@ from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.questions import Settings
-from eldgr_dspy.refusals import REFUSALS, Refusing
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Reply, Verdict
+from eldgr_dspy.rule.questions import Settings
+from eldgr_dspy.rule.refusals import REFUSALS, Refusing
 from eldgr_dspy.words import Role
 from tests.deciding import SILENT, decided
 

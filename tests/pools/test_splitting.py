@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy import splitting
+from eldgr_dspy.base.files import replacing
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.files import replacing
 from eldgr_dspy.pools import Pool, Row, open_pool, write_pool
 from eldgr_dspy.splitting import folded_question, is_confirmation, split_pool
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.decision import DEFAULT_RULES, drive
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
 from eldgr_dspy.figures.summary import pool_figures
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import Role, Task
 
 Replies = Mapping[Role, Reply]

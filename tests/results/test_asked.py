@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.report.question_tables import Shown, question_tables
-from eldgr_dspy.rows import Row
+from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.tables.table import Table
 
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Consultation, Verdict
 from eldgr_dspy.figures.audit import became
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.pools import open_pool
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Consultation, Verdict
 from eldgr_dspy.testing import consultations
 from eldgr_dspy.words import CONSULT, Role, Task
 from tests.results.audited import (

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import exact_match
-from eldgr_dspy.cases import Case
+from eldgr_dspy.answer_types.answers import exact_match
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Repair, Reply, Verdict
 from eldgr_dspy.decision import RULES, drive
 from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.figures.bounds import extreme_spans, interval, sways
 from eldgr_dspy.pools import Row, open_pool
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Repair, Reply, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import POLICIES, Homogeneous, Policy
 from tests.results.demo_pools import ARTIFACTS
 

@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import exact_match
-from eldgr_dspy.cases import Case
+from eldgr_dspy.answer_types.answers import exact_match
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Consultation, Reply, Verdict
 from eldgr_dspy.decision import RULES, drive
 from eldgr_dspy.figures.baselines import HALVES, Chances, baselines_of, chances_of
 from eldgr_dspy.figures.distinct import Column
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.questions import Question
-from eldgr_dspy.replies import journaled_reply
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Consultation, Reply, Verdict
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.splitting import is_confirmation
 from eldgr_dspy.tables.baselines import baselines_table, usefulness
 from eldgr_dspy.words import Task

@@ -8,10 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy import strategies
-from eldgr_dspy.answers import exact_match, normalise, numeric_equal
-from eldgr_dspy.cases import Case
+from eldgr_dspy.answer_types.answers import exact_match, normalise, numeric_equal
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.decision import RULES, Choice, Steps, drive
 from eldgr_dspy.figures.bounds import (
     answers_over_derivers,
@@ -22,7 +20,9 @@ from eldgr_dspy.figures.bounds import (
     outcomes,
     sways,
 )
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import POLICIES, PREFERENCE, Policy, Role, Strictness
 from tests.public_strategies import questions
 

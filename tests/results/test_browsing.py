@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.report.question_tables import Shown
 from eldgr_dspy.report.questions_page import LARGEST, QuestionsPage
-from eldgr_dspy.rows import Row
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.showing import is_printable, printable
 from tests.results.page_reader import Page, decision, link_to
 

@@ -7,14 +7,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import Choice, Steps
 from eldgr_dspy.figures.authority import QuestionBounds, bounds_of, question_bounds
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome, Spent
 from eldgr_dspy.figures.distinct import Column
 from eldgr_dspy.figures.summary import pool_figures
-from eldgr_dspy.rows import Row
+from eldgr_dspy.formats.rows import Row
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import row
 from tests.memory import memory_of
 from tests.results.audited import ARITHMETIC, OPEN, RETRIEVAL, figures, retrieval

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.ballots import Ballot
+from eldgr_dspy.base.formatting import UNDEFINED
 from eldgr_dspy.figures.finished_run import read_run
-from eldgr_dspy.formatting import UNDEFINED
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.own import OwnSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
@@ -17,6 +16,7 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.rule.ballots import Ballot
 from eldgr_dspy.tables.baselines import baselines_table
 from eldgr_dspy.tables.judges import judges_table
 from eldgr_dspy.tables.pool import paper_table

@@ -5,11 +5,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.questions import Question
+from eldgr_dspy.formats.rows import PassageRow
 from eldgr_dspy.report.passages import Piece, ShownPassage, passages
-from eldgr_dspy.rows import PassageRow
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.questions import Question
 
 
 def shown(answers: tuple[str, ...], *texts: str, ships: str | None = None) -> tuple[list[ShownPassage], int]:

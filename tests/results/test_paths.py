@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.decision import Decision, drive
 from eldgr_dspy.programs.plain_decisions import plain
-from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.reasons import REASONS
 from eldgr_dspy.report.explanations import path
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.reasons import REASONS
 from eldgr_dspy.words import Role
 
 EVIDENCE = (Passage("Doha", "Qatar Airways is based in Doha, Qatar."),)

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import exact_match
-from eldgr_dspy.authority_order import at_most
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Reply, Verdict
+from eldgr_dspy.answer_types.answers import exact_match
 from eldgr_dspy.decision import drive
 from eldgr_dspy.figures.allowance import allowed
 from eldgr_dspy.figures.authority import pool_authority, price_of
 from eldgr_dspy.figures.distinct import Column, Units, text_key
-from eldgr_dspy.rows import Row
+from eldgr_dspy.formats.rows import Row
+from eldgr_dspy.rule.authority_order import at_most
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.words import Role
 from tests.capitals import row
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.figures.record import JournalTotals, Questions, judges_record
 from eldgr_dspy.figures.results import SCHEMAS, schema_of
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import fingerprint
+from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.tables.record import record_table
 from eldgr_dspy.words import ROLES
 from tests.capitals import obliging, row, selector_with, write_pool

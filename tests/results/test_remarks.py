@@ -7,16 +7,16 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.distinct import Column
 from eldgr_dspy.figures.remarks import Lacks, remarks_on, reply_marks
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.questions import Question
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Consultation
+from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.words import Role, Task
 from tests.capitals import row, selector_with, write_pool

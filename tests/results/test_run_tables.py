@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.formatting import UNDEFINED
+from eldgr_dspy.base.formatting import UNDEFINED
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.tables.formats import as_latex, as_markdown
 from eldgr_dspy.tables.pool import outcomes_table, shipping_table

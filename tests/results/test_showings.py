@@ -9,11 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.figures.showings import Showing, showings
+from eldgr_dspy.formats.rows import CandidateRow, Row
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, SwapConsistent
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.rows import CandidateRow, Row
 from tests.public_strategies import json_values
 from tests.selecting import Returns
 

@@ -8,11 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Consultation, Heard
 from eldgr_dspy.errors import describe_failure
-from eldgr_dspy.programs import consulting
-from eldgr_dspy.programs.consulting import Said, ask
 from eldgr_dspy.programs.judges import (
     DimensionalSelector,
     OwnSelector,
@@ -24,9 +20,13 @@ from eldgr_dspy.programs.judges import (
     SwapConsistent,
     WeightedVote,
 )
+from eldgr_dspy.programs.lms.consulting import Said, ask
+from eldgr_dspy.programs.lms.lms import consulting
 from eldgr_dspy.programs.run.role_queries import _reply
-from eldgr_dspy.questions import Question
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.strategies import lm_contents
 from eldgr_dspy.words import ABSTENTION_KINDS, ROLES, Consulted

@@ -1,6 +1,6 @@
 """The key of the class of an answer, which is what the tests of answers compare."""
 
-from eldgr_dspy.answers import answer_class
+from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.words import Task
 
 

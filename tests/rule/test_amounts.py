@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.amounts import is_part, quantity_key, spellings_of
-from eldgr_dspy.answers import answer_class, exact_match
+from eldgr_dspy.answer_types.answers import answer_class, exact_match
 from eldgr_dspy.certificates import Passage, certify
-from eldgr_dspy.occurrences import Sought, Source, letters_of
+from eldgr_dspy.derivation.amounts import is_part, quantity_key, spellings_of
+from eldgr_dspy.matching.occurrences import Sought, Source, letters_of
 from tests.naive.naive_amounts import quantity, spoken_number
 from tests.rule.keys import key
 

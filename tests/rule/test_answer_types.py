@@ -10,17 +10,17 @@ import pytest
 
 from eldgr_dspy import Selector
 from eldgr_dspy.answer_types import BUILT_IN, answer_type, load_type
+from eldgr_dspy.answer_types.answers import answer_class, official_score, score
 from eldgr_dspy.answer_types.base import Grouping
+from eldgr_dspy.answer_types.extraction import extract_answer
 from eldgr_dspy.answer_types.short import ShortText
-from eldgr_dspy.answers import answer_class, official_score, score
-from eldgr_dspy.cases import Case
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.figures.authority import pool_authority
+from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES
-from eldgr_dspy.questions import Question
-from eldgr_dspy.rows import validate
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.words import TASKS
 from tests.dates import LISTED, Years
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import (
+from eldgr_dspy.answer_types.answers import (
     Score,
     answer_class,
     exact_match,
@@ -18,9 +18,9 @@ from eldgr_dspy.answers import (
     score,
     token_f1,
 )
-from eldgr_dspy.cases import Case
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.rows import Row
+from eldgr_dspy.formats.rows import Row
+from eldgr_dspy.rule.cases import Case
 from tests.dates import LISTED
 from tests.refusing import refused
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import (
+from eldgr_dspy.answer_types.answers import (
     AnswerClass,
     answer_class,
     is_polar,
 )
-from eldgr_dspy.text_keys import class_of_text, short_class, text_key
+from eldgr_dspy.matching.text_keys import class_of_text, short_class, text_key
 from eldgr_dspy.words import TASKS, Task
 from tests.rule.keys import key
 

@@ -5,13 +5,13 @@ from fractions import Fraction
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import (
+from eldgr_dspy.answer_types.answers import (
     answer_class,
     normalise,
 )
-from eldgr_dspy.folding import BIDI_CONTROLS
-from eldgr_dspy.numbers import is_ambiguous, parse_number
-from eldgr_dspy.text_keys import read_answer
+from eldgr_dspy.matching.text_keys import read_answer
+from eldgr_dspy.text.folding import BIDI_CONTROLS
+from eldgr_dspy.text.numbers import is_ambiguous, parse_number
 from eldgr_dspy.words import TASKS, Task
 from tests.rule.keys import key
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.arithmetic import (
+from eldgr_dspy.derivation.arithmetic import (
     MAX_BITS,
     MAX_LENGTH,
     Operand,

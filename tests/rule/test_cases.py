@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.cases import Case
+from eldgr_dspy.base.structured import Structured
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.decision import Choice, Decision
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.own_certificates import own_certificate
-from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.structured import Structured
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.rule.own_certificates import own_certificate
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.words import Role
 from tests.dates import LISTED
 from tests.deciding import SILENT

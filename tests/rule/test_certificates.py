@@ -9,8 +9,8 @@ import pytest
 
 from eldgr_dspy.certificates import LONGEST_ANSWER, Certificate, Evidence, Passage, Witness, certify, holds
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.folding import fold
-from eldgr_dspy.occurrences import FUNCTION_WORDS
+from eldgr_dspy.matching.occurrences import FUNCTION_WORDS
+from eldgr_dspy.text.folding import fold
 from eldgr_dspy.words import POLICIES, Policy
 from tests.certificate_cases import value, witness_in, witness_of
 

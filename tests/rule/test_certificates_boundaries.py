@@ -4,12 +4,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import answer_class
+from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.certificates import Passage, certify
-from eldgr_dspy.folding import BIDI_CONTROLS
-from eldgr_dspy.reading import read
-from eldgr_dspy.sentence_ends import sentence_ends
-from eldgr_dspy.wholes import JOINTS, in_word, whole
+from eldgr_dspy.matching.wholes import JOINTS, in_word, whole
+from eldgr_dspy.text.folding import BIDI_CONTROLS
+from eldgr_dspy.text.reading import read
+from eldgr_dspy.text.sentence_ends import sentence_ends
 from eldgr_dspy.words import POLICIES, Policy
 from tests.certificate_cases import ANSWERS, DENSE, value, witness_of
 

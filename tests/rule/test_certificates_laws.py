@@ -12,11 +12,11 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import answer_class, exact_match
+from eldgr_dspy.answer_types.answers import answer_class, exact_match
 from eldgr_dspy.certificates import Evidence, Passage, Witness, certify, holds
-from eldgr_dspy.numbers import parse_number
-from eldgr_dspy.occurrences import FUNCTION_WORDS
-from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.matching.occurrences import FUNCTION_WORDS
+from eldgr_dspy.text.numbers import parse_number
+from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import POLICIES, Policy
 from tests.certificate_cases import ANSWERS, DENSE, NUMERALS, value
 

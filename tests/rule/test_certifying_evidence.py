@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.answer_types.short import ShortText
+from eldgr_dspy.base.structured import Structured
 from eldgr_dspy.certificates import Certificate, Passage
 from eldgr_dspy.errors import CertificateError
-from eldgr_dspy.evidence import CertifyingEvidence
-from eldgr_dspy.own_certificates import own_certificate
-from eldgr_dspy.questions import Question
-from eldgr_dspy.structured import Structured
+from eldgr_dspy.rule.evidence import CertifyingEvidence
+from eldgr_dspy.rule.own_certificates import own_certificate
+from eldgr_dspy.rule.questions import Question
 from tests.refusing import refused
 
 CAPITAL, QUOTE = "Doha is the capital.", "It is said: Doha"
@@ -124,5 +124,5 @@ def test_a_consulted_certificate_holds_for_the_class_and_must_have_been_asked() 
     assert found.certify(" ", None) == Certificate(False, "empty answer")
     assert refused(lambda: found.certify("x" * 99, "x"), CertificateError) == (
         f"The certificate {__name__}:consulted must be asked about {'x' * 99!r:.60} before a rule is: drive the rule "
-        "that `eldgr_dspy.certifying.certifying` returns."
+        "that `eldgr_dspy.rule.certifying.certifying` returns."
     )

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from eldgr_dspy import Selector
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.choice import Choice
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.rows import validate
+from eldgr_dspy.formats.rows import validate
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.questions import Question, Settings
 
 OPTIONS = ("Doha", "Dubai", "Riyadh", "None of the above")
 RECORD = {

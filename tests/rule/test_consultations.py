@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.consultations import show_candidate, show_passage, split_candidate
+from eldgr_dspy.rule.consultations import show_candidate, show_passage, split_candidate
 
 texts = st.lists(st.sampled_from(["Doha", "Final answer:", "\n", "\nFinal answer: ", " ", "is"]), max_size=6).map(
     "".join

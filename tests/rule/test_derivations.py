@@ -7,10 +7,10 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.arithmetic import parse_sides
-from eldgr_dspy.consultations import Derivation, Step
-from eldgr_dspy.derivations import check_derivation, true_equations
+from eldgr_dspy.derivation.arithmetic import parse_sides
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.rule.consultations import Derivation, Step
+from eldgr_dspy.rule.derivations import check_derivation, true_equations
 from eldgr_dspy.words import STRICTNESS, Strictness
 
 DUCKS = "A duck lays 16 eggs a day. She eats three, bakes with four and sells the rest at $2 each. What does she earn?"

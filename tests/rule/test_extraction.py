@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from eldgr_dspy.answer_types.extraction import Extraction, extract_answer
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.extraction import Extraction, extract_answer
-from eldgr_dspy.numbers import parse_number
+from eldgr_dspy.text.numbers import parse_number
 from eldgr_dspy.words import TASKS, Form, Task
 from tests.dates import LISTED
 

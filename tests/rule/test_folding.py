@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.folding import BIDI_CONTROLS, DASHES, INVISIBLE, drop_invisible, fold
+from eldgr_dspy.text.folding import BIDI_CONTROLS, DASHES, INVISIBLE, drop_invisible, fold
 
 SPITEFUL = (
     "aAeÉß\u0301\u0323İıςΣﬁǅ\u0345²½㎡㏠①ª¨´ʼ\u200b\u00ad\u00a0 \t\n\u2003–−’`“"

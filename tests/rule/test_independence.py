@@ -6,10 +6,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.arithmetic import parse_sides
-from eldgr_dspy.consultations import Derivation, Step
-from eldgr_dspy.derivations import check_derivation
-from eldgr_dspy.independence import fault_of_check
+from eldgr_dspy.derivation.arithmetic import parse_sides
+from eldgr_dspy.derivation.independence import fault_of_check
+from eldgr_dspy.rule.consultations import Derivation, Step
+from eldgr_dspy.rule.derivations import check_derivation
 from tests.naive.naive_derivations import levels
 
 DUCKS = ("16 - 3 - 4", "9 * 2")  # 18 dollars, from 16 eggs, of which 3 and 4 are used, at 2 dollars

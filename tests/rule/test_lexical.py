@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.consultations import show_candidate, show_passage
-from eldgr_dspy.lexical import Library, Support, is_yes_no, offers_a_choice, sentences_of, support, words_of
+from eldgr_dspy.rule.consultations import show_candidate, show_passage
+from eldgr_dspy.rule.lexical import Library, Support, is_yes_no, offers_a_choice, sentences_of, support, words_of
 
 QUESTION = "Which stadium hosted the 1998 final?"
 EVIDENCE = [

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.comparing import Compared, Comparisons, compare
+from eldgr_dspy.answer_types.extraction import Extraction, extract_answer
 from eldgr_dspy.answer_types.math import DISTINCT, LENGTH, Math
-from eldgr_dspy.answers import score
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Derivation, Step
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.extraction import Extraction, extract_answer
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Derivation, Step
+from eldgr_dspy.rule.questions import Question, Settings
 
 pytest.importorskip("math_verify", reason="math_verify is not installed; the extra `test` has it")
 

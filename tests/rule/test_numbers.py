@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.numbers import Number, fold_digits, fold_marks, is_ambiguous, parse_number
+from eldgr_dspy.text.numbers import Number, fold_digits, fold_marks, is_ambiguous, parse_number
 
 any_text = st.text(st.characters())
 decimals = st.decimals(-(10**9), 10**9, places=3, allow_nan=False).map("{:f}".format)

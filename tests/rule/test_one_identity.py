@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import answer_class, exact_match, is_polar, numeric_equal, official_score
-from eldgr_dspy.cases import Case
+from eldgr_dspy.answer_types.answers import answer_class, exact_match, is_polar, numeric_equal, official_score
 from eldgr_dspy.certificates import Passage, certify
-from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.decision import Decision
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.laws.invariances import DECORATIONS, decorated
-from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.rows import Row
-from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Verdict
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import Policy
 from tests.certificate_cases import value
 from tests.deciding import SILENT

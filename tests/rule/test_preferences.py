@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.preferences import Preferences, preferences, taken_apart
+from eldgr_dspy.rule.preferences import Preferences, preferences, taken_apart
 
 
 class Drawn(NamedTuple):

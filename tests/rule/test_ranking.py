@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.ranking import rank
+from eldgr_dspy.rule.ranking import rank
 
 Candidate = tuple[bool, bool, float | None]
 candidates = st.lists(st.tuples(st.booleans(), st.booleans(), st.none() | st.floats(0, 1)), max_size=6)

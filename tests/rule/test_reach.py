@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.forging import forged, ways
-from eldgr_dspy.consultations import Derivation, Step
-from eldgr_dspy.derivations import check_derivation
-from eldgr_dspy.quantities import conversions_of, quantities_of
-from eldgr_dspy.reach import MOST_QUANTITIES, reach
+from eldgr_dspy.derivation.quantities import conversions_of, quantities_of
+from eldgr_dspy.derivation.reach import MOST_QUANTITIES, reach
+from eldgr_dspy.rule.consultations import Derivation, Step
+from eldgr_dspy.rule.derivations import check_derivation
 from tests.naive import naive_reach as naive
 
 pytestmark = pytest.mark.slow  # a search over all derivations

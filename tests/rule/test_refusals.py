@@ -10,13 +10,13 @@ import pytest
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.short import ShortText
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Step, Verdict
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.refusals import REFUSALS, OwnRefusals, Refusing
-from eldgr_dspy.text_keys import AnswerClass
+from eldgr_dspy.matching.text_keys import AnswerClass
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Step, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.refusals import REFUSALS, OwnRefusals, Refusing
 from tests.deciding import SILENT, decided
 from tests.refusing_function import hedges
 

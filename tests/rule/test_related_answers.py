@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from eldgr_dspy import Selector
 from eldgr_dspy.answer_types.base import Way
 from eldgr_dspy.answer_types.related import Related
-from eldgr_dspy.cases import Case
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.matching.text_keys import AnswerClass, short_class
 from eldgr_dspy.programs.sampled import Sampled
-from eldgr_dspy.questions import Question
-from eldgr_dspy.text_keys import AnswerClass, short_class
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.questions import Question
 
 
 class Near(Related):

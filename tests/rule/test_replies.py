@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Certificate, Passage
-from eldgr_dspy.consultations import (
+from eldgr_dspy.errors import ReplyError
+from eldgr_dspy.rule.consultations import (
     Abstention,
     Certificates,
     Consultation,
@@ -22,9 +23,8 @@ from eldgr_dspy.consultations import (
     Step,
     Verdict,
 )
-from eldgr_dspy.errors import ReplyError
-from eldgr_dspy.questions import Question
-from eldgr_dspy.replies import heard_from, journaled_reply, read_reply, read_scores, reply_to, require_reply
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.replies import heard_from, journaled_reply, read_reply, read_scores, reply_to, require_reply
 from eldgr_dspy.words import ROLES, Role
 from tests.public_strategies import FIELDS, json_values, raw_contents
 from tests.refusing import refused

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.decision import MARGINS, RULES, Choice, Rule, drive
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.questions import Question
-from eldgr_dspy.rules import margin_in, rule_given, rule_named
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.rules import margin_in, rule_given, rule_named
 from eldgr_dspy.testing import check_laws
 
 CASE = Case(Question("Which?", "retrieval", ("Paris", "Lyon", "Paris")))

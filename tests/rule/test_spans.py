@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.consultations import show_passage
-from eldgr_dspy.spans import Kind, best_span, kind_asked
+from eldgr_dspy.rule.consultations import show_passage
+from eldgr_dspy.rule.spans import Kind, best_span, kind_asked
 
 BRIDGE = [
     show_passage(

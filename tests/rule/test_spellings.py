@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.spellings import other_spelling
+from eldgr_dspy.rule.spellings import other_spelling
 
 ALIKE = [
     ("two years", "a two-year"), ("2", "two"), ("seven Academy Awards", "7 Academy Awards"), ("5km", "5 km"),

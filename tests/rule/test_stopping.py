@@ -11,15 +11,15 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy.special import betainc
 
-from eldgr_dspy.answers import answer_class
-from eldgr_dspy.cases import Case
+from eldgr_dspy.answer_types.answers import answer_class
+from eldgr_dspy.base.structured import Structured
 from eldgr_dspy.certificates import Passage, certify
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Step, Verdict
 from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.stopping import Posterior, Settled, lead, next_batch, votes_of
-from eldgr_dspy.structured import Structured
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Step, Verdict
+from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.stopping import Posterior, Settled, lead, next_batch, votes_of
 from eldgr_dspy.words import HOMOGENEOUS, POLICIES, Task
 
 PASSAGES = (

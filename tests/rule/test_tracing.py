@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.arithmetic import Exact, Operand, parse
-from eldgr_dspy.tracing import TABLE, folded, stated, traceable, traces
+from eldgr_dspy.derivation.arithmetic import Exact, Operand, parse
+from eldgr_dspy.derivation.tracing import TABLE, folded, stated, traceable, traces
 
 STATED = [
     ("She eats three and bakes four", "3 4"), ("1,000 people", "1000"), ("$80,000.50", "80000.5"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eldgr_dspy.voting import majority
+from eldgr_dspy.rule.voting import majority
 
 
 def test_candidates_vote_together_by_class_in_pool_order() -> None:

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eldgr_dspy.answer_types.answers import answer_class, score
 from eldgr_dspy.answer_types.choice import Choice
-from eldgr_dspy.answers import answer_class, score
-from eldgr_dspy.extraction import extract_answer, read_sample
-from eldgr_dspy.numbers import unlatexed
+from eldgr_dspy.answer_types.extraction import extract_answer, read_sample
 from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.text.numbers import unlatexed
 
 OWN = json.loads(Path(__file__).with_name("written_answers.json").read_text("utf-8"))
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases"

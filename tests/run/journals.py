@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.journal import Journal
+from eldgr_dspy.rule.consultations import Consultation
 
 
 def one(question: str = "q1", outcome: Any = "ok", **more: Any) -> Consultation:

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.decision import RULES, Choice, drive
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunStoppedError
+from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import print_tables
@@ -36,8 +35,9 @@ from eldgr_dspy.programs.run.forecast import forecast, possible_roles
 from eldgr_dspy.programs.run.freezes import write_freeze
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
-from eldgr_dspy.questions import Settings
-from eldgr_dspy.rows import validate
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.tables.planning import forecast_table
 from eldgr_dspy.words import Role

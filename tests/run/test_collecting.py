@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 from eldgr_dspy import Sampled
 from eldgr_dspy.errors import ArgumentError, EldgrError, PoolError, RunChangedError, RunStoppedError
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.collecting import Collected, Collection, collect
 from eldgr_dspy.programs.testing import scripted_lm
-from eldgr_dspy.rows import Row
 from tests.lm_server import Answer, serving
 
 PASSAGES = [{"title": "Qatar", "text": "Its capital is Doha."}, {"title": "France", "text": "Its capital is Paris."}]

@@ -16,7 +16,6 @@ import dspy
 import pytest
 from dspy.utils import BaseCallback
 
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import majority_vote
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.journal import TornLineWarning, read_journal
@@ -31,6 +30,7 @@ from eldgr_dspy.programs.run.role_calls import role_call
 from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm, text_of
+from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import VERDICT, Flaky, obliging, recording, row, selector_with, untimed, write_pool
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.differences import differences
+from eldgr_dspy.base.differences import differences
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.fingerprints import describe, fingerprint
 

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 
-from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.base.file_limits import MAX_LINE, VARIABLE
 from eldgr_dspy.errors import JournalError
-from eldgr_dspy.file_limits import MAX_LINE, VARIABLE
 from eldgr_dspy.journal import Journal, TornLineWarning, read_journal
+from eldgr_dspy.rule.consultations import Consultation
 from tests.memory import memory_of
 from tests.run.journals import journal_with_contents, one
 

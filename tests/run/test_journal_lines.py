@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import JournalError
 from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.redaction import remember
+from eldgr_dspy.rule.consultations import Consultation
 from tests.run.journals import journal_with_contents, one
 
 RESTORE = r"restore the journal from a copy\."

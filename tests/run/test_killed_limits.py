@@ -13,9 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.programs.requests.limits import Spending
+from eldgr_dspy.rule.consultations import Consultation
 from tests.lm_server import Answer, Asked, LMServer, serving
 from tests.run.priced import SAID, loopback_alone
 from tests.run.processes import Run, until

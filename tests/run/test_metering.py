@@ -9,7 +9,7 @@ import dspy
 import pytest
 from dspy import lm15
 
-from eldgr_dspy.programs.consulting import aask, ask
+from eldgr_dspy.programs.lms.consulting import aask, ask
 from eldgr_dspy.programs.requests.limits import Spending
 from eldgr_dspy.programs.requests.metered_lms import metered, metered_lm
 from eldgr_dspy.programs.requests.metering import Meter, metering

@@ -13,17 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Certificate, Passage, certify
-from eldgr_dspy.certifying import certificates_as_json, certificates_in
 from eldgr_dspy.comparisons.compared_runs import compare_runs
 from eldgr_dspy.comparisons.named_runs import named_runs
-from eldgr_dspy.consultations import Abstention, Certificates
 from eldgr_dspy.errors import ArgumentError, CertificateError, RunChangedError, RunStoppedError
 from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.journal import read_journal
-from eldgr_dspy.own_certificates import own_certificate, recorded_certificate
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.forecast import forecast
@@ -32,8 +28,12 @@ from eldgr_dspy.programs.run.pages import question_of, write_pages
 from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
-from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.report.explanations import path
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import certificates_as_json, certificates_in
+from eldgr_dspy.rule.consultations import Abstention, Certificates
+from eldgr_dspy.rule.own_certificates import own_certificate, recorded_certificate
+from eldgr_dspy.rule.questions import Question, Settings
 from tests.capitals import EVIDENCE, row, selector_with, write_pool
 from tests.selecting import verdict
 

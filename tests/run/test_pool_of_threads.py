@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from eldgr_dspy.programs.threads import in_thread
+from eldgr_dspy.programs.service.threads import in_thread
 
 SOON, LONG = 0.05, 60.0
 R = TypeVar("R")

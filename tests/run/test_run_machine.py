@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
+from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import VERDICT, row, untimed, write_pool
 
 Key = tuple[str, str, str]

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.base.files import replacing
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError
-from eldgr_dspy.files import replacing
-from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.programs.run.fingerprints import fingerprint
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, require_same
+from eldgr_dspy.rule.consultations import Consultation
+from eldgr_dspy.rule.named_judges import Asked
 
 
 def test_what_a_killed_process_was_writing_is_swept_and_nothing_else(tmp_path: Path) -> None:

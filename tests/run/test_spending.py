@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.programs.requests.limits import Spending
 from eldgr_dspy.programs.requests.metering import Entry, Meter
+from eldgr_dspy.rule.consultations import Consultation
 
 LIMIT = 1000
 """Dollars. Prices are whole numbers, so that sums are exact."""

@@ -8,7 +8,6 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy import lexical
 from eldgr_dspy.decision import RULES, Choice, Steps, evidence_locked
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.programs.heuristics import heuristic_selector
@@ -17,6 +16,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.freezes import FreezeWarning, read_freeze, write_freeze
 from eldgr_dspy.programs.run.frozen import frozen_selector
 from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.rule import lexical
 from tests.capitals import row, write_pool
 from tests.run.freezing import TWO, command, hashed, rewrite, run
 

@@ -10,16 +10,16 @@ import dspy
 import pytest
 from hypothesis import strategies as st
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Choice, Rule, Steps, evidence_locked
 from eldgr_dspy.errors import ArgumentError, CertificateError
 from eldgr_dspy.laws import LAWS, LawBroken
-from eldgr_dspy.programs.checking import check_scenes
+from eldgr_dspy.programs.checks.checking import check_scenes
+from eldgr_dspy.programs.checks.scenes import Scene
 from eldgr_dspy.programs.heuristics import heuristic_selector
-from eldgr_dspy.programs.scenes import Scene
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm
-from eldgr_dspy.questions import Question
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.signatures import JudgeCandidates
 from tests.selecting import CONTESTED, Returns, example_of, repair, right, saying, verdict
 

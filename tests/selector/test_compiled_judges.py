@@ -16,7 +16,7 @@ from eldgr_dspy.programs.metrics import selection_feedback, selection_score
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm, text_of
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.questions import Question, Settings
 from tests.public_strategies import questions
 from tests.selecting import CONTESTED, example_of, in_style, inputs_of, shipped_lawfully
 

@@ -9,8 +9,8 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.programs.credentials import remember_credentials
-from eldgr_dspy.programs.lms import holds_lm, with_lms
+from eldgr_dspy.programs.lms.credentials import remember_credentials
+from eldgr_dspy.programs.lms.lms import holds_lm, with_lms
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.role_calls import role_call
 from eldgr_dspy.programs.sampled import Sampled

@@ -18,7 +18,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.engines.strict import StrictStreamListener
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.questions import Question
+from eldgr_dspy.rule.questions import Question
 from tests.public_strategies import questions
 from tests.selecting import (
     CONTESTED,

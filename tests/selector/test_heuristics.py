@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import answer_class, exact_match, numeric_equal
+from eldgr_dspy.answer_types.answers import answer_class, exact_match, numeric_equal
 from eldgr_dspy.certificates import Passage, certify
-from eldgr_dspy.consultations import Abstention, Repair, Verdict, show_candidate, show_passage
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.programs.heuristics import ExtractiveRepairer, LexicalJudge, SilentDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.rule.consultations import Abstention, Repair, Verdict, show_candidate, show_passage
+from eldgr_dspy.rule.replies import read_reply
 
 QUESTION = "Which stadium hosted the 1998 final?"
 EVIDENCE = [

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import numeric_equal
+from eldgr_dspy.answer_types.answers import numeric_equal
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.formats.rows import MAX_CANDIDATES, MAX_CHARACTERS, MAX_PASSAGES
 from eldgr_dspy.programs.inputs import to_passages, to_question
-from eldgr_dspy.questions import Question
-from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS, MAX_PASSAGES
+from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.words import TASKS, Task
 from tests.public_strategies import answers as any_answer
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Certificate
 from eldgr_dspy.channels.table import StepTable
-from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.requests.metered_lms import metered_lm
@@ -21,7 +20,8 @@ from eldgr_dspy.programs.requests.retrying import Limit, limited
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.rule_roles import later_roles
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.questions import Question
+from eldgr_dspy.rule.consultations import Abstention
+from eldgr_dspy.rule.questions import Question
 from tests.lm_server import Answer, serving
 from tests.public_strategies import questions
 from tests.selecting import (

@@ -7,11 +7,11 @@ import dspy
 import pytest
 
 from eldgr_dspy import Sampled, Selector
-from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.programs.inputs import columns_of
 from eldgr_dspy.programs.judges.own import OwnSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
 from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.rule.ballots import Ballot
 from tests.refusing import refused
 from tests.selecting import CONTESTED, in_style
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.formats.rows import CandidateRow, Row
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.metrics import examples_of, role_of_predictor, selection_feedback, selection_score
-from eldgr_dspy.rows import CandidateRow, Row
-from eldgr_dspy.voting import majority
+from eldgr_dspy.rule.voting import majority
 from tests.selecting import CONTESTED, DERIVATION, PENS, SETTLED, SILENT, example_of, repair, selector_of, verdict
 
 POOLS = Path(__file__).resolve().parents[2] / "artifacts"

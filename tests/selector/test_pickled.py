@@ -13,7 +13,7 @@ from eldgr_dspy.answer_types.short import ShortText
 from eldgr_dspy.decision import RULES, near
 from eldgr_dspy.decision import Choice as Chosen
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.questions import Settings
+from eldgr_dspy.rule.questions import Settings
 from tests.asking.transport import Silent
 from tests.selecting import CONTESTED
 

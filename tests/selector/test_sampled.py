@@ -17,9 +17,9 @@ from pydantic import BaseModel
 
 from eldgr_dspy import Sampled, Selector
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.service_log import LOG
+from eldgr_dspy.programs.service.service_log import LOG
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm
-from eldgr_dspy.stopping import Posterior
+from eldgr_dspy.rule.stopping import Posterior
 from tests.caching import cached_by_dspy
 from tests.selecting import Answers
 

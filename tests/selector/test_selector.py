@@ -14,7 +14,7 @@ import pytest
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
-from eldgr_dspy.questions import Choices, Settings
+from eldgr_dspy.rule.questions import Choices, Settings
 from tests.dates import LISTED
 from tests.selecting import (
     CONTESTED,

@@ -18,13 +18,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ReplyError
-from eldgr_dspy.programs.checking import held_scene
+from eldgr_dspy.programs.checks.checking import held_scene
+from eldgr_dspy.programs.checks.scenes import Scene
 from eldgr_dspy.programs.heuristics import ExtractiveRepairer, LexicalJudge, SilentDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
-from eldgr_dspy.programs.scenes import Scene
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
 from eldgr_dspy.strategies import lm_replies, questions, rule_settings
 from eldgr_dspy.words import ROLES, TASKS, Role

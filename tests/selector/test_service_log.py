@@ -9,13 +9,13 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.service_log import EVERY, LOG, MOST_KINDS, RareLog, log_silence
+from eldgr_dspy.programs.service.service_log import EVERY, LOG, MOST_KINDS, RareLog, log_silence
 from eldgr_dspy.programs.testing import role_of
 from eldgr_dspy.redaction import remember
+from eldgr_dspy.rule.consultations import Abstention
 from tests.capitals import NO_SPAN, row, selector_with, write_pool
 from tests.lm_server import Answer, serving
 from tests.selecting import CONTESTED, select_acall, select_sync, selector_of

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, assume, event, example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy import Sampled
-from eldgr_dspy.answers import class_key
+from eldgr_dspy.answer_types.answers import class_key
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import Choice, Steps
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.stopping import SETTLED_BY
+from eldgr_dspy.rule.stopping import SETTLED_BY
 from eldgr_dspy.words import HOMOGENEOUS, POLICIES
 from tests.selecting import DERIVATION, Answers, repair, selector_of, verdict
 

@@ -18,7 +18,7 @@ from eldgr_dspy.programs import telemetry
 from eldgr_dspy.programs.requests.metered_lms import metered
 from eldgr_dspy.programs.requests.metering import metering
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.service_log import LOG
+from eldgr_dspy.programs.service.service_log import LOG
 from eldgr_dspy.programs.telemetry import DecisionEvent
 from eldgr_dspy.redaction import remember
 from tests.selecting import CONTESTED, PENS, SETTLED, saying, select_acall, select_sync, verdict

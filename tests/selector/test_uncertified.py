@@ -15,8 +15,8 @@ from eldgr_dspy.programs.metrics import selection_feedback, selection_score
 from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
-from eldgr_dspy.questions import Question
-from eldgr_dspy.voting import majority
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.voting import majority
 from tests.public_strategies import questions
 from tests.selecting import (
     CONTESTED,

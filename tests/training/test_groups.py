@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.ranking import rank
+from eldgr_dspy.rule.ranking import rank
 from eldgr_dspy.training import GroupReward, StepReward, eldgr_rank
 from eldgr_dspy.training.groups import Key, midranks
 from tests.training.calling import Broken, ByLength, Log, Model, Trainer, rows
@@ -111,7 +111,7 @@ keys = st.tuples(st.booleans(), st.booleans(), st.none() | st.sampled_from([0.0,
 
 @given(st.lists(keys, min_size=1, max_size=6))
 def test_places_are_in_the_order_of_the_rank_of_a_pool_and_ties_share_theirs(drawn: list[Any]) -> None:
-    """`eldgr_dspy.ranking` breaks by position what is a tie here."""
+    """`eldgr_dspy.rule.ranking` breaks by position what is a tie here."""
     found: list[Key] = [(one, one and two, score is not None, score or 0.0) for one, two, score in drawn]
     supported, consensus, scores = zip(*drawn, strict=True)
     order = rank(supported, consensus, scores)

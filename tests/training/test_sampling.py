@@ -12,8 +12,8 @@ import pytest
 import torch
 from filelock import FileLock
 
+from eldgr_dspy.answer_types.extraction import extract_answer
 from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError, RunChangedError, RunLockedError
-from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.journal import TornLineWarning
 from eldgr_dspy.pools import Pool, open_pool
 from eldgr_dspy.training.checkpoints import Checkpoint, rendered

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from benchmarks.experiments.partition.partition_run import run
 from benchmarks.experiments.partition.sizes import SIZES
+from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import EldgrError
 from eldgr_dspy.showing import shown
-from eldgr_dspy.system import refusal
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

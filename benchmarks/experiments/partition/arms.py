@@ -7,7 +7,7 @@ from typing import Final
 
 from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.solved import Solved
-from eldgr_dspy.files import replacing
+from eldgr_dspy.base.files import replacing
 from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.grpo import parsed, train
 

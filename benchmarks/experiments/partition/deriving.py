@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
+from eldgr_dspy.answer_types.extraction import extract_answer
 from eldgr_dspy.channels.steps import split_steps
-from eldgr_dspy.consultations import Derivation, Step
-from eldgr_dspy.extraction import extract_answer
+from eldgr_dspy.rule.consultations import Derivation, Step
 
 CHECK: Final = "Check: "
 

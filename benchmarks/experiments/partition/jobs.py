@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eldgr_dspy.files import replacing
+from eldgr_dspy.base.files import replacing
 
 
 @dataclass(frozen=True, slots=True)

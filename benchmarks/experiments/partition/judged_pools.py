@@ -18,14 +18,14 @@ from benchmarks.experiments.partition.deriving import content_of, derivation_in
 from benchmarks.experiments.partition.policy_replies import GREEDY
 from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.task import Questions
-from eldgr_dspy.answers import score
-from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.files import replacing
+from eldgr_dspy.answer_types.answers import score
+from eldgr_dspy.base.files import replacing
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, open_pool
 from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
 from eldgr_dspy.programs.run.evaluation import evaluate
 from eldgr_dspy.programs.run.plan import Plan
-from eldgr_dspy.rows import Row
+from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.training.generation import Sampling
 from eldgr_dspy.training.sampling import sample_pool
 from eldgr_dspy.words import TASKS

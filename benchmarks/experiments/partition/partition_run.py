@@ -26,9 +26,9 @@ from benchmarks.experiments.partition.reader import teach_reader
 from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.starting import require_in_range, teach_start
 from benchmarks.experiments.partition.task import drawn_questions, fingerprint, of_both
-from eldgr_dspy.differences import differences
+from eldgr_dspy.base.differences import differences
 from eldgr_dspy.errors import ArgumentError, RunChangedError
-from eldgr_dspy.programs.file_locks import locked
+from eldgr_dspy.programs.service.file_locks import locked
 
 FILE: Final = "partition.json"
 """The name of the record of a run's settings in its folder."""

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from benchmarks.experiments.partition.analysis import BOTH, WITH_STEPS, score_of
 from benchmarks.experiments.partition.outcomes import outcomes
-from eldgr_dspy.files import replacing
-from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, signed
+from eldgr_dspy.base.files import replacing
+from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, probability, signed
 from eldgr_dspy.tables.formats import as_markdown
 from eldgr_dspy.tables.table import Table
 from eldgr_dspy.words import TASKS

@@ -10,17 +10,17 @@ from benchmarks.experiments.partition.deriving import derivation_in
 from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.solved import Solved
 from benchmarks.experiments.partition.task import Questions
-from eldgr_dspy.answers import score
-from eldgr_dspy.cases import Case
+from eldgr_dspy.answer_types.answers import score
+from eldgr_dspy.answer_types.extraction import extract_answer
+from eldgr_dspy.base.files import replacing
 from eldgr_dspy.channels import DELTA
 from eldgr_dspy.channels.protocols import Reasoning, Scorer
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.derivations import check_derivation, true_equations
-from eldgr_dspy.extraction import extract_answer
-from eldgr_dspy.files import replacing
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.questions import Question
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.derivations import check_derivation, true_equations
+from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.training.generation import Sampling
 from eldgr_dspy.training.sampling import sample_pool
 from eldgr_dspy.training.steps_reward import StepReward

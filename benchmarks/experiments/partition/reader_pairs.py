@@ -13,7 +13,7 @@ from typing import Final
 from benchmarks.experiments.partition.reader_nli import LABELS, Pair
 from benchmarks.experiments.partition.solved import Solved
 from benchmarks.experiments.partition.worlds import ABOUT, ASKED, NAMES, OBJECTS, TOLD, Relation
-from eldgr_dspy.consultations import show_passage
+from eldgr_dspy.rule.consultations import show_passage
 
 _SUBJECTS: Final[Mapping[Relation, str]] = {
     relation: subject for subject, relations in ABOUT.items() for relation in relations

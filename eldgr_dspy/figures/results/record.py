@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from eldgr_dspy.consultations import Outcome
 from eldgr_dspy.figures.results.audit_results import AskedName, Became, Count, RoleSums
 from eldgr_dspy.figures.results.summary import Confirmed
+from eldgr_dspy.rule.consultations import Outcome
 from eldgr_dspy.words import Branch, Task
 
 

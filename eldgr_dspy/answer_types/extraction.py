@@ -1,0 +1,231 @@
+"""Find the final answer that a sample states, and the form in which it is stated.
+
+A sample is read as a person reads it: not its thinking, and only up to where it ends, though a model may have run on
+into a new turn or a new question. The text that is marked as the answer is read and not judged. Without a mark,
+arithmetic takes the last number and retrieval the whole text. The form says that this is a guess.
+"""
+
+import re
+from dataclasses import dataclass
+from json import loads
+from typing import NamedTuple, get_args
+
+from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.text.numbers import TEX_TEXT
+from eldgr_dspy.text.sentence_ends import without_stop
+from eldgr_dspy.text.thinking import find_thinking
+from eldgr_dspy.words import Form, Mark, Task
+
+_MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading": "a_line", "json": "tagged"}
+
+# Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
+# begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
+_ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
+_MARK = re.compile(
+    rf"""(?=[\n\#\\F<\["TtMmf]) (?:
+      (?P<a_line> \n[\ \t>*_\#]*+ (?: A | (?i:ans\.?) | {_ANSWER} | (?:最终|最終)?答案 | 答え | 정답 | Antwort
+        | Réponse | Respuesta | Risposta | Resposta | Ответ ) [*_]*+ \s?[:：] )
+    | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[^\w\n]*+|[*_]{{2,3}}) {_ANSWER} [\ \t*_\#]*+ (?=\n|\Z) )
+    | (?P<hashes> (?<!\#)\#{{4}}(?!\#) )
+    | (?P<boxed> \\boxed\s*+\{{ )
+    | (?P<finish> \bFinish\[ )
+    | (?P<tagged> (?i: < (?:answer|final|final_answer|solution|response) > | \[ANSWER\] ) )
+    | (?P<json> "(?i:(?:final_|correct_)?answer)"\s*+:\s*+ )
+    | (?P<phrase> \b(?i: (?:the|my)\s++ (?: (?:\w++\s++)? answer (?:\s++to\s++(?:the|this|your)\s++question)?
+                       | (?:correct|right|best)\s++(?:option|choice) ) \s++(?:is|(?:must|should|would)\s++be)\b
+                     | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | [\ \t*_\#]*+(?=\n|\Z) ) ) (?!\s++not\b) ) )""",
+    re.VERBOSE,
+)
+_LEAD = re.compile(r"\A[\s:：*_`]++")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,{}\[\]"]++', re.DOTALL)
+_CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*+>|\[/ANSWER\]", re.IGNORECASE)
+_HEADING = re.compile(
+    r"\d++[.)]\s++[^\W\d_]|(?:step|part|phase|method|approach|case)s? #?\d|(?:sources?|references?|citations?|notes?"
+    r"|steps?|explanation|reasoning|rationale|justification|verification|check|calculations?|analysis|summary|done"
+    r"|conclusion|context|background|overview|confidence|assumptions?|limitations?|evidence|caveats?)"
+    r"(?: (?:of|for|and|to|by|with)\b| ?[:–-]|\.?\Z)",
+    re.IGNORECASE,
+)
+
+# Where a sample ends: at a token for the end of a turn, or where a line begins another turn or question.
+_NEXT = r"(?:(?:next|new|another|follow-up)\ )?"
+_END = re.compile(
+    rf"""[<\[\n] (?i:
+      (?P<user> (?<=<) (?: [|｜](?:im_start|start_header_id|turn)[|｜]> | start_of_turn> | \|turn> )\s?user\b
+        | (?<=<)[|｜]user[|｜]> | (?<=\[)INST\] )
+    | (?P<token> (?: (?<=<)(?: [|｜][^<>|｜\n]{{1,40}}[|｜] | /?s | [eb]os | (?:start|end)_of_turn | \|?turn\|?
+        | extra_id_\d )> | (?<=\[)/INST\] ) (?: \s*+(?:assistant|model)\b )? )
+    | (?<=\n) [\ \t>*_-]*+ (?:
+        (?P<turn> {_NEXT}(?:question|problem|exercise|q)\ ?\#?\d{{1,3}}[*_]*+ (?: \s?[:：.)] | [\ \t]*+(?:\n|\Z) )
+            | (?:human|user|student)[*_]*+ \s?[:：]
+            | \#{{1,6}}[\ \t*_]*+ {_NEXT} (?:instruction|input|human|user|question|problem|exercise|task)s?
+              (?:\ \#?\d{{1,3}})?[*_]*+[\ \t]*+ (?: [:：] | \n | \Z ) )
+        | (?P<asked> (?: (?:\#\ )?{_NEXT}(?:question|problem|exercise|instruction|q|问题|问|题目) | \#\ passage )
+              [*_]*+ \s?[:：] )
+        | (?P<other> (?: (?:\d{{1,2}}[.)]\ |user\ )question | task | input )[*_]*+ \s?[:：] | \[question\] ) ) )""",
+    re.VERBOSE,
+)
+_ROLE = re.compile(r"\A(?:\s*+(?:\#{1,6}[ \t]*+)?(?:assistant|response|model|AI)[ \t]?:\s*+|\n)", re.IGNORECASE)
+_INTRODUCTION = re.compile(
+    r"\W*+(?:sure|ok(?:ay)?|alright|certainly|of course|let|here|given|context|passage|document|facts?|input|note|i'll"
+    r"|to (?:answer|solve|find)|(?:i|we) (?:will|need|have)|the (?:question|problem|task))\b[^=]*+\Z|[^=]*[:,]\s*\Z",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """An extracted answer and the form in which it was stated.
+
+    The answer is a slice of the text, or what a string of JSON says. `last_number` and `whole` are the fallbacks of
+    arithmetic and of retrieval. The others are explicit marks.
+    """
+
+    answer: str
+    form: Form
+
+
+class SampleReading(NamedTuple):
+    """What a sample says.
+
+    Attributes:
+        found: Its answer, or None if it has none.
+        unclosed: Whether its thinking never ends. Then there is no answer.
+        cut: Whether it ran on into a new turn or a new question, which was not read.
+    """
+
+    extraction: Extraction | None
+    unclosed: bool = False
+    cut: bool = False
+
+
+def extract_answer(text: str, answer: Task | AnswerType) -> Extraction | None:
+    r"""Return the final answer of a sample, or None where it has none.
+
+    Thinking is never read, and thinking that never ends leaves no answer (`eldgr_dspy.text.thinking`). Once an answer
+    is stated, a token for the end of a turn, another turn or another question ends the text.
+
+    Explicit are `#### x`, a line `A: x` or `Answer: x`, an answer behind or below a heading `### Answer`, `\boxed{x}`,
+    "the answer is x", "final answer: x", an agent's `Finish[x]`, `"answer": "x"` in JSON, and `<answer>x</answer>` as
+    GRPO recipes ask for it, also with `final`, `final_answer`, `solution` or `response` for a tag, or
+    `[ANSWER]x[/ANSWER]`. The last one that states an answer wins; `#### x` with text below it and without a digit may
+    be a heading and counts if nothing else does. If nothing closes the answer, a sentence's full stop is dropped, and
+    the dot of "Inc." or "U.S." stays. In arithmetic an explicit answer is cut down to its number where the number can
+    be cut out safely. The time taken grows linearly with the text.
+
+    Args:
+        text: The candidate's whole text.
+        answer: The answer type or its name. Without a mark a number is the last one, short text the whole text without
+            outer white space.
+
+    Returns:
+        The answer with its form, or None where the text is blank, only thinks or, in arithmetic, is without a number.
+
+    Raises:
+        ArgumentError: `answer` is not an answer type.
+    """
+    return read_sample(text, answer).extraction
+
+
+def read_sample(text: str, answer: Task | AnswerType) -> SampleReading:
+    """Return the answer of a sample as `extract_answer` does, and whether its thinking ends and whether it ran on."""
+    kind = answer_type(answer)
+    _, parts, unclosed = find_thinking(text)
+    last = None
+    for start, end in () if unclosed else reversed(parts):
+        reading = _turn(text[start:end], kind)
+        if reading.extraction and reading.extraction.form in _MARKS:
+            return reading
+        last = last or reading
+    return last or SampleReading(None, unclosed)
+
+
+def _turn(text: str, kind: AnswerType) -> SampleReading:
+    """Read a text up to where its turn ends, which it does not before it states an answer."""
+    start = begin = 0
+    opened, text = "token", f"\n{text}"
+    for end in _END.finditer(text):
+        segment = text[start : end.start()]
+        extraction = None if opened == "user" else _marked(segment, kind)
+        introduces = end.lastgroup == "other" or (end.lastgroup in ("asked", "turn") and _INTRODUCTION.match(segment))
+        if extraction is None and opened == "token" and not introduces:  # a question of its own does not end a text
+            extraction = _guessed(segment, kind)
+        if extraction:
+            return SampleReading(extraction, cut=bool(text[end.end() :].strip()))
+        start, opened = end.end(), end.lastgroup or ""
+        begin = start if opened in ("user", "token") else begin
+    return SampleReading(_marked(text[start:], kind) or _guessed(text[begin:], kind))
+
+
+def _guessed(text: str, kind: AnswerType) -> Extraction | None:
+    answer, form = kind.unmarked(_ROLE.sub("", text))
+    return Extraction(answer, form) if answer else None
+
+
+def _marked(text: str, kind: AnswerType) -> Extraction | None:
+    """Return the answer that a text marks as one."""
+    marks = [*_MARK.finditer(text)]
+    marks = [mark for mark in marks if mark.lastgroup == "json"] or marks
+    closed = _closed_braces(text) if any(mark.lastgroup == "boxed" for mark in marks) else {}
+    limit, heading = len(text), None
+    for mark in reversed(marks):
+        name = mark.lastgroup or ""
+        if answer := kind.stated(_payload(text, name, mark.end(), limit, closed, kind), _MARKS[name]):
+            extraction = Extraction(answer, _MARKS[name])
+            amount = any(map(str.isdigit, answer)) and len(answer.split()) <= 4
+            if name != "hashes" or amount or not (heading or "\n" in text[mark.end() :].strip()):
+                return extraction
+            heading = heading or extraction
+        limit = mark.start()
+    return heading
+
+
+def _payload(text: str, name: str, start: int, limit: int, closed: dict[int, int], kind: AnswerType) -> str:
+    """What follows a mark that ends at `start`, read no further than `limit`, where the next mark begins."""
+    if name == "boxed":
+        payload = text[start : closed.get(start, start)].strip()
+        wrapped = TEX_TEXT.fullmatch(payload)
+        return wrapped[1].strip() if wrapped else payload
+    if name == "json":
+        return _of_json(text, start)
+    if name == "tagged" and (tag := _CLOSING_TAG.search(text, start, limit)):
+        return text[start : tag.start()].strip()
+    if name in ("tagged", "finish"):
+        line = text[start:limit].partition("\n")[0]
+        return (line.rpartition("]")[0] if name == "finish" else line).strip()
+    payload = _LEAD.sub("", text[start:limit]).partition("\n")[0].rstrip(" \t\r\n*_`")
+    if name == "hashes" and _HEADING.match(payload):
+        return ""
+    return without_stop(kind.sentence(payload) if name == "phrase" else payload)
+
+
+def _of_json(text: str, start: int) -> str:
+    """The text or the number of JSON that starts there; '' for anything else."""
+    value = _JSON.match(text, start)
+    if value is None or value[0] == "null":
+        return ""
+    try:
+        return str(loads(value[0], strict=False)).strip() if value[0].startswith('"') else value[0]
+    except ValueError:
+        return value[0].strip('"')
+
+
+def _closed_braces(text: str) -> dict[int, int]:
+    """Where the content of each pair of braces starts, and where it ends. They nest; escaped ones do not count."""
+    closed, opened = dict[int, int](), list[int]()
+    for match in _BRACE.finditer(text):
+        if match[0] == "{":
+            opened.append(match.end())
+        elif match[0] == "}" and opened:
+            closed[opened.pop()] = match.start()
+    return closed
+
+
+def before_answer(answer: str, text: str) -> str:
+    """Return the part of a text before its answer. The whole text if that is empty, or if it does not end with it."""
+    rest, line = text, f"\n{answer.strip()}"
+    while answer and rest.rstrip().endswith(line):  # once from the text itself, and once if it was added after it
+        rest = rest.rstrip().removesuffix(line)
+    return rest if rest.strip() else text

@@ -1,0 +1,297 @@
+"""Write files whole or not at all, read them within limits, and make file names that every system accepts.
+
+This module handles bytes, lines and JSON; `eldgr_dspy.pools` and `eldgr_dspy.journal` give them a meaning.
+"""
+
+import errno
+import gzip
+import json
+import os
+import re
+import secrets
+import stat
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from eldgr_dspy.base.file_limits import MAX_EXPANSION, MAX_LINE, MAX_VALUES, RAISE, expansion_limit, parsed_json, scaled
+from eldgr_dspy.base.system import created, naming, opened, refusal
+from eldgr_dspy.errors import PoolError
+
+_MAX_NAME = 120
+
+GZIP = b"\x1f\x8b"
+"""The first bytes of a gzip file."""
+
+_FOREIGN = {
+    b"\x80": "a pickle, which is never loaded since loading one can run code",
+    b"PK\x03\x04": "a zip archive (.npz and .pt are ones), which is never unpacked",
+    b"\x93NUMPY": "a NumPy array",
+    b"PAR1": "a Parquet file, whose name must end in .parquet",
+    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
+    GZIP: "compressed twice; unpack it once",
+    b"BZh": "compressed by bzip2; use gzip",
+    b"\xfd7zXZ": "compressed by xz; use gzip",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd; use gzip",
+}
+"""The first bytes of files that are not UTF-8 text, and what such files are."""
+
+_begun = set[Path]()
+"""The temporary files that are in use."""
+
+_POOL = "a pool is JSON lines or Parquet"
+_UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.tmp")
+_DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that will replace `path`: a reader, or a crash, sees the old file or the new one, never a part.
+
+    A temporary file in the same folder is written, flushed to the disk and renamed over `path`. On any error the old
+    file is left as it was and the temporary one is removed.
+
+    Raises:
+        OSError: it cannot be written, or `path` exists and is not a file: a rename would replace a device by a file.
+    """
+    if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+        raise FileExistsError(errno.EEXIST, "The path is a link, a folder, a pipe or a device", str(path))
+    with removed_afterwards(path.parent) as temporary:  # not made from the name, which may be as long as allowed
+        out = created(temporary, becomes=path)
+        try:
+            yield out
+            flush_to_disk(path, out)
+            with naming(path):
+                out.close()
+                temporary.replace(path)
+            sync_folder(path.parent)
+        except BaseException:
+            with suppress(OSError):
+                out.close()  # writes the rest, and fails where the first write did
+            raise
+
+
+@contextmanager
+def removed_afterwards(folder: Path) -> Iterator[Path]:
+    """Yield the path of a new file in a folder, to be created by the caller, and remove it at the end if it exists."""
+    temporary = folder / f".{secrets.token_hex(8)}.tmp"
+    _begun.add(temporary)
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+        _begun.discard(temporary)
+
+
+def flush_to_disk(path: Path, out: IO[bytes]) -> None:
+    """Flush what was written into a file that will replace `path` to the disk."""
+    with naming(path):
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def append_whole(file: int, data: bytes, *, flush: bool = False) -> None:
+    """Append data to an open file, flushed or not. If the disk does not take all of it, undo the write and raise."""
+    before = os.fstat(file).st_size
+    try:
+        count = os.write(file, data)
+        while count < len(data):
+            count += os.write(file, data[count:])
+        if flush:
+            os.fsync(file)
+    except OSError:
+        os.ftruncate(file, before)
+        raise
+
+
+def remove_begun() -> None:
+    """Remove the temporary files that are in use, for a process that is about to end immediately."""
+    for path in list(_begun):
+        with suppress(OSError):
+            path.unlink()
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove the temporary files that a killed process left in a folder, which no other process may be using."""
+    for path in folder.glob(".*.tmp"):
+        if _UNFINISHED.fullmatch(path.name):
+            path.unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to the disk, so that a file created or renamed in it survives a power cut."""
+    if os.name == "nt":  # here a folder cannot be opened, and the file system flushes a rename
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with naming(folder):
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def safe_name(text: str, default: str = "pool") -> str:
+    """Return `text` as a name that every file system accepts, and that cannot lead out of its folder.
+
+    Letters, digits, `.`, `-`, `+` and `_` stay, up to 120 bytes. A name that Windows reserves for a device gets a `_`.
+    """
+    name = re.sub(r"[^\w.+-]", "_", text).strip(".")
+    name = f"_{name}" if _DEVICE.match(name) else name
+    return name.encode("utf-8")[:_MAX_NAME].decode("utf-8", "ignore").rstrip(".") or default
+
+
+def require_file(path: Path) -> None:
+    """Refuse anything but a file that can be read more than once.
+
+    Raises:
+        PoolError: if the file does not exist, or is a folder, a pipe or a device.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError as error:
+        raise PoolError(f"{path}: no such file; check the name.") from error
+    except OSError as error:
+        raise PoolError(refusal(error, path)) from error
+    except ValueError as error:
+        raise PoolError(f"{str(path)!r} is not a valid file name; check it.") from error
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device, and a pool is read more than once"
+        raise PoolError(f"{path}: is {what}; give a file.")
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    r"""Yield (number, line) of a plain or .gz file, counted from 1, split at `\n` alone, without line end.
+
+    A byte-order mark and a carriage return before the line end are dropped. No more than one line is in memory.
+
+    Raises:
+        PoolError: if the file cannot be read, is damaged or is not text, or if a line is longer than `MAX_LINE` or a
+            compressed file expands beyond `expansion_limit`.
+    """
+    for number, line in whole_lines(path):
+        yield number, line.rstrip(b"\r\n")
+
+
+def whole_lines(path: Path, expected: str = _POOL) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, line) as `read_lines` does, each line with its end; `expected` ends a refusal.
+
+    Raises:
+        PoolError: as `read_lines`.
+    """
+    with _unpacked(path) as (source, limit):
+        yield from _lines(path, source, limit, expected)
+
+
+def read_whole(path: Path, most: int, remedy: str) -> bytes:
+    """Return what a plain or .gz file holds, without byte-order mark, unpacked and at most `most` bytes.
+
+    `remedy` ends the message for a longer file.
+
+    Raises:
+        PoolError: if the file cannot be read, is damaged or is not text; or if it holds more, or a compressed file
+            expands beyond `expansion_limit`.
+    """
+    limit = scaled(most)
+    with _unpacked(path) as (source, expansion):
+        data = source.read(min(limit, expansion or limit) + 1)
+    if expansion is not None and len(data) > expansion:
+        raise _expanded(path, expansion)
+    if len(data) > limit:
+        raise PoolError(f"{path}: holds more than {limit:,} bytes, the limit for reading it whole; {remedy}. {RAISE}")
+    return require_text(path, data, _POOL)
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | None]]:
+    """Open a plain or .gz file, with how many bytes a compressed one may expand to."""
+    try:
+        with opened(path) as raw:
+            if raw.peek(2).startswith(GZIP):
+                with gzip.GzipFile(fileobj=raw) as unpacked:
+                    yield unpacked, expansion_limit(path.stat().st_size)
+            else:
+                yield raw, None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise PoolError(f"{path}: the compressed file is damaged ({error}); fetch or compress it again.") from error
+    except OSError as error:
+        raise PoolError(refusal(error, path)) from error
+
+
+def _expanded(path: Path, limit: int) -> PoolError:
+    return PoolError(
+        f"{path}: expands to more than {limit:,} bytes, {MAX_EXPANSION} times its size; "
+        f"if that is intended, unpack it and give the plain file. {RAISE}"
+    )
+
+
+def _lines(
+    path: Path, source: IO[bytes] | gzip.GzipFile, limit: int | None, expected: str
+) -> Iterator[tuple[int, bytes]]:
+    number, total, longest = 0, 0, scaled(MAX_LINE)
+    while line := source.readline(longest + 1):
+        number += 1
+        total += len(line)
+        if number == 1:
+            line = require_text(path, line, expected)
+        if len(line) > longest:
+            raise PoolError(
+                f"{path}, line {number}: longer than {longest:,} bytes; one row a line is expected. {RAISE}"
+            )
+        if limit is not None and total > limit:
+            raise _expanded(path, limit)
+        yield number, line
+
+
+def require_text(path: Path, line: bytes, expected: str) -> bytes:
+    """Return the first line without a byte-order mark; refuse a file that does not begin as text."""
+    foreign = next((what for magic, what in _FOREIGN.items() if line.startswith(magic)), None)
+    if foreign:
+        raise PoolError(f"{path}: not a text file but {foreign}; {expected}.")
+    return line.removeprefix(b"\xef\xbb\xbf")
+
+
+def read_object(line: bytes, where: str, most: int = MAX_VALUES) -> Any:
+    """Return the value of a line of JSON, which should be an object of at most `most` values.
+
+    `where` is its place, for the message.
+
+    Raises:
+        PoolError: if it is not UTF-8, not one JSON value, nested too deeply, or if a key of an object occurs twice; if
+            it holds more values.
+    """
+    try:
+        return parsed_json(line, where, most, _DECODER.decode)
+    except PoolError:
+        raise
+    except UnicodeDecodeError as error:
+        place = error.start + 1
+        raise PoolError(
+            f"{where}: byte {place} is not UTF-8; save the file as UTF-8 (not UTF-16 or Latin-1)."
+        ) from error
+    except ValueError as error:
+        raise PoolError(
+            f"{where}: not one JSON object ({_reason(line, error)}); write one object a line, with no comma after it."
+        ) from error
+
+
+def _reason(line: bytes, error: Exception) -> str:
+    if b"\0" in line:
+        return "a NUL byte, as in UTF-16 or in a binary file"
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at column {error.colno}"
+    return str(error).split(";")[0]  # Python's advice for a number of 5,000 digits does not apply here
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ValueError(f"the key {twice!r:.80} occurs twice")
+    return record
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)

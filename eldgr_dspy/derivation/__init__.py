@@ -1,0 +1,1 @@
+"""Exact arithmetic: amounts, traced calculations, and whether one is independent of its answer."""

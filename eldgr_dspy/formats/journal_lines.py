@@ -1,0 +1,152 @@
+"""Read and check the lines of a journal, and mask credentials in them."""
+
+import json
+from codecs import BOM_UTF8
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args
+from zlib import crc32
+
+from eldgr_dspy.answer_types.comparing import is_record
+from eldgr_dspy.base.file_limits import parsed_json
+from eldgr_dspy.errors import JournalError, PoolError
+from eldgr_dspy.redaction import redacted, redacted_value
+from eldgr_dspy.rule.consultations import Consultation, Outcome
+from eldgr_dspy.rule.named_judges import is_name
+from eldgr_dspy.words import CONSULTED
+
+PROGRAM = "program"
+"""The role, in a journal, of a program whose samples are collected."""
+FIELDS = tuple(field.name for field in fields(Consultation))
+_HEADS = ("settings", "pool", "role", "reserved", "comparisons")
+_ABSENT = type(None)
+_NUMBERS = (int, float)
+_MOST = 10**15
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("pool", "id", "role", "outcome"), (str,)),
+    **dict.fromkeys(("reason", "fingerprint", "asked", "served", "implausible", "judge"), (str, _ABSENT)),
+    **dict.fromkeys(("attempt", "calls", "cached"), (int,)),
+    **dict.fromkeys(("prompt_characters", "prompt_tokens", "completion_tokens"), (int, _ABSENT)),
+    **dict.fromkeys(("cost", "dearest", "seconds"), (int, float, _ABSENT)),
+    "content": (dict, _ABSENT),
+    "recorded": (bool,),
+}
+"""The types that a journaled field may have, matched exactly, so that `true` is not a number."""
+_FREE = ("content", "reason", "asked", "served", "implausible", "details", "path")
+"""The fields that may hold text from outside; the others hold words of the journal, or name a question."""
+_WORDS = {str: "text", int: "a count", float: "a number", bool: "true or false", dict: "an object", _ABSENT: "null"}
+
+
+def read_line(line: bytes, path: Path, where: str) -> Consultation | dict[str, Any]:
+    """Read a line: a consultation, or a head."""
+    record = parsed(line, path, where)
+    return (
+        consultation_of(record, path, where) if record.get("kind") == "consultation" else head_of(record, path, where)
+    )
+
+
+def read_consultation(line: bytes, path: Path, where: str) -> Consultation:
+    """Read one journaled consultation; `path` and `where` are for the error message."""
+    return consultation_of(parsed(line, path, where), path, where)
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def without_credentials(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line with credentials masked in the fields that may hold them."""
+    return {name: redacted_value(value) if name in _FREE else value for name, value in record.items()}
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)
+ENCODER = json.JSONEncoder(allow_nan=False)
+CHECKSUM = b', "crc32": '
+"""The text before the checksum of a line, its last field; the checksum covers everything before this text."""
+
+
+def sealed(record: Mapping[str, Any]) -> bytes:
+    """Return a record as a line with its checksum and without credentials."""
+    text = ENCODER.encode(record)
+    if redacted(text) != text:  # a credential was missed when the record was made; the key that finds it stays
+        text = ENCODER.encode(without_credentials(record))
+    body = text.removesuffix("}").encode()
+    return b'%b%b"%08x"}\n' % (body, CHECKSUM, crc32(body))
+
+
+def parsed(line: bytes, path: Path, where: str) -> dict[str, Any]:
+    """Return a line as a JSON object whose checksum, if it has one, is right."""
+    try:  # an editor may have put a mark before a recording
+        record = parsed_json(line.removeprefix(BOM_UTF8), f"{path}, {where}", decode=_DECODER.decode)
+    except PoolError as error:
+        raise JournalError(error.args[0]) from error
+    except ValueError as error:
+        raise JournalError(f"{path}, {where}: not a JSON object ({error}); restore the journal from a copy.") from error
+    if not isinstance(record, dict):
+        raise JournalError(f"{path}, {where}: {record!r:.80} is not a JSON object; restore the journal from a copy.")
+    stated = record.pop("crc32", None)
+    body, _, end = line.removeprefix(BOM_UTF8).rpartition(CHECKSUM)
+    if stated is not None and end.strip() != b'"%08x"}' % crc32(body):
+        raise JournalError(
+            f"{path}, {where}: the line does not match its checksum {stated!r:.20}, so it was damaged or edited; "
+            "restore the journal from a copy, or remove crc32 from the line if the change is meant."
+        )
+    return record
+
+
+def head_of(record: dict[str, Any], path: Path, where: str) -> dict[str, Any]:
+    """Return a line that is not a consultation, checked."""
+    kind = record.get("kind")
+    if kind not in _HEADS:
+        known = ", ".join(("consultation", *_HEADS))
+        raise JournalError(f"{path}, {where}: kind={kind!r:.80} is not one of {known}; expected a journal.")
+    _check(isinstance(record.get("name"), str), path, where, f"a {kind} without a name")
+    _check(isinstance(record.get("details"), dict), path, where, f"a {kind} without details")
+    _check(kind != "comparisons" or is_record(record["details"]), path, where, "comparisons without their pairs")
+    return record
+
+
+def consultation_of(record: dict[str, Any], path: Path, where: str) -> Consultation:
+    """Return the consultation of a line, checked."""
+    del record["kind"]
+    try:
+        consultation = Consultation(**{"pool": "", **record})
+    except TypeError as error:
+        raise JournalError(f"{path}, {where}: not a consultation ({error}).") from error
+    require_types(record, path, where)
+    known = (*CONSULTED, PROGRAM)
+    _check(consultation.role in known, path, where, f"role={consultation.role!r} is not one of {', '.join(known)}")
+    _check(
+        consultation.judge is None or (consultation.role == "judge" and is_name(consultation.judge)),
+        path,
+        where,
+        f"judge={consultation.judge!r:.80} does not name a judge",
+    )
+    _check(consultation.outcome in get_args(Outcome), path, where, f"outcome={consultation.outcome!r} is not known")
+    _check(
+        consultation.outcome != "ok" or consultation.content is not None, path, where, "outcome 'ok' without content"
+    )
+    return consultation
+
+
+def require_types(record: Mapping[str, Any], path: Path, where: str) -> None:
+    """Refuse a field of the wrong type, in a line that was read or is about to be written."""
+    for name, value in record.items():
+        if type(value) not in _TYPES[name] or (type(value) in _NUMBERS and not is_plausible(value)):
+            raise JournalError(f"{path}, {where}: {name}={value!r:.80} is not {_expected(name)}.")
+
+
+def is_plausible(value: object) -> bool:
+    """Return whether a number may be journaled as a count, an amount in dollars or seconds: from 0 to 10**15."""
+    return isinstance(value, _NUMBERS) and not isinstance(value, bool) and 0 <= value <= _MOST
+
+
+def _expected(name: str) -> str:
+    kinds = [kind for kind in _TYPES[name] if kind is not int or float not in _TYPES[name]]
+    return " or ".join(_WORDS[kind] for kind in kinds)
+
+
+def _check(holds: bool, path: Path, where: str, problem: str) -> None:
+    if not holds:
+        raise JournalError(f"{path}, {where}: {problem}.")

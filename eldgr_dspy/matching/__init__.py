@@ -1,0 +1,1 @@
+"""Which texts are the same answer, and where an answer occurs in a passage."""

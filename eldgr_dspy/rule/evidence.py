@@ -1,0 +1,103 @@
+"""The evidence of one question as it certifies answers: by a policy, by a user's function, or as somebody has said.
+
+Only retrieved text is evidence: a passage that repeats a candidate's own text does not certify that candidate's answer.
+It uses only the standard library.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from eldgr_dspy.answer_types.base import AnswerType, Certifying, Grouping
+from eldgr_dspy.base.structured import Structured
+from eldgr_dspy.certificates import Certificate, Passage, Witness
+from eldgr_dspy.errors import CertificateError
+from eldgr_dspy.rule.consultations import show_passage
+from eldgr_dspy.rule.own_certificates import EMPTY, OwnCertificate, OwnEvidence, is_certificate
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.words import Policy
+
+
+class CertifyingEvidence:
+    """The evidence of a question. Each spelling of an answer is certified at most once."""
+
+    def __init__(self, question: Question, kind: AnswerType, grouping: Grouping, by: Policy | OwnCertificate) -> None:
+        """Take a question, the type as it reads its answers, their classes, and what certifies."""
+        self._question, self._type, self._grouping = question, kind, grouping
+        self._by: Policy | OwnCertificate = by
+        self.is_consulted = isinstance(by, OwnCertificate) and by.consulted
+        self._whole = self._of(question.passages)
+        self._sought: dict[tuple[str | None, bool], Certificate] = {}
+        self._supplied: dict[str, Certificate] = {}
+
+    def certify(self, answer: str | None, key: str | None) -> Certificate:
+        """Return the certificate of a spelling, whose class is given.
+
+        Raises:
+            CertificateError: The user's certificate failed, or a consulted one has not said anything about the class.
+        """
+        if self.is_consulted:
+            return self._supplied_for(answer, key)
+        pair = answer, isinstance(answer, Structured)  # a list is not the text that spells it, though they are equal
+        if pair not in self._sought:
+            certificate: object = self._apart_from(key).certify(answer, self._question.text)
+            if not (is_certificate(certificate) and isinstance(certificate.witness, Witness | None)):
+                raise CertificateError(
+                    f"certify({answer!r:.60}) of what {self._type.name}.evidence(passages, policy) returns must be a "
+                    f"Certificate of True, False or None, with a reason; got {certificate!r:.60}."
+                )
+            self._sought[pair] = certificate
+        return self._sought[pair]
+
+    def supply(self, key: str, certificate: Certificate) -> None:
+        """Take the certificate of a class from a consulted certificate."""
+        self._supplied[key] = certificate
+
+    def passages_for(self, key: str | None) -> tuple[Passage, ...]:
+        """Return the passages that may certify a class: those that only repeat one of its candidates are blank."""
+        return self._apart_from(key).passages
+
+    @cached_property
+    def own_texts(self) -> Mapping[str | None, frozenset[int]]:
+        """For each class, the passages that only repeat the text of one of its candidates.
+
+        They still certify other answers, so that a candidate which quotes a passage does not take a certificate from
+        another one.
+        """
+        own: dict[str | None, frozenset[int]] = {}
+        texts: dict[str, set[str]] = {}
+        for text, class_ in zip(self._question.texts, self._grouping.classes, strict=False):
+            if class_ is not None:
+                texts.setdefault(text.strip(), set()).add(class_.key)
+        for index, passage in enumerate(self._question.passages if texts else ()):
+            for form in (passage.text.strip(), show_passage(passage.title, passage.text).strip()):
+                class_of_form = self._grouping.class_of(form) if form in texts else None
+                for key in texts.get(form, set()) - {class_of_form and class_of_form.key}:
+                    own[key] = own.get(key, frozenset()) | {index}
+        return own
+
+    def _supplied_for(self, answer: str | None, key: str | None) -> Certificate:
+        if key is None:
+            return EMPTY
+        if key not in self._supplied:
+            raise CertificateError(
+                f"The certificate {self._by} must be asked about {answer!r:.60} before a rule is: drive the rule that "
+                "`eldgr_dspy.rule.certifying.certifying` returns."
+            )
+        return self._supplied[key]
+
+    def _apart_from(self, key: str | None) -> Certifying:
+        apart = self.own_texts.get(key)
+        if not apart:
+            return self._whole
+        passages = (Passage("", "") if i in apart else p for i, p in enumerate(self._question.passages))
+        return self._of(tuple(passages))
+
+    def _of(self, passages: Sequence[Passage]) -> Certifying:
+        by: Policy | OwnCertificate = self._by
+        evidence = OwnEvidence(passages, by) if isinstance(by, OwnCertificate) else self._type.evidence(passages, by)
+        if not callable(getattr(evidence, "certify", None)):
+            raise CertificateError(
+                f"{self._type.name}.evidence(passages, policy) must return an object with certify(answer, question); "
+                f"got {evidence!r:.60}."
+            )
+        return evidence

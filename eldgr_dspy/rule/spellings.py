@@ -1,0 +1,83 @@
+"""Find answers whose numbers, times or dates the evidence spells in another way that certifies nothing: `two-year`.
+
+Such an answer is uncertified, and it is counted: many of them say that certificates do not fit a pool. This reader is
+wide where a certificate is strict. To it a bare number is its word, `two-year` is `two years`, `5km` is `5 km`, `10:30`
+is `10:30 am`, and `5 May 1990` is `May 5th, 1990`. What `eldgr_dspy.derivation.amounts` has as one class is not
+counted. The words are English. Source: ours.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.derivation.amounts import SCALES, WORD, value_of
+from eldgr_dspy.matching.text_keys import short_class
+from eldgr_dspy.text.numbers import CURRENCY_SIGNS
+from eldgr_dspy.text.reading import read
+from eldgr_dspy.text.stripping import strip_answer
+
+_SCALE = rf"(?:[ -](?:{'|'.join(SCALES)}|dozen|lakh|crore)\b)?"
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTH = rf"(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}+\b"
+_TOKEN = re.compile(
+    rf"""(?P<hour>\b[0-9]{{1,2}})(?::(?P<minute>[0-5][0-9])(?![:\d]))?\ ?(?P<half>[ap])\.?m\b
+    | (?P<of_24>\b[0-9]{{1,2}}):(?P<of_60>[0-5][0-9])(?![:\d])
+    | (?P<day>\b[0-9]{{1,2}})(?:st|nd|rd|th)?\ (?:of\ )?(?P<month>{_MONTH})
+    | (?P<month_first>\b{_MONTH})\ (?P<day_last>[0-9]{{1,2}})(?:st|nd|rd|th)?\b(?![.,]?\d)
+    | (?P<amount>(?<![\w.,-])(?:-|[a-z]{{0,3}}[{CURRENCY_SIGNS}]\ ?)?
+        (?:[0-9]++(?>(?:,[0-9]{{3}}(?!\d))*)(?:\.[0-9]++)?{_SCALE}
+            | \b{WORD}(?>(?:(?:[ -]|\ and\ ){WORD})*)\b))(?P<percent>\ ?(?:%|per\ ?cent\b))?
+    | (?P<word>[^\W\d_]++) | (?P<mark>\d++|[^\s\w,.'"()-])""",
+    re.VERBOSE,
+).finditer
+_MAY_BE = re.compile(rf"\d|\b{WORD}").search
+_LONGEST = 200
+
+
+def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
+    """Return how the evidence spells an answer that has a number, if it does so in a spelling of another class.
+
+    Whether the answer is certified is for the caller to ask.
+    """
+    plain = read(strip_answer(answer)).text
+    if len(plain) > _LONGEST or not _MAY_BE(plain):
+        return None
+    wanted = [token for token, _, _ in _tokens(plain)]
+    texts = (text for passage in passages for text in (passage.text, passage.title)) if wanted else ()
+    candidates = (spelling for text in texts for spelling in _spellings(text, wanted))
+    own = short_class(answer)
+    return next((spelling for spelling in candidates if short_class(spelling) != own), None)
+
+
+def _spellings(text: str, wanted: Sequence[str]) -> Iterator[str]:
+    """The parts of a text that have these tokens."""
+    plain, tokens = _read(text)
+    for at, (token, start, _) in enumerate(tokens):
+        if token == wanted[0] and [one for one, _, _ in tokens[at : at + len(wanted)]] == wanted:
+            yield plain[start : tokens[at + len(wanted) - 1][2]]
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> tuple[str, Sequence[tuple[str, int, int]]]:
+    plain = read(text).text
+    return plain, tuple(_tokens(plain))
+
+
+def _tokens(plain: str) -> Iterator[tuple[str, int, int]]:
+    """Each word in the singular, each number by its value, each time and date, with its place."""
+    for match in _TOKEN(plain):
+        yield _token(match), match.start(), match.end()
+
+
+def _token(match: re.Match[str]) -> str:
+    if hour := match["hour"] or match["of_24"]:
+        of_24 = int(hour) % 12 + 12 * (match["half"] == "p") if match["half"] else int(hour)
+        return f"{of_24}:{match['minute'] or match['of_60'] or '00'}"
+    if month := match["month"] or match["month_first"]:
+        return f"{month[:3]} {int(match['day'] or match['day_last'])}"
+    if amount := match["amount"]:
+        sign = re.split(r"\ ?[0-9]", amount)[0] if not amount[0].isalnum() else ""
+        value = value_of(amount.replace("-", " ") if amount[0].isalpha() else amount)
+        return f"{sign}{amount if value is None else value}{'%' if match['percent'] else ''}"
+    return (match["word"] or match["mark"]).removesuffix("s")

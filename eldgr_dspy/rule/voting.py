@@ -1,0 +1,103 @@
+"""Majority voting over answer classes: which candidates vote together, which class wins, whether it was a tie."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType, Grouping, a_class
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.matching.text_keys import AnswerClass
+from eldgr_dspy.words import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """The outcome of a vote.
+
+    Attributes:
+        classes: The class of each candidate, in pool order, or None for one that has no answer and does not vote.
+        winner: The winning class, None if no candidate votes. In a tie, that of the earliest voter.
+        tie: Whether several classes had as many votes as the winner.
+        notes: Candidates without an answer or that refuse, and answers whose class could not be told for certain, each
+            a phrase.
+    """
+
+    classes: tuple[str | None, ...]
+    winner: str | None
+    tie: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many candidates vote for each class, in the order of their earliest voters."""
+        return _counts(self.classes)
+
+    @property
+    def n_classes(self) -> int:
+        """How many distinct answers were given."""
+        return len(set(self.classes) - {None})
+
+
+def majority(
+    answers: Sequence[str | None], answer: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
+) -> Vote:
+    """Return the vote of `answers`, one a candidate, None where a candidate has none.
+
+    The type, or the one that `answer` names, puts them into classes. Answers that refuse do not vote.
+
+    Source: the paper's consensus m; ties to the earliest candidate and the classes are ours (`method`, hazards 1-27).
+    """
+    return grouped(answers, answer, refuses)[0]
+
+
+def grouped(
+    answers: Sequence[str | None], answer: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
+) -> tuple[Vote, Grouping]:
+    """Return the vote as `majority` does, with the classes in which any answer may be."""
+    refused = [*filter(refuses, answers)] if refuses else []
+    silent = frozenset(refused)
+    voting = [None if answer in silent else answer for answer in answers]
+    kind = answer_type(answer)
+    grouping = kind.grouping(voting)
+    if kind.is_own:
+        grouping = _checked(grouping, f"{kind.name}.grouping(answers)", len(voting))
+    return _vote(answers, grouping.classes, len(refused)), grouping
+
+
+def _checked(grouping: object, what: str, n: int) -> Grouping:
+    """Return the classes that a type of the user's own makes, each checked; raises an ArgumentError."""
+    classes, class_of = getattr(grouping, "classes", None), getattr(grouping, "class_of", None)
+    if not (isinstance(classes, Sequence) and callable(class_of)):
+        raise ArgumentError(f"{what} must return a Grouping of a tuple and a function; got {grouping!r:.80}.")
+    if len(classes) != n:
+        raise ArgumentError(f"{what} must return one class or None per answer; got {len(classes)} for {n} answers.")
+    return Grouping(
+        tuple(a_class(class_, lambda: f"Each of the classes of {what}") for class_ in classes),
+        lambda answer: a_class(class_of(answer), lambda: f"class_of({answer!r:.60}) of {what}"),
+    )
+
+
+def _vote(answers: Sequence[str | None], parsed: Sequence[AnswerClass | None], refusing: int) -> Vote:
+    classes = tuple(class_.key if class_ else None for class_ in parsed)
+    notes = tuple(_notes(answers, parsed, refusing))
+    votes = _counts(classes)
+    if not votes:
+        return Vote(classes, None, tie=False, notes=notes)
+    most = max(votes.values())
+    leaders = [key for key, n in votes.items() if n == most]  # in order of their earliest voter
+    return Vote(classes, leaders[0], tie=len(leaders) > 1, notes=notes)
+
+
+def _counts(classes: Sequence[str | None]) -> Counter[str]:
+    return Counter(key for key in classes if key is not None)
+
+
+def _notes(answers: Sequence[str | None], parsed: Sequence[AnswerClass | None], refusing: int) -> Iterator[str]:
+    missing = parsed.count(None) - refusing
+    if missing:
+        yield f"{missing} of {len(parsed)} candidates have no answer"
+    if refusing:
+        yield f"{refusing} of {len(parsed)} candidates refuse and do not vote"
+    noted = {answers[index]: class_.note for index, class_ in enumerate(parsed) if class_ is not None and class_.note}
+    yield from (f"{answer!r:.60}: {note}" for answer, note in noted.items())

@@ -1,0 +1,270 @@
+"""Read a text that is one number, exactly, as a fraction; and find the number that a longer text states.
+
+It is not a parser of expressions (`eldgr_dspy.derivation.arithmetic`). An ambiguous text is not read at all: `1,5` and
+`- 5` are not numbers here. A number is cut out of a text only if it is the whole quantity: "2 hours 30 minutes", "(3,
+4)" and "10 remainder 2" stay whole.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from itertools import islice
+
+from eldgr_dspy.text.folding import drop_invisible
+from eldgr_dspy.words import Mark
+
+VULGAR_FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞↉"
+"""The single-character fractions that count as numbers, fit for a regular expression's character class."""
+
+CURRENCY_SIGNS = "$£¥฿\u20a0-\u20cf"
+"""Whole-unit currency signs, fit for a regular expression's character class. The cent sign scales and is left out."""
+
+PAD, _GAP = "\u200b", "\u200c"
+"""Invisible, so that a number may have them: what fills up a shorter spelling of a number, and a command around it."""
+
+_SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "lakh": 10**5, "million": 10**6, "crore": 10**7}
+_SCALES |= {"billion": 10**9, "trillion": 10**12, "mn": 10**6, "bn": 10**9, "tn": 10**12}
+_SCALE = "|".join(_SCALES)
+_SCALES |= {"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+_SCALED = re.compile(
+    rf"(?P<number>(?P<money>\W*[{CURRENCY_SIGNS}])?.*?[0-9{VULGAR_FRACTIONS}][{PAD}{_GAP}]*(?:[ -](?:{_SCALE})s?)?)"
+    rf"(?:(?P<k>k)|(?(money)(?P<letter>[mbt])|(?!))|[\s-]?(?P<word>{_SCALE})s?)\.?",
+    re.IGNORECASE | re.DOTALL,
+)
+_RAISED = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
+_POWER = r"\^\s?(?:\{\s?([-+]?\d{1,3})\s?\}|([-+]?\d{1,3}))(?!\d)"
+_FRACTION = r"\\[dtc]?frac\s*(?:\{\s*(-?\d+)\s*\}|(\d))\s*(?:\{\s*(\d+)\s*\}|(\d))"
+_TEX = "boxed emph fbox mathbf mathit mathrm mathsf mathtt mbox operatorname text textbf textit textrm texttt underline"
+TEX_COMMAND = rf"\\(?:{'|'.join(_TEX.split())})\s?\{{"
+TEX_TEXT = re.compile(rf"{TEX_COMMAND}([^{{}}]*+)\}}")
+"""A command of LaTeX for text or type, up to its brace, and with the text in it."""
+
+_LATEX = [
+    (re.compile(rf"(?<=\d){_FRACTION}"), r" \1\2/\3\4"),
+    (re.compile(_FRACTION), r"\1\2/\3\4"),
+    (re.compile(r"(?<=\d)(?:\{,\}|(?:\\!)?,\\!|\\[,!;: ])(\d{3})(?!\d)"), r",\1"),
+    (re.compile(rf"(?<=\d)\s?(?:\\times|\\cdot|[×x*])\s?10\s?(?:{_POWER}|([⁻⁺]?[⁰¹²³⁴-⁹]{{1,3}}))"), r"e\1\2\3"),
+    (re.compile(rf"(?<![0-9A-Za-z\\.^*/×+}}-])10\s?{_POWER}(?!\^)"), r"1e\1\2"),
+    (re.compile(r"(?<=\d)\s?(?:\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![a-z]))|\\degree(?![a-z])|°)(?!\s?[A-Za-z])"), ""),
+    (re.compile(r"\\(?:display|text)style(?![a-z])"), ""),
+]
+"""How LaTeX spells numbers, and what each spelling is in plain text."""
+_MAY_BE_LATEX = re.compile(r"[\\{^°×]").search
+
+# A longer text is not a number, so that every later step stays far below int's limit of 4,300 digits.
+_LONGEST = 1_000
+_FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
+
+_INTEGER = r"(?:[1-9][0-9]{0,2}(?>(?:,[0-9]{3})+)|[0-9]++)"
+_BEFORE = rf"(?P<sign>[-+])?(?P<before>\\?[{CURRENCY_SIGNS}]\s?)?(?P<inner>[-+])?"
+_AFTER = rf"(?:\s?(?P<after>\\?[{CURRENCY_SIGNS}])|\s?\\?(?P<percent>%))?\.?"
+_NUMBER = re.compile(
+    rf"""{_BEFORE}
+    (?: (?: (?P<whole>[0-9]{{1,3}})\s (?=[0-9]{{1,3}}/[0-9]{{1,3}}(?![0-9,])) )?
+        (?P<top>{_INTEGER})\s?/\s?(?P<bottom>{_INTEGER})
+      | (?P<units>[0-9]{{1,3}}\s?)?(?P<vulgar>[{VULGAR_FRACTIONS}])
+      | (?P<decimal>(?:{_INTEGER}(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][-+]?[0-9]{{1,3}})?)
+    ){_AFTER}""",
+    re.VERBOSE,
+)
+_DECIMAL_COMMA = re.compile(rf"{_BEFORE}(?:[0-9]{{1,3}}(?>(?:\.[0-9]{{3}})+)|[0-9]++),[0-9]++{_AFTER}")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An exact number. `value` is as written: 5 for '5%', with `percent` set; `priced` says if it has a currency sign.
+
+    Two numbers are equal when value and percent agree. The currency sign does not count.
+    """
+
+    value: Fraction
+    percent: bool = False
+    priced: bool = field(default=False, compare=False)
+
+
+def fold_digits(text: str) -> str:
+    """Return the text with the decimal digits of every script as ASCII. The length and all else stay the same.
+
+    Superscripts and fractions are not decimal digits, so '10²' never becomes '102'.
+    """
+    return _FOREIGN_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text)
+
+
+def fold_marks(text: str) -> str:
+    """Return the text with digits and the minus sign U+2212 as ASCII, one for one."""
+    return text if text.isascii() else fold_digits(text).replace("\N{MINUS SIGN}", "-")
+
+
+def parse_number(text: str) -> Number | None:
+    """Read the whole text as one number, or return None if it is not one or is ambiguous.
+
+    It reads a sign (`-`, `+` or U+2212), well-formed thousands groups, decimals, one currency sign before or after (or
+    the same on both sides: `$5$`), percent, `1e3`, `1/2`, `2 1/2` with a whole part of up to three digits,
+    single-character fractions, and one closing full stop. Digits of any script count.
+
+    Args:
+        text: The text; white space around it and invisible characters are ignored.
+
+    Returns:
+        The exact number, or None: also for 'nan', 'inf', '1_000', '1,5', '- 5', '5¢', a division by zero, an exponent
+        of more than three digits and texts above 1,000 characters.
+    """
+    folded = fold_marks(drop_invisible(text).strip())
+    match = _NUMBER.fullmatch(folded) if len(text.strip()) <= _LONGEST else None
+    if match is None or (match["sign"] and match["inner"]):
+        return None
+    currencies = {match[name].replace("\\", "").strip() for name in ("before", "after") if match[name]}
+    if len(currencies) + bool(match["percent"]) > 1:
+        return None
+    magnitude = Fraction((match["decimal"] or match["whole"] or match["units"] or "0").replace(",", ""))
+    if match["vulgar"]:
+        magnitude += Fraction(unicodedata.numeric(match["vulgar"])).limit_denominator(10)
+    if match["bottom"]:
+        top, bottom = (int(match[name].replace(",", "")) for name in ("top", "bottom"))
+        if not bottom or (match["whole"] and top >= bottom):
+            return None
+        magnitude += Fraction(top, bottom)
+    negative = "-" in (match["sign"], match["inner"])
+    return Number(-magnitude if negative else magnitude, match["percent"] is not None, bool(currencies))
+
+
+def read_number(text: str) -> Number | None:
+    r"""Read the whole text as one number, also in LaTeX (`\frac{1}{2}`, `5\times10^3`) or with a scale (`1.5 million`).
+
+    A scale is applied; `5m` is a number only behind a currency sign. Returns what `parse_number` does.
+    """
+    if _MAY_BE_LATEX(text):
+        text = unlatexed(text)
+    number = parse_number(text)
+    scaled = _SCALED.fullmatch(text.strip()) if number is None and len(text) <= _LONGEST else None
+    if scaled is None:
+        return number
+    number, name = read_number(scaled["number"]), scaled[scaled.lastgroup or 0]
+    return None if number is None or number.percent else replace(number, value=number.value * _SCALES[name.lower()])
+
+
+def unlatexed(text: str) -> str:
+    """Return the text with digits, signs and what LaTeX spells as a number in plain text. The length stays the same."""
+    text = fold_marks(text)
+    if _MAY_BE_LATEX(text):
+        text = TEX_TEXT.sub(lambda match: f"{_GAP * (match.start(1) - match.start())}{match[1]}{_GAP}", text)
+        for latex, plain in _LATEX:
+            text = latex.sub(partial(_padded, plain), text)
+    return text
+
+
+def _padded(plain: str, match: re.Match[str]) -> str:
+    return match.expand(plain).translate(_RAISED).rjust(len(match[0]), PAD)
+
+
+def is_ambiguous(text: str) -> bool:
+    """Say whether the text is a number except for a comma that may be a decimal mark: '1,5', '0,500', '1.000,50'.
+
+    A well-formed thousands group such as '1,000' is read as one and is not ambiguous.
+    """
+    folded = fold_marks(drop_invisible(text).strip())
+    return len(folded) <= _LONGEST and _DECIMAL_COMMA.fullmatch(folded) is not None and parse_number(folded) is None
+
+
+# -- numbers in texts -------------------------------------------------------------------------------------------------
+
+# The body takes in every mark that may join digits, so that '10:30', '1.2.3' and '1_000' are refused whole, not cut.
+_CHUNK = re.compile(
+    rf"""(?<![A-Za-z0-9_^{PAD}])(?<![0-9][.,/:])
+    (?: (?<=[=:(])-\ | (?<=[=:(]\ )-\  | (?<![\w)\]}}%])[-+] )?
+    (?: \\?[{CURRENCY_SIGNS}]\ ?-? )? {PAD}*+
+    (?: (?: [0-9][0-9.,/:_{PAD}]*+ | \.[0-9][0-9.,/:_{PAD}]*+ )
+        (?: [eE][-+]?[0-9]{{1,3}}(?![A-Za-z0-9]) | \ [0-9]{{1,3}}/[0-9]{{1,3}}(?![0-9/]) | \ ?[{VULGAR_FRACTIONS}] )?
+      | [{VULGAR_FRACTIONS}] )
+    (?! (?:st|nd|rd|th)\b | [\^²³¹⁰-⁹⁻] | [A-Za-z]+[0-9] )
+    (?: \ ?\\?% | (?: [\ {PAD}{_GAP}-]*+(?i:{_SCALE}|k)s?(?![A-Za-z0-9]) ){{1,2}} )?""",
+    re.VERBOSE,
+)
+_LOOSE_END = f".,/:_{PAD}{_GAP}"
+_DIGIT = re.compile(rf"[\d{VULGAR_FRACTIONS}]")
+# Words other than those before a quantity, a currency and a label such as "Total: 18".
+_HEADING = re.compile(
+    r"(?!minus|negative|about|approximately|around|nearly|almost|roughly|exactly|between|at |over|under|up to|less|more"
+    r"|fewer|only|(?-i:[A-Z]{2,3}|Rs)\b\.? ?\d|[^\d:=]*[:=]\s*[^\s\w]*\d)[^\W\d_]{2}",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d_]{2}")
+_ONE = rf"[-+]?[{CURRENCY_SIGNS}]?[0-9{VULGAR_FRACTIONS}]++(?>(?:[.,/][0-9]++)*)"
+_MEASURED = (
+    rf"{_ONE}\s?(?:h|hours?|hrs?|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?|feet|foot|ft|inch(?:es)?|in|yards?"
+    r"|miles?|pounds?|lbs?|ounces?|oz|(?:kilo)?grams?|k?g|[kcm]?m|(?:kilo|centi|milli)?met(?:er|re)s?|dollars?|cents?|pence"
+    r"|rupees?|paise|euros?|gallons?|quarts?|pints?|cups?|degrees?|dozens?|lakhs?|crores?|million|thousand)\b"
+)
+_REST = r"(?:with\s)?(?:an?\s)?(?:remainder(?:\sof)?|rem\.?|r\.?)"
+# Two quantities that are one answer only together.
+_COMPOUND = re.compile(
+    rf"(?<![\w.,])(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}"
+    rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?|√|\s:\s){_ONE}[\"″]?|between\s{_ONE}\sand\s{_ONE})|√{_ONE}"
+    rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]",
+    re.IGNORECASE,
+)
+_UNIT = (
+    r"\s?(?!(?:per|for|in|at|of|out|from|on|each|every|after|before|when|if|with|by|over|than|as|because|since|so|which"
+    r"|that|is|are|was|were|left|more|less|times|to|into|the|an?|he|she|they|it|we|you|i|and|or|while|but)\b)[A-Za-z]+\b"
+)
+# What a number must not be cut away from: a sign set apart, a LaTeX command, an exponent, the rest of an expression,
+# the next group of three digits ('1 000'), half of it, or another number ('5 or 6', '5 apples and 6 pears').
+_BOUND_BEFORE = re.compile(r"\\[A-Za-z]|[{^]|(?:[-–±√≤≥]|(?:\A|\s)[<>]|(?i:minus|negative))\s*+\Z")
+_BOUND_AFTER = re.compile(
+    rf"""\s?(?: [\^{{] | \\(?![\\,;:!)\] ]|text|mathrm) | (?:[-–+/×÷x±]|\*{{1,2}})\s?[\d($\\] )
+    | [A-Za-zπ√∞¢百千万萬亿億兆] | \+\s*\Z | \s[0-9]{{3}}(?![0-9]) | \s(?:pi|mill?|score|gross|(?-i:[MBT]))\b
+    | \s(?:or|to|and|out\sof)\s(?: (?:a\s|one\s)?(?:half|third|quarter)\b
+        | (?:[a-z]\s?=\s?)?[-{CURRENCY_SIGNS}]{{0,2}}[0-9] ) | \swith\s{_ONE}\s(?:left|over|remain)
+    | (?: {_UNIT}(?:{_UNIT})? ,?\s (?:and\s|&\s|plus\s)? | \s(?:ft|in|hrs?|mins?|secs?|lbs?|oz|yds?)\.\s | ,?\s{_REST}\s
+        | ['′]\s? | ,\s | \s?[:;]\s? ) (?={_ONE}(?!\s*[=+*/×]))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def stated_number(payload: str, mark: Mark) -> str:
+    """Return the number that an explicit answer states.
+
+    The payload stays whole if no number can be cut out of it safely. It does not count if it has no digit and the mark
+    is one that ordinary prose may contain, nor if it is a heading in words.
+    """
+    if read_number(payload):
+        return payload.rstrip(".")
+    if not _DIGIT.search(payload):
+        return payload if mark in ("boxed", "finish", "tagged") else ""
+    if mark == "hashes" and _HEADING.match(payload):
+        return ""
+    left, _, right = payload.rpartition("=")
+    is_bare = not _WORD.search(left) and left.count("(") == left.count(")")
+    side = right if is_bare and _DIGIT.search(right) else payload  # of 'x = 5' or '5 + 3 = 8 apples'
+    folded = unlatexed(side)
+    numbers = list(islice(_numbers(folded, 0, len(folded)), 2))
+    if not numbers or (mark == "boxed" and len(numbers) > 1):
+        return payload
+    start, end = numbers[0]
+    bound = _BOUND_BEFORE.search(folded[:start]) or _BOUND_AFTER.match(folded, end)
+    return payload if bound else side[start:end]
+
+
+def _numbers(folded: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Return the spans of the numbers in a part of a text, without loose punctuation. Dates and times do not count."""
+    for match in _CHUNK.finditer(folded, start, end):
+        chunk = match[0].rstrip(_LOOSE_END)
+        if read_number(chunk.removeprefix("- ")) or is_ambiguous(chunk):
+            yield match.start(), match.start() + len(chunk)
+
+
+def last_number(text: str) -> str:
+    """Return the last number of the text, searched for line by line from the end; '' without a number.
+
+    If the number is one of two quantities that are one answer only together, both are returned.
+    """
+    folded = unlatexed(text)
+    for line in reversed([*re.finditer(r".+", folded)]):
+        if numbers := [*_numbers(folded, *line.span())]:
+            together = [match.span() for match in _COMPOUND.finditer(folded, *line.span())]
+            last = [span for span in together if span[0] <= numbers[-1][0] < span[1]] or numbers[-1:]
+            return text[slice(*last[0])]
+    return ""

@@ -1,0 +1,294 @@
+"""Check a `Selector` against the laws, whatever an LM says: generated questions and replies, every way to call.
+
+It needs Hypothesis, which the package does not install. Import `check_selector` from `eldgr_dspy.programs.testing`;
+`docs/reference/testing.md` shows it at work.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Any, TypeAlias
+
+import dspy
+from hypothesis import strategies as st
+
+from eldgr_dspy.decision import Decision
+from eldgr_dspy.errors import ArgumentError, CertificateError, ReplyError
+from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken
+from eldgr_dspy.laws.findings import Finding, laws_left, require_laws, weight
+from eldgr_dspy.laws.invariances import is_stratified
+from eldgr_dspy.laws.literals import around, literals
+from eldgr_dspy.laws.of_types import kept
+from eldgr_dspy.laws.situations import few_situations
+from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial
+from eldgr_dspy.programs.calls import Calls
+from eldgr_dspy.programs.checks.program_checks import Inputs, check_returned
+from eldgr_dspy.programs.checks.scenes import Scene, repeats, scenes, scripted, situated
+from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.plain_decisions import plain
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.service.threads import in_own_loop
+from eldgr_dspy.rule.cases import Case
+from eldgr_dspy.rule.certifying import certify_again, is_withheld, replies_in
+from eldgr_dspy.rule.consultations import Heard
+from eldgr_dspy.rule.questions import Question
+from eldgr_dspy.rule.rules import is_own
+from eldgr_dspy.strategies import falsify, questions
+from eldgr_dspy.words import ROLES, Consulted
+
+Came: TypeAlias = "dict[str, Any] | Exception"
+"""The outcome of a call: the fields of its prediction, or what it raised."""
+
+_SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
+_SCORES = LAW["scores_never_cross_strata"]
+_TEXT = LAW["no_lm_text_breaks_a_law"]
+_OF_A_DECISION = tuple(law for law in LAWS if law.number <= 8)
+_TRIED = (*_OF_A_DECISION, _SAME, _TEXT)
+_MOST_OWN = 64
+_FIELDS = tuple(plain(Decision(None, "consensus")))
+_KEYS = {*_FIELDS, "question", "candidates", "evidence", "text", "title"}
+"""Names that every selector's code contains."""
+
+
+def check_selector(
+    selector: Selector | dspy.Module,
+    inputs: Inputs | None = None,
+    *,
+    answer_field: str = "answer",
+    asked: st.SearchStrategy[Question] | None = None,
+    without: Sequence[str] = (),
+    max_examples: int | None = None,
+) -> dict[str, int]:
+    """Check a selector against the laws, and return how many decisions each law applied to.
+
+    First come small situations, the same each time; then those around the texts in the selector's own class; then one
+    question repeated with other evidence and other pools. After that, examples of two questions are drawn: two texts,
+    or one text with two pools. A copy of the selector, its LMs replaced by a scripted one, decides each question alone.
+    Another copy decides all of them: one after the other, all at once in one event loop, and in a batch. Each decision
+    is checked against the laws of the rule (1 to 8), and all of them against law 18 (sync = async = batch = replay,
+    where a replay is the rule driven over the same roles). Whatever is raised is checked against law 19: it must be of
+    a kind that `Selector.forward` names.
+
+    Given a program and `inputs`, it calls a copy of the program, with every LM scripted, and requires that the program
+    returns what its selector ships. Then it checks no law; check the selector in it by itself.
+
+    The given selector or program is not called and not changed, nor is any LM. Roles, demonstrations, instructions,
+    settings and an adapter of the surrounding context are used as they are; tools, files and scorers of a role are
+    really used, and so is an LM inside an object that is not a module. The laws that the selector's answer type gives
+    up are not tried, and count 0. No count is a proof.
+
+    Args:
+        selector: Any `Selector`, including compiled ones, subclasses, and ones with your own roles; or a program that
+            has one among its modules.
+        inputs: What a program is called with: a mapping of arguments, or several.
+        answer_field: The field of the program's prediction that holds the answer; it may return the answer itself.
+        asked: Where a selector's questions come from; by default the small situations of its own type, and then what
+            `questions` draws.
+        without: The names of laws to leave out.
+        max_examples: How many examples are drawn, 0 for the fixed ones alone; by default, as many as the Hypothesis
+            profile says.
+
+    Raises:
+        LawBroken: With a situation, or with a question and replies that Hypothesis has made as small as it could. Of
+            several broken laws it is the one that matters most; the message names others.
+        AssertionError: The program returns something else than its selector ships.
+        ArgumentError: The argument is not a selector, its prediction lacks a field, a law is not known, or a program
+            never calls a selector.
+        Exception: What a rule or certificate of your own raises.
+    """
+    __tracebackhide__ = True
+    if inputs is not None:
+        return check_returned(selector, inputs, answer_field, max_examples)
+    if not isinstance(selector, Selector):
+        raise ArgumentError(
+            f"selector must be a Selector; got {selector!r:.80}. Make one with Selector(...), or give the inputs of a"
+            " program that has one."
+        )
+    wanted = laws_left(_TRIED, None, without)
+    laws, tried = kept(selector.type, wanted), Counter[str]()
+    strategy = scenes(questions(selector.type) if asked is None else asked)
+
+    def hold(example: tuple[Sequence[Scene], bool]) -> None:
+        tried.update(check_scenes(selector, example[0], one_text=example[1], laws=laws))
+
+    fixed = _fixed(selector) if asked is None else ()
+    falsify(st.tuples(st.tuples(strategy, strategy), st.booleans()), hold, max_examples, fixed)
+    return {law.name: tried[law.name] for law in wanted}
+
+
+def _fixed(selector: Selector) -> Iterator[tuple[Sequence[Scene], bool]]:
+    """Yield the small situations and those around a selector's own texts; then one question, again and again."""
+    texts = [text for text in literals(selector) if text not in _KEYS]
+    own = islice(around(texts, selector.type), _MOST_OWN)
+    several = situated(chain(few_situations(selector.type), own), selector.type)
+    yield several, False
+    yield repeats(selector.type), True
+
+
+def check_scenes(
+    selector: Selector, several: Sequence[Scene], *, one_text: bool = False, laws: Sequence[Law] = _TRIED
+) -> Counter[str]:
+    """Check a selector against laws in scenes; if of one text, with the text and the replies of the first scene."""
+    marked = list[Scene]()
+    for n, scene in enumerate(several):  # the script knows a question by its first word: letters, since a number counts
+        first, place = (several[0], 0) if one_text else (scene, n)
+        text = f"q{chr(97 + place // 26)}{chr(97 + place % 26)}z {first.question.text}"
+        marked.append(replace(first, question=replace(scene.question, text=text), has_evidence=scene.has_evidence))
+    settled, broken = list[Held](), list[LawBroken]()
+    with scripted(selector, marked) as fresh:
+        for scene in marked:
+            try:
+                settled.append(held_scene(fresh(), scene, laws, roles=fresh()))
+            except LawBroken as error:
+                broken.append(error)
+        if broken:
+            raise min(broken, key=lambda error: weight(error.law))
+        if _SAME in laws:
+            _require_the_same_in_every_way(fresh(), settled, [scene.inputs(selector.answer_field) for scene in marked])
+    everywhere = [law.name for law in (_SAME, _TEXT) if law in laws]
+    return Counter(name for result in settled for name in (*result.tried, *everywhere))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A scene as a rule sees it, the outcome of the call, and the laws that applied to it."""
+
+    trial: Trial
+    came: Came
+    select: Selector
+    tried: tuple[str, ...] = ()
+
+
+def held_scene(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Selector | None = None) -> Held:
+    """Call a selector whose LM says what a scene says, and check laws 1 to 8 and 19; `roles` is asked what they say."""
+    came = _called(select, scene.inputs(select.answer_field))
+    if isinstance(came, CertificateError) or (isinstance(came, ArgumentError) and is_own(select.rule)):
+        raise came  # of the user's own code, which it names
+    question = to_question(**scene.inputs(select.answer_field), answer_field=select.answer_field)
+    trial = _trial_of(roles or select, question)
+    if isinstance(came, dict):
+        return Held(trial, came, select, _require_decision(select, trial, came, laws))
+    unread = isinstance(came, dspy.AdapterParseError | ReplyError) and select.on_error == "raise"
+    failed = isinstance(came, dspy.LMError) and any(isinstance(reply, Exception) for reply in scene.replies.values())
+    if _TEXT in laws and not unread and not failed:
+        demanded = f"that from the selector, which raised {type(came).__name__}: {came}"
+        raise LawBroken(_TEXT, _replayed(select, trial), Finding(False, demanded)) from came
+    return Held(trial, came, select)
+
+
+# -- the ways to call -------------------------------------------------------------------------------------------------
+
+
+def _called(select: Selector, call: Mapping[str, Any]) -> Came:
+    try:
+        prediction = select(**call)
+    except Exception as error:  # noqa: BLE001 - what is raised is the outcome
+        return error
+    return _fields_of(prediction)
+
+
+def _fields_of(prediction: Any) -> dict[str, Any]:
+    """Return the fields of a prediction; it must have all fields of a decision."""
+    found: dict[str, Any] = prediction.toDict() if isinstance(prediction, dspy.Prediction) else {}
+    if missing := [name for name in _FIELDS if name not in found]:
+        raise ArgumentError(
+            f"The selector's prediction must have all fields of a decision; got {prediction!r:.80} without"
+            f" {', '.join(missing)}. Return the prediction of Selector.forward with your changes and additions."
+        )
+    return found
+
+
+def _require_the_same_in_every_way(select: Any, settled: Sequence[Held], calls: Sequence[Mapping[str, Any]]) -> None:
+    """Check the outcomes of calls against law 18, each call on its own copy: one copy must give the same."""
+
+    async def gathered() -> list[Any]:
+        return await asyncio.gather(*(select.acall(**call) for call in calls), return_exceptions=True)
+
+    for result, call in zip(settled, calls, strict=True):
+        _require_same("where others were decided before", result, _called(select, call))
+    for result, other in zip(settled, in_own_loop(gathered()), strict=True):
+        _require_same("awaited", result, other if isinstance(other, Exception) else _fields_of(other))
+    shipped = [(result, call) for result, call in zip(settled, calls, strict=True) if isinstance(result.came, dict)]
+    examples = [dspy.Example(**call).with_inputs(*call) for _, call in shipped]
+    predictions = select.batch(examples, num_threads=2, disable_progress_bar=True) if examples else []
+    for (result, _), other in zip(shipped, predictions, strict=True):
+        _require_same("in a batch", result, RuntimeError("no prediction") if other is None else _fields_of(other))
+
+
+def _require_same(way: str, result: Held, other: Came) -> None:
+    """Check against law 18 that one call gave the same outcome in two ways."""
+    came, demanded = result.came, f"the same {way}, not {result.came!r:.300} and {other!r:.300}"
+    if isinstance(came, dict) and isinstance(other, dict):
+        different = [name for name in came if other.get(name) != came[name]]
+        demanded = f"the same {way}; {', '.join(different)} differ" if came != other else ""
+    elif type(came) is type(other):
+        return
+    if demanded:
+        raise LawBroken(_SAME, _replayed(result.select, result.trial), Finding(False, demanded))
+
+
+# -- what an outcome is checked against -------------------------------------------------------------------------------
+
+
+def _trial_of(select: Selector, question: Question) -> Trial:
+    """Return a question as a rule sees it: each role's reply, asked here apart from the selector."""
+    case, replies = Case(question, select.settings), dict[Consulted, Heard]()
+    roles = case.roles() if select.rule == "eldgr" else ROLES
+    names: tuple[Consulted, ...] = ("certificate", *roles) if case.to_certify() else roles
+    for name in names:
+        replies[name] = _reply_apart(select, name, case, replies)
+    if case.to_certify(replies.get("repairer", SILENT)):
+        replies["repair_certificate"] = _reply_apart(select, "repair_certificate", case, replies)
+    settings, own = case.settings, case.settings.own
+    if own is not None and own.consulted:  # one that repeats what it said
+        certify_again(case, replies)
+        repeated = replace(own, function=lambda answer, evidence, question: case.certificate(answer), consulted=False)
+        settings = replace(settings, certificate=repeated)
+    return Trial(case.question, settings, replies_in(replies), case.consensus or "")
+
+
+def _reply_apart(select: Selector, name: Consulted, case: Case, replies: Mapping[Consulted, Heard]) -> Heard:
+    calls = Calls(select.on_failure, None)
+    try:
+        with select.reading():
+            output = calls.ask(name, *select.asking(case, name, replies))
+        return select.reply_of(name, output, case)
+    except Exception:  # noqa: BLE001 - where the selector asks this role, it raises the same and is checked there
+        return SILENT
+
+
+def _require_decision(
+    select: Selector, trial: Trial, fields: Mapping[str, Any], laws: Sequence[Law]
+) -> tuple[str, ...]:
+    """Check the fields of a prediction against laws 1 to 8, and all of them against what the rule alone says."""
+    replayed = _replayed(select, trial)
+    expected = plain(replayed.decision)
+    if select.uncertified == "abstain" and fields["answer"] is None and is_withheld(replayed.case, replayed.decision):
+        fields = {**fields, "answer": expected["answer"]}  # as it should be
+    outcome = _outcome_of(select, trial, fields)
+    tried = require_laws([law for law in laws if law in _OF_A_DECISION], outcome)
+    different = [name for name, value in expected.items() if fields[name] != value]
+    if "scores" in fields and "ranking" in different:
+        if not is_stratified(outcome):
+            demanded = f"a ranking by stratum, not {fields['ranking']}"
+            raise LawBroken(_SCORES, outcome, Finding(False, demanded, replayed))
+        different.remove("ranking")
+    if different and _SAME in laws:
+        demanded = f"the same from a replay; {', '.join(different)} differ"
+        raise LawBroken(_SAME, outcome, Finding(False, demanded, replayed))
+    return tuple(tried)
+
+
+def _replayed(select: Selector, trial: Trial) -> Outcome:
+    """Return what the selector's rule alone does, asking as the settings say."""
+    return Subject(lambda case: select.rule_on(case)(case)).settle(trial)
+
+
+def _outcome_of(select: Selector, trial: Trial, fields: Mapping[str, Any]) -> Outcome:
+    """Return a prediction as an outcome of the rule; `always` asks beforehand, not for lack of an answer."""
+    replayed = _replayed(select, trial)
+    roles = () if trial.settings.consult == "always" and select.rule == "eldgr" else tuple(fields["consulted"])
+    decision = Decision(**{name: fields[name] for name in plain(replayed.decision)})
+    return replace(replayed, decision=decision, asked=roles)

@@ -1,0 +1,208 @@
+"""The part of `check_selector` for a whole program: it must return what the selector inside it ships.
+
+What the LMs say is planned before a run, since a program may ask in several threads. A plan has numbers; they become
+names and numbers in what the program shows to the LM, so that some answers occur in the evidence.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import count, product
+from typing import Any, TypeAlias
+
+import dspy
+from dspy.lm15 import Request
+from dspy.utils import BaseCallback
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from eldgr_dspy.errors import ArgumentError, ReplyError, brief
+from eldgr_dspy.laws.trials import table
+from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.lms.lms import sub_modules, with_lms
+from eldgr_dspy.programs.plain_values import plain
+from eldgr_dspy.programs.scripted import Scripted, role_of, scripted_lm
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.service.threads import in_own_loop
+from eldgr_dspy.strategies import falsify
+
+Inputs: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Plan: TypeAlias = tuple[tuple[int, ...], int, int]
+"""The samples in turn, from 1 on a word of what is shown and up to 0 another; whom the judge prefers; the repair."""
+
+_PLANS: Sequence[Plan] = [
+    *product(((-4,), (0,), (1,), (1, 1, 0), (-3, -3, 1)), (2,), (0, 1)),  # no answer, one elsewhere, mostly one shown
+    *product(((0, 0, 1), (0, 0, 1, 2)), range(3), (0, 2)),
+]
+"""What is tried on each of the inputs before anything is drawn."""
+_WORDS = ("Paris", "Lyon", "97", "yes", "")
+_NAMES = re.compile(r"\b[A-Z][\w'’-]+|\d[\d.,]*\d|\d")
+_numbers = st.integers(-4, 6)
+_plans = st.tuples(st.lists(_numbers, min_size=1, max_size=6).map(tuple), _numbers, _numbers)
+_ASKED: ContextVar[tuple[Any, Mapping[str, Any]]] = ContextVar("asked", default=(None, {}))
+"""The signature of the predictor whose request is made, with its inputs."""
+
+
+def check_returned(program: Any, inputs: Inputs, answer_field: str, most: int | None) -> dict[str, int]:
+    """Check that a program returns what its selector ships; return how many calls of selectors there were."""
+    __tracebackhide__ = True
+    if not isinstance(program, dspy.Module) or not [*sub_modules(program, Selector)]:
+        raise ArgumentError(
+            f"selector must be a Selector, or a program with one among its modules; got {program!r:.80}. Make it an"
+            " attribute, as in self.select = Selector()."
+        )
+    several = [inputs] if isinstance(inputs, Mapping | dspy.Example) else [*inputs]
+    calls = [dict(one.inputs().items() if isinstance(one, dspy.Example) else one) for one in several]
+    if not calls:
+        raise ArgumentError("inputs must have at least one mapping; got none. Give what the program is called with.")
+    n = 0
+
+    def hold(example: tuple[Mapping[str, Any], Plan]) -> None:
+        nonlocal n
+        for way in ("forward", "aforward"):
+            if getattr(type(program), way, None):
+                run = _Run(program, example[1])
+                try:
+                    run.require_shipped(run.go(deepcopy(dict(example[0])), awaited=way == "aforward"), answer_field)
+                except ReplyError:  # a program that is strict about replies ships nothing
+                    continue
+                except Exception as error:
+                    error.add_note(run.told(example[0]))
+                    raise
+                n += len(run.calls)
+
+    falsify(st.tuples(st.sampled_from(calls), _plans), hold, most, product(calls, _PLANS))
+    if not n:
+        raise ArgumentError(
+            f"{type(program).__name__} never called its Selector, so nothing was checked. Call it as self.select(...)"
+            " for these inputs, or give others."
+        )
+    return {"selector_calls": n}
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call of a selector: when it started and ended, in counts of both, what it was given and what it shipped."""
+
+    select: Selector
+    inputs: Mapping[str, Any]
+    started: int
+    ended: int = 0
+    answer: Any = None
+
+
+class _Run(BaseCallback):
+    """One run of a copy of a program by a plan, watched."""
+
+    def __init__(self, program: Any, plan: Plan) -> None:
+        self.program, self.plan = program, plan
+        self.calls, self.replies = dict[str, _Call](), list[Any]()
+        self._clock, self._samples = count(1), count()
+
+    def go(self, inputs: dict[str, Any], *, awaited: bool) -> Any:
+        """Run the program, every LM in it scripted, and return what it returns."""
+        lm = scripted_lm(self._reply)
+        twin = with_lms(self.program, lambda _: lm)
+        # In the modules too, since threads of the program's own do not have the settings of this context.
+        for _, predictor in [*sub_modules(twin, dspy.Predict)]:
+            predictor.lm, predictor.callbacks = lm, [self]
+        for _, select in [*sub_modules(twin, Selector)]:
+            select.callbacks = [self]
+        nothing: dict[str, Any] = {"trace": None, "track_usage": False, "usage_tracker": None, "disable_history": True}
+        with dspy.context(lm=lm, callbacks=[self], **nothing):
+            return in_own_loop(twin.acall(**inputs)) if awaited else twin(**inputs)
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """Note what a predictor is asked, or that a selector starts that is in no other selector's role."""
+        arguments = {**inputs.get("kwargs", {})}
+        inside = any(isinstance(one, Selector) for one in dspy.settings.caller_modules or ())
+        if isinstance(instance, dspy.Predict):
+            _ASKED.set((instance.signature, arguments))
+        elif isinstance(instance, Selector) and not inside and call_id not in self.calls:
+            self.calls[call_id] = _Call(instance, arguments, next(self._clock))
+
+    def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        """Note what a selector shipped: at once, since a program may write into what it gets."""
+        call = self.calls.get(call_id)
+        if call is not None and exception is None and not call.ended:
+            call.ended, call.answer = next(self._clock), deepcopy(outputs.get("answer"))
+
+    def _reply(self, request: Request) -> Scripted:
+        signature, inputs = _ASKED.get()
+        role, (samples, judge, repair) = role_of(request), self.plan
+        item = {"judge": judge, "repairer": repair}.get(role or "", samples[next(self._samples) % len(samples)])
+        word = _word(item, inputs.get("evidence", inputs) if role == "repairer" else inputs)
+        fields = signature.output_fields.items() if signature else ()
+        values = {name: _value(TypeAdapter(one.annotation).json_schema(), {}, word, item) for name, one in fields}
+        n = len(inputs.get("candidates") or ()) or 1
+        typed = {"preferred": item % n if item >= 0 else -1, "assessments": [], "repair_passage": -1}
+        values |= {name: value for name, value in typed.items() if name in values and role}
+        self.replies.append(values)
+        if request.config.response_format or signature is None:
+            return values
+        adapter = dspy.settings.adapter or dspy.ChatAdapter()
+        return str(adapter.format_assistant_message_content(signature, values))
+
+    def require_shipped(self, returned: Any, answer_field: str) -> None:
+        """Require that the program returned what the last selector shipped, or one of several at once."""
+        name, calls = type(self.program).__name__, [*self.calls.values()]
+        latest = max((call.started for call in calls), default=0)
+        final = [call for call in calls if call.ended > latest]
+        if isinstance(returned, dspy.Example | Mapping):
+            if answer_field not in returned:
+                raise ArgumentError(
+                    f"The prediction of {name} has no field {answer_field!r}; it has {', '.join(returned.keys())}. Name"
+                    " the field that holds the answer: check_selector(..., answer_field=...)."
+                )
+            returned = returned[answer_field]
+        if not calls and returned not in (None, ""):
+            raise ArgumentError(
+                f"{name} returned {returned!r:.80} without having called a selector. Return what its selector ships, or"
+                " no answer."
+            )
+        if final and not any(_is_same(call, returned) for call in final):
+            raise AssertionError(f"{name} returned {returned!r:.80}; its selector shipped {final[-1].answer!r:.80}.")
+
+    def told(self, inputs: Mapping[str, Any]) -> str:
+        """Return what the program was given, what the LMs replied, and what shipped."""
+        replies = "\n".join(brief(repr(one), 120) for one in self.replies[:12])
+        shipped = "\n".join(brief(repr(call.answer), 120) for call in self.calls.values()) or "nothing"
+        return table([("inputs", brief(repr(dict(inputs)), 600)), ("LM replies", replies), ("shipped", shipped)])
+
+
+def _is_same(call: _Call, returned: Any) -> bool:
+    """Whether a program's answer is what a selector shipped, in whatever spelling of its class."""
+    shipped = call.answer
+    if returned in (None, "") or shipped in (None, ""):
+        return returned in (None, "") and shipped in (None, "")
+    kind = call.inputs.get("answer") or call.select.type
+    question = to_question("", [shipped, returned], None, kind, "answer", call.inputs.get("options") or ())
+    one, other = (question.type.class_of(answer) for answer in question.answers)
+    return question.answers[0] == question.answers[1] or (one is not None and one == other)
+
+
+def _value(schema: Mapping[str, Any], defs: Mapping[str, Any], word: str, number: int) -> Any:
+    """A value of an output's declared type, by its schema, made of a word and a number."""
+    defs = schema.get("$defs", defs)
+    schema = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if choices := schema.get("enum") or ([schema["const"]] if "const" in schema else []):
+        return choices[number % len(choices)]
+    if "anyOf" in schema:
+        return _value(schema["anyOf"][0], defs, word, number)
+    if schema.get("type") == "object":
+        return {name: _value(part, defs, word, number) for name, part in schema.get("properties", {}).items()}
+    counted = int(word) if word.isdecimal() else number
+    counted = min(max(counted, schema.get("minimum", counted)), schema.get("maximum", counted))
+    values = {"integer": counted, "number": float(counted), "boolean": number % 2 == 1, "null": None, "array": []}
+    return values.get(schema.get("type", ""), word)
+
+
+def _word(item: int, source: Any) -> str:
+    """A name or number in what an LM is shown, that of the longest text first; or one of a few words."""
+    values = [*source.values()] if isinstance(source, Mapping) else [*source]
+    texts = [one if isinstance(one, str) else json.dumps(plain(one), ensure_ascii=False) for one in values]
+    words = [*dict.fromkeys(word for text in sorted(texts, key=len, reverse=True) for word in _NAMES.findall(text))]
+    return words[(item - 1) % len(words)] if item > 0 and words else _WORDS[-item % len(_WORDS)]

@@ -1,0 +1,1 @@
+"""How an LM is asked: which LM, for which role, with which prompt, and what a call costs."""

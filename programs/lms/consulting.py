@@ -1,0 +1,346 @@
+"""One role, asked once: the call, its outcome, and whose fault a failure was.
+
+Only this module decides what is a verdict, an abstention or a failure of the infrastructure:
+
+* An abstention: a reply that cannot be parsed, that was cut or withheld, or that is one of several. A prompt that is
+  too long for the LM. A reply that is one whole JSON object was not cut, though the LM may have reached its limit
+  after it. The LM could not answer this question, and could not if it were asked again.
+* A failure: a call that did not come through. It never counts as a verdict, and is asked again: at once if it is
+  transient, else when the run is resumed. It is fatal if it can only repeat itself on every question (no credentials,
+  no money, no such model, no such address).
+* A bug in a role module is neither: it is raised.
+"""
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import dspy
+from dspy.utils import BaseCallback
+from dspy.utils.exceptions import is_retryable_lm_error
+
+from eldgr_dspy.errors import ArgumentError, ReplyError, brief, settled
+from eldgr_dspy.programs.engines.json_objects import holds_object, is_whole
+from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
+from eldgr_dspy.programs.engines.usage import ANY_USAGE
+from eldgr_dspy.programs.lms.lms import numeric_temperatures
+from eldgr_dspy.programs.plain_values import UnwritableError, plain
+from eldgr_dspy.rule.consultations import OUTPUTS, Abstention
+from eldgr_dspy.words import is_role
+
+FAILURES = (dspy.LMError, ConnectionError, TimeoutError)
+"""What a call raises if it did not come through."""
+
+FATAL = (
+    dspy.LMAuthError,
+    dspy.LMBillingError,
+    dspy.LMConfigurationError,
+    dspy.LMUnsupportedFeatureError,
+    dspy.LMUnsupportedModelError,
+)
+"""Failures that would repeat themselves on every question; `is_fatal` also knows those without a class of their own."""
+
+_NOT_FOUND, _FIRST_REFUSAL = 404, 300
+_ENDS = {
+    "length": Abstention.of("cut off", "the LM reached its limit of output tokens; give it a larger max_tokens"),
+    "content_filter": Abstention.of("withheld", "the server's content filter ended the reply"),
+}
+"""Ends of an incomplete reply, by DSPy's word for them."""
+_BLANK = Abstention.of(
+    "cut off",
+    "the LM wrote endless white space up to its limit of output tokens, where a larger max_tokens is no help; "
+    "raise its repetition penalty, or forbid white space between values in the server's JSON mode",
+)
+_TOO_LONG = re.compile(r"(?:context|model) (?:size|length|window)", re.IGNORECASE)
+_ENDLESS = 16
+"""How many characters of white space at the end of a cut reply are endless: more than an indentation has."""
+_UNREAD = {"thinking": "reasoning_content", "tool_call": "tool_calls", "refusal": "refusal"}
+"""The fields of a message that hold no reply, by the name of the part of a message in lm15."""
+_NO_PROVIDER = "LLM Provider NOT provided"  # litellm's words for a model of no known provider, which has no status
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The outcome of a call that came through: the fields that the role returned, or why it is an abstention.
+
+    Attributes:
+        content: The fields as plain JSON values; `abstained` and perhaps `kind` if the role abstains or if its reply
+            could not be parsed.
+        error: The error that made it an abstention, for a caller that wants it raised.
+    """
+
+    content: Mapping[str, Any]
+    error: Exception | None = None
+
+
+class FlawedReplyError(ReplyError):
+    """A reply came through and cannot be used; `flaw` says why."""
+
+    def __init__(self, flaw: Abstention) -> None:
+        super().__init__(f"The LM's reply cannot be used: {flaw.reason}.")
+        self.flaw = flaw
+
+
+class UnwritableReplyError(ReplyError):
+    """A role returned a value that no journal can hold."""
+
+
+_UNSAID = (dspy.AdapterParseError, dspy.LMError, FlawedReplyError)
+"""What a call may return in place of fields: an abstention, or a failure."""
+
+
+def is_failed_call(error: Exception) -> bool:
+    """Return whether an error means that a call did not come through, and not that its reply cannot be used."""
+    return isinstance(error, FAILURES) and not is_too_long(error) and not is_several_answers(error)
+
+
+def is_too_long(error: BaseException) -> bool:
+    """Return whether a prompt was refused because it is too long; llama.cpp and vLLM say so in words alone."""
+    in_words = isinstance(error, dspy.LMInvalidRequestError) and _TOO_LONG.search(str(error)) is not None
+    return in_words or isinstance(error, dspy.ContextWindowExceededError)
+
+
+def is_fatal(error: Exception) -> bool:
+    """Return whether a failure would only repeat itself: one of `FATAL`, or no such model, address or provider."""
+    unknown = isinstance(error, dspy.LMProviderError) and error.status == _NOT_FOUND
+    return unknown or isinstance(error, FATAL) or (isinstance(error, dspy.LMError) and _NO_PROVIDER in str(error))
+
+
+def is_transient(error: Exception) -> bool:
+    """Return whether a failure may pass: no connection, a busy server, or an answer that breaks the protocol."""
+    status = getattr(error, "status", None) if type(error) is dspy.LMProviderError else None
+    return (
+        (status is not None and status < _FIRST_REFUSAL)
+        or is_retryable_lm_error(error)
+        or isinstance(error, ConnectionError | TimeoutError)
+    )
+
+
+def is_several_answers(error: Exception) -> bool:
+    """Return whether a request was answered with more answers than the one it asked for."""
+    return isinstance(error, dspy.LMUnsupportedFeatureError) and "the body carries" in str(error)
+
+
+def _flaw_of(record: Mapping[str, Any], lm: Any) -> Abstention | None:
+    """Return why a reply that came through cannot be used: cut, withheld, or one of several, or None if it can."""
+    count = len(record.get("outputs") or ())
+    if count > 1 and count > (wanted := record["kwargs"].get("n") or getattr(lm, "kwargs", {}).get("n") or 1):
+        return Abstention.of("several answers", f"{count} where {wanted} was asked for")
+    output = (record.get("outputs") or [""])[0]
+    text = str((output.get("text") if isinstance(output, Mapping) else output) or "")
+    end: Any = getattr(_first(record["response"]), "finish_reason", None)
+    if end == "length" and is_whole(text):
+        return None
+    is_blank = end == "length" and len(text) - len(text.rstrip()) >= _ENDLESS
+    return _BLANK if is_blank else _ENDS.get(end)
+
+
+def _first(response: Any) -> Any:
+    """Return what states why an LM stopped, and its message: of lm15 the response, of LiteLLM the first choice."""
+    choices = getattr(response, "choices", None)
+    return choices[0] if choices else response
+
+
+def _elsewhere(response: Any) -> str:
+    """Return in which other fields of the message there is JSON, as the end of a reason. Empty for none."""
+    message = getattr(_first(response), "message", None)
+    fields: list[tuple[str, Any]] = [(name, getattr(message, name, None)) for name in _UNREAD.values()]
+    fields += [(_UNREAD.get(part.type, ""), getattr(part, "text", part)) for part in getattr(message, "parts", ())]
+    names = dict.fromkeys(
+        name for name, value in fields if name and value and (not isinstance(value, str) or holds_object(value))
+    )
+    where = " and ".join(names)
+    return f"; there is JSON in {where}, which is not read: have the server put it in content" if where else ""
+
+
+class _Last:
+    """Why the last reply within one consultation cannot be used. DSPy sees it as a calling module and records calls."""
+
+    def __init__(self) -> None:
+        self.flaw: Abstention | None = None
+        self._elsewhere = ""
+
+    @property
+    def history(self) -> "_Last":
+        return self
+
+    def __len__(self) -> int:
+        return 0
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        self.note(record, getattr(dspy.settings.caller_modules[-1], "lm", None) or dspy.settings.lm)
+
+    def note(self, record: Mapping[str, Any], lm: Any) -> None:
+        self.flaw, self._elsewhere = _flaw_of(record, lm), _elsewhere(record["response"])
+
+    def judged(self, reply: Said) -> Said:
+        """Return the reply, or the abstention that the flaw makes of it. Its reason names JSON that was not read."""
+        if self.flaw is None and not isinstance(reply.error, dspy.AdapterParseError):
+            return reply
+        why = self.flaw or Abstention(reply.content["abstained"], reply.content["kind"])
+        if self._elsewhere:
+            why = replace(why, reason=f"{why.reason.removesuffix('.')}{self._elsewhere}")
+        return Said({**reply.content, **why.fields}, reply.error if self.flaw is None else FlawedReplyError(why))
+
+
+def notice(record: Mapping[str, Any], lm: Any) -> None:
+    """Give the current consultation the record of a call that DSPy does not record."""
+    for owner in dspy.settings.caller_modules or ():
+        if isinstance(owner, _Last):
+            owner.note(record, lm)
+
+
+def ask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> Said:
+    """Ask a module. Raises one of `FAILURES` if the call did not come through, and whatever the module itself raises.
+
+    If the module plays a `role`, its reply must have one of the role's fields. How a reply ended is read from DSPy's
+    record of the call. If a caller has switched the records off, a reply that was cut counts as one that cannot be
+    parsed, unless its fields are complete.
+    """
+    last = _Last()
+    try:
+        with _reading(last), numeric_temperatures(module):
+            returned = settled(
+                module(**inputs),
+                f"The role module {type(module).__name__}",
+                "name its async method aforward and await the selector, or give it a forward that is not async",
+            )
+            reply = last.judged(_reply_of(module, returned))
+    except _UNSAID as error:
+        return last.judged(_abstention(error))
+    _require_outputs(role, reply)
+    return reply
+
+
+def ask_without_lm(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> Said:
+    """Ask a role that has no LM as `ask` does, without the settings by which an LM's replies are read."""
+    reply = _reply_of(module, module(**inputs))
+    _require_outputs(role, reply)
+    return reply
+
+
+async def aask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> Said:
+    """Ask a module as `ask` does, without blocking."""
+    last = _Last()
+    try:
+        with _reading(last), numeric_temperatures(module):
+            reply = last.judged(_reply_of(module, await awaitable(module)(**inputs)))
+    except _UNSAID as error:
+        return last.judged(_abstention(error))
+    _require_outputs(role, reply)
+    return reply
+
+
+class _Unread(BaseCallback):
+    """Remembers the last reply that an adapter was given to read, and the error it raised."""
+
+    def __init__(self) -> None:
+        self.adapter, self.reply = "", ""
+        self.signature: Any = None
+        self.error: BaseException | None = None
+
+    def on_adapter_parse_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        self.adapter, self.signature, self.reply = type(instance).__name__, inputs["signature"], inputs["completion"]
+
+    def on_adapter_parse_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        self.error = exception or self.error
+
+
+@contextmanager
+def _reading(last: _Last) -> Iterator[None]:
+    """Read replies strictly, or with the adapter that the user has set. An error while reading is a parse error.
+
+    DSPy's own adapters raise errors other than the documented one, such as `RecursionError` for a reply with many
+    brackets.
+    """
+    # A judge that asks others judges their replies one by one; they are not its own.
+    callers = [caller for caller in dspy.settings.caller_modules or () if not isinstance(caller, _Last)]
+    unread, own = _Unread(), {"adapter": dspy.settings.adapter or STRICT}
+    if not isinstance(own["adapter"], StrictJSONAdapter):
+        own = {"callbacks": [*dspy.settings.callbacks, unread]}
+    with dspy.context(**own, caller_modules=[*callers, last], **ANY_USAGE):
+        try:
+            yield
+        except Exception as error:
+            if error is not unread.error or isinstance(error, dspy.AdapterParseError):
+                raise
+            text = f"{type(error).__name__}: {error}"
+            raise dspy.AdapterParseError(unread.adapter, unread.signature, unread.reply, text) from error
+
+
+def knows_async(program: object) -> bool:
+    """Return whether a program is a module that can be awaited as it is, without a thread."""
+    return isinstance(program, dspy.Module) and hasattr(program, "aforward")
+
+
+def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+    """Return how a program is awaited: as it says itself, or in a thread if it has no async."""
+    untyped: Any = program
+    if knows_async(program):
+        acall: Callable[..., Awaitable[Any]] = untyped.acall
+        return acall
+    threaded = dspy.asyncify(untyped)
+
+    async def call(*args: Any, **options: Any) -> Any:
+        result = await threaded(*args, **options)
+        return await result if inspect.isawaitable(result) else result
+
+    return untyped if inspect.iscoroutinefunction(program) else call
+
+
+def _reply_of(module: dspy.Module, returned: Any) -> Said:
+    if returned is None and isinstance(module, dspy.BestOfN | dspy.Refine):  # none of their attempts could be read
+        return Said(Abstention("unparsable: no attempt could be read", "unreadable").fields)
+    if not isinstance(returned, dspy.Example | Mapping):
+        raise ArgumentError(
+            f"The role module {type(module).__name__} returned {brief(repr(returned), 80)} "
+            f"({type(returned).__name__}); expected a dspy.Prediction with the fields of its role, or with "
+            "abstained=REASON."
+        )
+    content: dict[str, Any] = {}
+    for name, value in returned.items():
+        try:
+            content[str(name)] = plain(value)
+        except UnwritableError as error:
+            flaw = Abstention.of("unreadable", f"{brief(name, 40)} holds {error}")
+            return Said(flaw.fields, UnwritableReplyError(f"The {type(module).__name__} abstains: {flaw.reason}."))
+    return Said(content)
+
+
+def _require_outputs(role: str | None, reply: Said) -> None:
+    """Refuse fields if none is the role's: its module uses other names.
+
+    DSPy makes a reply without any field from a response without an answer, so that is an abstention.
+
+    Raises:
+        ArgumentError: naming the role, the field that it lacks and those that it has.
+    """
+    outputs = OUTPUTS[role] if is_role(role) else ()
+    if outputs and reply.content and reply.content.keys().isdisjoint((*outputs, "abstained")):
+        names = ", ".join(map(repr, reply.content))
+        raise ArgumentError(
+            f"The {role} returned no {outputs[0]!r}; it has {brief(names)}. Return {' and '.join(outputs)}, or "
+            "abstained=REASON to abstain."
+        )
+
+
+def _abstention(error: Exception) -> Said:
+    """Return the abstention for an error; raise a failure."""
+    if isinstance(error, FlawedReplyError):
+        why = error.flaw
+    elif isinstance(error, dspy.AdapterParseError):
+        why = Abstention(f"unparsable: {brief(reason_of(error))}", "unreadable")
+    elif is_too_long(error):
+        why = Abstention.of("prompt too long", brief(_first_line(error)))
+    elif is_several_answers(error):
+        why = Abstention.of("several answers", brief(_first_line(error)))
+    else:
+        raise error
+    return Said(why.fields, error)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0].strip()

@@ -1,0 +1,81 @@
+"""One sample of several: a call of a program whose requests DSPy's cache keeps apart from those of other samples.
+
+The program itself is called, not a copy, so that optimizers find its predictors in the trace. Its LM is replaced by one
+that shares everything with it and numbers its requests by `rollout_id`. Where a predictor has its own LM, the program
+is replaced by a view of it: modules of its own, which share everything but the LMs.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeAlias
+
+import dspy
+
+from eldgr_dspy.programs.engines.usage import ANY_USAGE
+from eldgr_dspy.programs.lms.lms import twin_of, view
+
+Trace: TypeAlias = list[tuple[Any, Any, Any]]
+
+
+class _Numbered:
+    """What the LM of a sample does differently; mixed into the class of the LM whose state it shares."""
+
+    sample: int
+    of: int
+    kwargs: dict[str, Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(*args, **self._numbered(kwargs))  # type: ignore[misc]
+
+    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+        return await super().acall(*args, **self._numbered(kwargs))  # type: ignore[misc]
+
+    def _numbered(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return the options with a rollout of this sample's own for each rollout that the program asks for."""
+        number = kwargs.get("rollout_id", self.kwargs.get("rollout_id")) or 0
+        return {**kwargs, "rollout_id": number * self.of + self.sample}
+
+
+def numbered_lm(lm: Any, sample: int, of: int, temperature: float | None) -> Any:
+    """Return an LM that shares connections, history and callbacks with this one, for one sample of several."""
+    if not isinstance(lm, dspy.BaseLM):
+        return lm
+    twin = twin_of(lm, _Numbered)
+    twin.kwargs = dict(lm.kwargs) if temperature is None else {**lm.kwargs, "temperature": temperature}
+    twin.sample, twin.of = (sample * lm.of + lm.sample, of * lm.of) if isinstance(lm, _Numbered) else (sample, of)
+    return twin
+
+
+@contextmanager
+def rollout(
+    program: dspy.Module, sample: int, of: int, temperature: float | None, *, bound: bool
+) -> Iterator[tuple[dspy.Module, Trace]]:
+    """Yield what to call for one sample, and the list that gets the trace of its calls.
+
+    Args:
+        program: The program.
+        sample: The number of the sample, from 0.
+        of: How many samples there are at most.
+        temperature: Of every request that does not set its own; None leaves the LM's.
+        bound: Whether the program has LMs of its own. See `lms.holds_lm`.
+    """
+    number = partial(numbered_lm, sample=sample, of=of, temperature=temperature)
+    called, originals = view(program, number) if bound else (program, {})
+    trace: Trace = []
+    with dspy.context(lm=number(dspy.settings.lm), trace=trace, **ANY_USAGE):
+        yield called, trace
+    trace[:] = [(originals.get(id(predictor), predictor), *call) for predictor, *call in trace]
+
+
+def own_trace() -> Trace | None:
+    """Return a list for the trace of some calls, or None if DSPy keeps no trace."""
+    return None if dspy.settings.trace is None else []
+
+
+def keep_trace(trace: Trace) -> None:
+    """Add calls to DSPy's trace, which keeps the latest ones."""
+    own = dspy.settings.trace
+    if own is not None:
+        own += trace
+        del own[: max(0, len(own) - dspy.settings.max_trace_size)]
