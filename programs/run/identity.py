@@ -22,16 +22,17 @@ from eldgr_dspy.rule.rules import is_own
 
 DECIDING = tuple(
     """
-    answer_types answer_types.base answer_types.choice answer_types.comparing answer_types.math answer_types.number
-    answer_types.related answer_types.short derivation.amounts answer_types.answers derivation.arithmetic
-    rule.ballots rule.cases certificates rule.certifying rule.consultations decision rule.derivations
-    base.differences errors rule.evidence answer_types.extraction text.folding derivation.independence
-    rule.named_judges base.named_objects text.numbers matching.occurrences rule.own_certificates
-    programs.engines.json_objects programs.engines.reply_forms programs.engines.strict derivation.quantities
-    rule.questions rule.ranking derivation.reach text.reading rule.reasons redaction rule.refusals rule.replies
-    rule.rules text.sentence_ends showing signatures signatures.channels signatures.checks signatures.deriver
-    signatures.judge signatures.comparer signatures.assessor signatures.repairer signatures.slices text.stripping
-    base.structured matching.text_keys text.thinking derivation.tracing rule.voting matching.wholes words
+    answer_types answer_types.answers answer_types.base answer_types.choice answer_types.comparing
+    answer_types.extraction answer_types.math answer_types.number answer_types.related answer_types.short
+    base.differences base.named_objects base.structured certificates decision derivation.amounts
+    derivation.arithmetic derivation.independence derivation.quantities derivation.reach derivation.tracing errors
+    matching.occurrences matching.text_keys matching.wholes programs.engines.json_objects
+    programs.engines.reply_forms programs.engines.strict redaction rule.ballots rule.cases rule.certifying
+    rule.consultations rule.derivations rule.evidence rule.named_judges rule.own_certificates rule.questions
+    rule.ranking rule.reasons rule.refusals rule.replies rule.rules rule.voting showing signatures
+    signatures.assessor signatures.channels signatures.checks signatures.comparer signatures.deriver
+    signatures.judge signatures.repairer signatures.slices text.folding text.numbers text.reading text.sentence_ends
+    text.stripping text.thinking words
     """.split()
 )
 """The modules that read a question, an answer or a reply, and decide, with all that they import."""

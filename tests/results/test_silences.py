@@ -20,8 +20,8 @@ from eldgr_dspy.programs.judges import (
     SwapConsistent,
     WeightedVote,
 )
+from eldgr_dspy.programs.lms import consulting
 from eldgr_dspy.programs.lms.consulting import Said, ask
-from eldgr_dspy.programs.lms.lms import consulting
 from eldgr_dspy.programs.run.role_queries import _reply
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard

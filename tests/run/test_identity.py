@@ -17,8 +17,9 @@ from eldgr_dspy.programs.run.identity import ASKING, DECIDING, package_identity,
 from tests.house.package_files import sources
 
 ROOTS = (
-    "decision rules cases certifying certificates own_certificates refusals derivations replies extraction reading "
-    "thinking stripping folding numbers answer_types signatures programs.engines.strict"
+    "decision certificates rule.rules rule.cases rule.certifying rule.own_certificates rule.refusals rule.derivations "
+    "rule.replies text.reading text.thinking text.stripping text.folding text.numbers answer_types signatures "
+    "programs.engines.strict"
 ).split()
 """What reads and decides: with each room in `ROOTS` all of its modules are meant."""
 
@@ -56,7 +57,7 @@ def test_the_list_holds_every_module_with_a_role() -> None:
 
     made = {kind.__module__.removeprefix("eldgr_dspy.") for kind in below(dspy.Module)} & modules().keys()
     roles = {name for name in made if not name.startswith(("programs.scoring.", "training."))}
-    assert roles - {"programs.sampled", "programs.saved_state"} <= {*ASKING}
+    assert roles - {"programs.sampled", "programs.service.saved_state"} <= {*ASKING}
     assert {*ASKING} <= modules().keys()
 
 
