@@ -1,9 +1,9 @@
 """The reward of the steps: mean_t R_step over the seven channels, for all completions of a batch in one call.
 
 `ra_msd` is all seven and `prm` is `logic` alone; they differ in the weights of the scorer. An undefined channel is
-dropped and the others renormalised, inside a step. A step without a reward counts as 0 in the mean. A completion
-without a measurable step is undefined, earns 0 and is logged as such. So a policy gains nothing by not being
-measurable.
+dropped and the others renormalised, inside a step. A step without a reward counts as 0 in the mean, and so does a
+line of padding. A completion without a measurable step is undefined, earns 0 and is logged as such. So a policy gains
+nothing by not being measurable.
 """
 
 import json
@@ -20,6 +20,7 @@ from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError, brief
 from eldgr_dspy.training.confidence import TokenConfidence
 from eldgr_dspy.training.model_outputs import Output
+from eldgr_dspy.training.padding import without_padding
 from eldgr_dspy.training.policy import policy_confidence
 from eldgr_dspy.training.reward_base import Measured, Reward, reasons
 from eldgr_dspy.training.reward_calls import Call, is_marked, task_of
@@ -29,17 +30,18 @@ TOKEN_CONFIDENCE = "token_confidence"
 """The column of a `TokenConfidence` a completion, for a caller that has them; otherwise the policy is asked."""
 
 Confidences = Sequence[Score] | None
+Lines = Sequence[tuple[str, int]]
 
 
 class StepReward(Reward):
     """mean_t R_step of each completion, in [0, 1].
 
-    The divisor is the number of all steps, as in the paper, so a step that cannot be measured, such as "Hmm.", counts
-    as 0.
+    The divisor is the number of all steps, as in the paper, and of lines of padding (see `without_padding`). So a step
+    that cannot be measured counts as 0, and lines of at most one word never raise the reward.
 
     Also logged: the mean of each channel, over the completions where it is defined; `steps`, how many a completion has;
-    `conflated`, the share of the steps that is conflated in the paper's form. Shown: `steps`, the table of the
-    completion as JSON, and `note`, why it is undefined.
+    `padding`, how many lines of padding; `conflated`, the share of the steps that is conflated in the paper's form.
+    Shown: `steps`, the table of the completion as JSON, and `note`, why it is undefined.
 
     Source: mean_t R_step of the paper's completion reward, where it counts 1. Ours: what the paper leaves undefined
     counts as 0.
@@ -86,14 +88,16 @@ class StepReward(Reward):
 
     def measure(self, call: Call) -> Measured:
         """Return the steps' rewards and channels of each completion; see `Reward.measure`."""
-        tables = self._tables(self._reasonings(call))
+        lines, padding = zip(*map(without_padding, call.texts), strict=True) if call.texts else ((), ())
+        tables = self._tables(self._reasonings(call, lines))
         parts: dict[str, Scores] = {
             name: Scores.of([table.mean(name) for table in tables], name, 0, 1) for name in CHANNELS
         }
+        parts["padding"] = Scores.of([float(lines) for lines in padding])
         parts["steps"] = Scores.of([float(len(table.scores)) for table in tables])
         parts["conflated"] = Scores.of(map(_conflated, tables))
-        scores = Scores.of(map(_earned, tables), "reward", 0, 1)
-        steps = list(map(_as_line, tables, scores))
+        scores = Scores.of(map(_earned, tables, padding), "reward", 0, 1)
+        steps = list(map(_as_line, tables, scores, padding))
         return Measured(scores, parts, {"steps": steps, "note": reasons(scores)})
 
     def check(self, call: Call) -> None:
@@ -101,14 +105,15 @@ class StepReward(Reward):
         if self.evidence:
             call.require_passages()
 
-    def _reasonings(self, call: Call) -> list[Reasoning]:
+    def _reasonings(self, call: Call, lines: Sequence[Lines]) -> list[Reasoning]:
         questions = call.strings("question")
         answers = [answer.answer if answer and is_marked(answer) else "" for answer in call.answers(self.task)]
         passages = call.passages() if self.evidence else [None] * len(call.texts)
-        confidences = self._confidences(call) if self.confidence else [None] * len(call.texts)
-        return list(map(Reasoning, call.texts, questions, passages, answers, confidences))
+        confidences = self._confidences(call, lines) if self.confidence else [None] * len(call.texts)
+        texts = ["".join(line for line, _ in own) for own in lines]
+        return list(map(Reasoning, texts, questions, passages, answers, confidences))
 
-    def _confidences(self, call: Call) -> list[Confidences]:
+    def _confidences(self, call: Call, lines: Sequence[Lines]) -> list[Confidences]:
         """Return c_t of the steps of each completion; None for all if token probabilities are not known."""
         confidences = _token_confidence(call)
         if confidences is None:
@@ -118,8 +123,8 @@ class StepReward(Reward):
                 stacklevel=4,
             )
             return [None] * len(call.texts)
-        rows = zip(call.outputs, confidences, strict=True)
-        return [_of_steps(tokens, output) for output, tokens in rows]
+        rows = zip(call.outputs, lines, confidences, strict=True)
+        return [_of_steps(tokens, output, own) for output, own, tokens in rows]
 
     def _tables(self, reasonings: list[Reasoning]) -> list[StepTable]:
         try:
@@ -146,13 +151,17 @@ def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
     return None if call.trainer is None or ids is None else policy_confidence(call.trainer, call.prompts, ids)
 
 
-def _of_steps(tokens: TokenConfidence, output: Output) -> list[Score]:
-    """Return c_t of each step; a token of a tag around the thinking is part of none."""
+def _of_steps(tokens: TokenConfidence, output: Output, lines: Lines) -> list[Score]:
+    """Return c_t of each step of these lines; a token of a tag around the thinking is part of none."""
     whole, reasoning, at = output.whole, output.reasoning, max(0, tokens.text.find(output.whole))
     spans = [(max(0, start - at), max(0, end - at)) for start, end in pairwise((0, *tokens.ends))]
     same = [whole[start:end] == reasoning[start:end] for start, end in spans]
     own = TokenConfidence(tokens.text, tuple(compress(tokens.ends, same)), tuple(compress(tokens.logps, same)))
-    return own.of_steps(whole, split_steps(reasoning).spans)
+    places = [place for line, start in lines for place in range(start, start + len(line))]
+    steps = split_steps("".join(line for line, _ in lines)).spans
+    return own.of_steps(
+        whole, [(places[start], places[end - 1] + 1) if start < end else (0, 0) for start, end in steps]
+    )
 
 
 def _one_each(call: Call, passed: object) -> list[TokenConfidence]:
@@ -165,18 +174,18 @@ def _one_each(call: Call, passed: object) -> list[TokenConfidence]:
     return confidences
 
 
-def _earned(table: StepTable) -> Score:
-    """Return the sum of the steps' rewards by the number of all steps; undefined if none is measured."""
+def _earned(table: StepTable, padding: int) -> Score:
+    """Return the sum of the rewards by the number of steps and lines of padding; undefined if none is measured."""
     mean = table.reward
     if isinstance(mean, Undefined):
         return mean
     measured = sum(not isinstance(step.reward, Undefined) for step in table.scores)
-    return mean * (measured / len(table.scores))
+    return mean * (measured / (len(table.scores) + padding))
 
 
-def _as_line(table: StepTable, reward: Score) -> str:
+def _as_line(table: StepTable, reward: Score, padding: int) -> str:
     own = {} if isinstance(reward, Undefined) else {"reward": reward}
-    return json.dumps({**table.to_json(), **own}, ensure_ascii=False, allow_nan=False)
+    return json.dumps({**table.to_json(), "padding": padding, **own}, ensure_ascii=False, allow_nan=False)
 
 
 def _conflated(table: StepTable) -> Score:
