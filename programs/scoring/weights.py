@@ -14,10 +14,10 @@ _HEX = 12
 
 
 def located(model: str | Path, revision: str | None = None) -> Path:
-    """Return the folder that holds a model; one on the Hub comes from its cache, or is fetched into it.
+    """Return the folder that holds a model; for one that is on the disk the network is not used.
 
     Args:
-        model: A folder, or a name on the Hugging Face Hub.
+        model: A folder, or a name on the Hugging Face Hub; one that its cache lacks is fetched into it.
         revision: A branch, tag or commit of the Hub; None is its main branch.
 
     Raises:
@@ -25,28 +25,41 @@ def located(model: str | Path, revision: str | None = None) -> Path:
     """
     folder = Path(model).expanduser()
     if not folder.is_dir():
-        from huggingface_hub import snapshot_download
-
-        try:
-            folder = Path(snapshot_download(str(model), revision=revision, allow_patterns=list(_FILES)))
-        except (OSError, ValueError) as error:  # a wrong name, no network, no such model or revision
-            if len(Path(model).parts) > 2 or str(model).startswith((".", "~")):
-                raise ArgumentError(
-                    f"model={str(model)!r} must be a folder on this disk; give the folder that holds the model's "
-                    "config.json."
-                ) from error
-            at = f" --revision {revision}" if revision else ""
-            raise ArgumentError(
-                f"model={str(model)!r} is not on this disk and could not be fetched; where there is a network, run `hf "
-                f"download {model}{at} --exclude '*/*' --exclude '*.bin' --local-dir nli`, bring the folder nli here, "
-                "and give its path."
-            ) from error
-    if lacking := [kind for kind in ("config.json", "*.safetensors") if not any(folder.glob(kind))]:
+        folder = _snapshot(str(model), revision)
+    if lacking := _lacking(folder):
         raise ArgumentError(
             f"model={str(model)!r} is the folder {str(folder)!r}, which has no {' and no '.join(lacking)}; give a "
             "folder that holds a whole model with its weights as safetensors."
         )
     return folder
+
+
+def _snapshot(model: str, revision: str | None) -> Path:
+    """Return the folder of a model in the cache. Left alone, the Hub's library asks the network first, and waits."""
+    from huggingface_hub import snapshot_download
+
+    reason: Exception | None = None
+    for offline in (True, False):
+        try:
+            found = snapshot_download(model, revision=revision, local_files_only=offline, allow_patterns=list(_FILES))
+        except (OSError, ValueError) as error:  # a wrong name, no network, no such model or revision
+            reason = error
+            continue
+        if not (offline and _lacking(Path(found))):
+            return Path(found)
+    if len(Path(model).parts) > 2 or model.startswith((".", "~")):
+        raise ArgumentError(
+            f"model={model!r} must be a folder on this disk; give the folder that holds the model's config.json."
+        ) from reason
+    at = f" --revision {revision}" if revision else ""
+    raise ArgumentError(
+        f"model={model!r} is not on this disk and could not be fetched; where there is a network, run `hf download "
+        f"{model}{at} --exclude '*/*' --exclude '*.bin' --local-dir nli`, bring the folder nli here, and give its path."
+    ) from reason
+
+
+def _lacking(folder: Path) -> list[str]:
+    return [kind for kind in ("config.json", "*.safetensors") if not any(folder.glob(kind))]
 
 
 def revision_of(folder: Path) -> str:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,10 +38,15 @@ def test_a_folder_is_found_by_its_path(tmp_path: Path) -> None:
     assert located(folder) == located(str(folder)) == folder
 
 
-def test_a_model_in_the_cache_is_found_by_its_name_also_without_a_network(
+def no_network(*_: Any, **__: Any) -> None:
+    raise AssertionError("the network was used")
+
+
+def test_a_model_in_the_cache_is_found_by_its_name_and_the_network_is_not_asked(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    """A network that accepts a call and never answers would stop the start of every run."""
+    monkeypatch.setattr("huggingface_hub.HfApi.repo_info", no_network)
     here = cache / "models--some--model"
     folder = model_at(here / "snapshots" / COMMIT)
     (here / "refs").mkdir()
@@ -58,6 +64,15 @@ def test_a_model_that_is_not_on_the_disk_is_missed_in_one_sentence(cache: Path) 
         f"{DEFAULT} --exclude '*/*' --exclude '*.bin' --local-dir nli`, bring the folder nli here, and give its path."
     )
     assert is_one_sentence(str(caught.value))
+
+
+def test_a_cache_that_has_only_a_part_of_a_model_does_not_keep_it_from_being_fetched(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model_at(cache / "models--some--model" / "snapshots" / COMMIT, "config.json")
+    monkeypatch.setattr("huggingface_hub.HfApi.list_repo_tree", no_network)
+    with pytest.raises(AssertionError, match="the network was used"):
+        located("some/model", COMMIT)
 
 
 def test_the_revision_is_part_of_the_way_to_get_it(cache: Path) -> None:
