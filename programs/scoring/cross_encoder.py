@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from numpy.typing import NDArray
 
+from eldgr_dspy.base.file_limits import document, parsed_json
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.reading import Pair, Reader
@@ -72,10 +73,10 @@ class CrossEncoderNLI:
         if batch_size < 1:
             raise ArgumentError(f"batch_size must be at least 1; got {batch_size}.")
         self.folder = located(model, revision)
+        self._columns = stated_columns(self.folder, str(model))
         self.encoder = _loaded(str(model), self.folder, device, dtype)
         self._batch_size = batch_size
         transformer: Any = self.encoder.model
-        self._columns = columns(transformer.config.id2label, str(model))
         _refuse_untrained(str(model), transformer, self.folder)
         self.reader = Reader(self.encoder.tokenizer, _window(self.encoder.tokenizer, transformer.config, max_length))
         self.name = f"{model}@{revision_of(self.folder)} {dtype} {self.reader.window} {TRUNCATION}"
@@ -146,6 +147,34 @@ def columns(id2label: Mapping[int, str], model: str) -> tuple[int, int, int]:
         )
     contradiction, neutral, entailment = (named[label] for label in LABELS)
     return contradiction, neutral, entailment
+
+
+def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
+    """Return the columns of the three labels as the config.json of a model's folder states them.
+
+    The file is read before transformers reads it, which makes up labels if it states none.
+
+    Raises:
+        ArgumentError: It is not JSON, does not say which column has which label, or names labels other than the three.
+    """
+    path = folder / "config.json"
+    try:
+        config = parsed_json(document(path), str(path))
+    except (OSError, ValueError) as error:
+        raise ArgumentError(
+            f"model={model!r} could not be loaded from {str(folder)!r}: its config.json is not JSON ({error})."
+        ) from error
+    stated = config.get("id2label") if isinstance(config, dict) else None
+    named = isinstance(stated, dict) and all(isinstance(label, str) for label in stated.values())
+    if not stated or not named or set(stated) != set(map(str, range(len(stated)))):
+        has = f"has {stated!r:.80} as id2label" if stated else "has no id2label"
+        raise ArgumentError(
+            f"model={model!r} does not say which column of its output has which label: its config.json {has}, but "
+            "must name contradiction, neutral and entailment. If it is a three-way NLI model, name its "
+            'columns there in the order of its training, as "id2label": '
+            '{"0": "contradiction", "1": "entailment", "2": "neutral"}.'
+        )
+    return columns({int(column): label for column, label in stated.items()}, model)
 
 
 def _loaded_again(settings: Mapping[str, Any], name: str) -> CrossEncoderNLI:

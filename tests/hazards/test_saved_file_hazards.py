@@ -1,4 +1,4 @@
-"""Saved programs, journals and the logs of trainings are read within the limits on files."""
+"""Saved programs, journals, the logs of trainings and a model's settings are read within the limits on files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +14,7 @@ from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.freezes import read_freeze
 from eldgr_dspy.programs.sampled import Sampled
+from eldgr_dspy.programs.scoring.cross_encoder import stated_columns
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.rule.questions import Settings
@@ -63,10 +64,17 @@ def test_the_log_of_a_training_that_expands_is_refused(tmp_path: Path, monkeypat
         read_curve(tmp_path)
 
 
+def test_the_labels_of_a_model_that_expand_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(f'{{"id2label": {WIDE}}}')
+    with pytest.raises(ArgumentError, match="holds more than"):
+        stated_columns(tmp_path, "model")
+
+
 @pytest.mark.parametrize(
     ("name", "read"),
     [
         ("rule.freeze.json", read_freeze),
+        ("config.json", lambda file: stated_columns(file.parent, "model")),
         ("trainer_state.json", lambda file: read_curve(file.parent)),
         ("adapter_config.json", lambda file: Checkpoint.of("mine", file.parent)),
         ("summary.json", lambda file: read_run(file.parent).summary()),
