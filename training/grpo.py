@@ -67,7 +67,7 @@ def train(recipe: Recipe) -> Any:
     """Train with a recipe, save the model into its output folder, and return the trainer.
 
     Raises:
-        ArgumentError: The data lack a column, or the folder has another run.
+        ArgumentError: The data lack a column, the tokenizer a chat template, or the folder has another run.
     """
     folder, resume = Path(recipe.training.output_dir), recipe.training.resume_from_checkpoint
     resume = {"true": True, "false": False}.get(str(resume).lower(), resume)  # on the command line it is a text
@@ -117,9 +117,9 @@ def trainer_of(recipe: Recipe) -> Any:
     script, splits = recipe.script, _data(recipe)
     train = first_rows(_split(splits, script, "dataset_train_split"), recipe.rewards.train_rows)
     test = _split(splits, script, "dataset_test_split") if settings.eval_strategy != "no" else None
-    for dataset in (train, test):
-        if dataset is not None:
-            require_columns(dataset, own)
+    datasets = [dataset for dataset in (train, test) if dataset is not None]
+    for dataset in datasets:
+        require_columns(dataset, own)
     for reward in own:
         reward.prepare()  # before the policy is loaded, which takes long
     try:
@@ -141,7 +141,20 @@ def trainer_of(recipe: Recipe) -> Any:
     except ValueError as error:
         raise ArgumentError(f"TRL refuses the recipe: {brief(error, 200)}. Change the field that it names.") from error
     require_names(trainer.reward_func_names)  # TRL names functions, partial ones, objects and models each in its way
+    for dataset in datasets:
+        _require_template(dataset, trainer.processing_class)
     return trainer
+
+
+def _require_template(dataset: Any, tokenizer: Any) -> None:
+    """Raise unless the tokenizer can render the first prompt; TRL would fail at the first step, in many lines."""
+    if isinstance(next(iter(dataset))["prompt"], str) or getattr(tokenizer, "chat_template", None):
+        return
+    name = getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__
+    raise ArgumentError(
+        f"The column 'prompt' holds messages, but the tokenizer {name!r} has no chat template to render them; set "
+        "tokenizer.chat_template, train from an instruction-tuned model, or give prompts as text."
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -186,7 +186,7 @@ def require_names(names: Iterable[str]) -> None:
 
 
 def require_columns(dataset: Any, rewards: Sequence[Reward]) -> None:
-    """Raise unless a dataset has the columns, passages and gold answers that rewards read; this needs no model.
+    """Raise unless a dataset has the columns, prompts, passages and gold answers that rewards read.
 
     Args:
         dataset: Of Hugging Face's `datasets`; of one that is streamed, only the columns of the first row are checked.
@@ -198,6 +198,11 @@ def require_columns(dataset: Any, rewards: Sequence[Reward]) -> None:
     first: Mapping[str, Any] = next(iter(dataset), {})
     if not first:
         raise ArgumentError("The dataset must have at least one row; give one with a column 'prompt'.")
+    if "prompt" not in first:
+        raise ArgumentError(
+            f"The dataset must have the column 'prompt'; got {', '.join(map(repr, first))}. Add one that holds text, "
+            "or messages with role and content."
+        )
     for reward in rewards:
         for name in reward.needs:
             if name not in first:

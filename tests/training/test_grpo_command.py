@@ -239,6 +239,20 @@ def test_data_and_models_that_cannot_be_trained_with_are_one_sentence(
 
 
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
+def test_messages_and_a_tokenizer_without_a_chat_template_are_refused_before_the_first_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    policy = shutil.copytree(saved_policy(), tmp_path / "policy")
+    (policy / "chat_template.jinja").unlink()
+    write(tmp_path / "data", train=json.dumps(ROWS[0]))
+    write(tmp_path / "text" / "data", train=json.dumps({**ROWS[0], "prompt": "Who?"}))
+    with pytest.raises(SystemExit, match=r"'prompt' holds messages, but the tokenizer '.*policy' has no chat template"):
+        main([*flags(tmp_path / "run"), "--model_name_or_path", str(policy)])
+    trainer_of(parsed([*flags(tmp_path / "text" / "run"), "--model_name_or_path", str(policy)]))
+
+
+@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
 def test_a_reward_may_be_whatever_trl_can_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     write(tmp_path / "data", train=json.dumps(ROWS[0]))

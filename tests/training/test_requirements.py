@@ -45,7 +45,11 @@ def test_a_column_that_is_missing_is_named_with_the_reward_that_reads_it(column:
     assert f"needs the column '{column}' (" in sentence and sentence.endswith("leave remove_unused_columns at False.")
 
 
-def test_a_dataset_without_rows_is_refused() -> None:
+def test_a_dataset_without_prompts_or_rows_is_named() -> None:
+    assert refused([{"question": "?", "gold": "7"}]) == (
+        "The dataset must have the column 'prompt'; got 'question', 'gold'. Add one that holds text, or messages "
+        "with role and content."
+    )
     assert refused([]) == "The dataset must have at least one row; give one with a column 'prompt'."
 
 
