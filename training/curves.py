@@ -53,7 +53,7 @@ class Point:
 
 
 def read_curve(run: str | Path, *, exact_match: str = EXACT_MATCH) -> list[Point]:
-    """Return the learning curve of a run: of one that has not ended, up to its last checkpoint.
+    """Return the learning curve of a run: of one that has not ended, up to its last checkpoint that is whole.
 
     Args:
         run: The output folder of a trainer.
@@ -63,11 +63,20 @@ def read_curve(run: str | Path, *, exact_match: str = EXACT_MATCH) -> list[Point
         ArgumentError: The folder has no log, or it is not one of a trainer.
         PoolError: The log is longer, or holds more values, than the limits allow.
     """
-    checkpoints = sorted(Path(run).glob(f"checkpoint-*/{FILE}"), key=_number_of)
-    paths = [path for path in (Path(run) / FILE, *checkpoints[-1:]) if path.is_file()]
-    if not paths:
+    checkpoints = sorted(Path(run).glob(f"checkpoint-*/{FILE}"), key=_number_of, reverse=True)
+    curves, refusals = list[list[Point]](), list[ArgumentError]()
+    for paths in ([Path(run) / FILE], checkpoints):
+        for path in filter(Path.is_file, paths):
+            try:
+                curves.append(_curve(path, exact_match))
+                break
+            except ArgumentError as error:  # a kill tears a file that is written; the checkpoint before is whole
+                refusals.append(error)
+    if not curves and not refusals:
         raise ArgumentError(f"{run}: has no {FILE}; give the output folder of a run that has a checkpoint or ended.")
-    return max((_curve(path, exact_match) for path in paths), key=len)
+    if not curves:
+        raise refusals[0]
+    return max(curves, key=len)
 
 
 def _curve(path: Path, exact_match: str) -> list[Point]:
@@ -76,7 +85,7 @@ def _curve(path: Path, exact_match: str) -> list[Point]:
         return learning_curve(state["log_history"], exact_match=exact_match)
     except PoolError:
         raise
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ArgumentError(f"{path}: not the log of a trainer; give the output folder of a run.") from error
 
 

@@ -13,6 +13,8 @@ from tests.training.calling import Fixed
 from tests.training.recorded import SAMPLED, kept, matched
 from tests.training.training_on import trainer
 
+HUGE = f'{{"log_history": [{{"loss": 0, "step": 1, "reward": 1{"0" * 400}}}]}}'
+
 pytestmark = pytest.mark.filterwarnings("ignore:.*gradient_checkpointing:FutureWarning")  # TRL sets the old name
 
 
@@ -66,7 +68,16 @@ def test_the_curve_of_a_run_that_has_not_ended_is_that_of_its_last_checkpoint(tm
     assert [point.exact_match for point in read_curve(kept(tmp_path, matched(0.0, 0.5, 1.0)))] == [0.0, 0.5, 1.0]
 
 
-@pytest.mark.parametrize("text", ["{}", "[1]", "step 1", '{"log_history": [{"loss": 1}]}', '{"log_history": [1]}'])
+def test_a_checkpoint_that_a_kill_has_torn_leaves_the_curve_of_the_one_before(tmp_path: Path) -> None:
+    kept(tmp_path / "checkpoint-1", matched(0.5))
+    torn = kept(tmp_path / "checkpoint-2", matched(0.5, 1.0)) / FILE
+    torn.write_bytes(torn.read_bytes()[:-9])
+    assert [point.exact_match for point in read_curve(tmp_path)] == [0.5]
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "[1]", "step 1", '{"log_history": [{"loss": 1}]}', '{"log_history": [1]}', HUGE]
+)
 def test_a_file_that_is_not_the_log_of_a_trainer_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(text, "utf-8")
     with pytest.raises(ArgumentError, match=r"trainer_state.json: not the log of a trainer; give the output folder"):
