@@ -52,8 +52,8 @@ class Comparisons:
 
     Attributes:
         late: The pairs that could not be compared, those of the records included.
-        is_close: Whether a pair or the question took much of its time, so that a slower machine may run out of it. A
-            run records such a question.
+        is_close: Whether a pair or the question took more than half of its time, so that a slower machine may run out
+            of it. A run records such a question.
     """
 
     def __init__(self, records: Sequence[Mapping[str, Any]] = (), ends: float | None = None) -> None:
@@ -68,8 +68,9 @@ class Comparisons:
             for one, other in record[way]
         }
         self.late, self.is_close, self._ends = [*self._equal], bool(records), ends
-        self._pair = SECONDS * (_AGAIN if records else 1)
-        self._left = dict.fromkeys(_WAYS.values(), QUESTION_SECONDS * (_AGAIN if records else 1))
+        more = _AGAIN if records else 1
+        self._pair, self._half = SECONDS * more, QUESTION_SECONDS * more / 2
+        self._left = dict.fromkeys(_WAYS.values(), QUESTION_SECONDS * more)
 
     def equal(self, gold: str, answer: str, *, both: bool) -> bool | None:
         """Return what `compare` finds; None if the pair, or the question, runs out of time."""
@@ -81,7 +82,7 @@ class Comparisons:
             self._left[both] -= found.seconds
             if found.equal is None:
                 self.late.append(pair)
-            self.is_close |= found.equal is None or found.seconds > self._pair / 2 or self._left[both] < 2 * self._pair
+            self.is_close |= found.equal is None or found.seconds > self._pair / 2 or self._left[both] < self._half
         return self._equal[pair]
 
     def record(self, id: str) -> dict[str, Any]:
@@ -137,7 +138,8 @@ def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, end
         ) from error
     finally:
         worker.lock.release()
-    return Compared(*json.loads(reply)) if reply else Compared(None, seconds)
+    found = Compared(*json.loads(reply)) if reply else Compared(None, seconds)
+    return found if found.seconds <= seconds else Compared(None, seconds)
 
 
 class _Worker:
@@ -206,13 +208,19 @@ def serve() -> None:
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     equal = _comparison()
+
+    @lru_cache(maxsize=1 << 14)
+    def compared(*pair: Any) -> list[Any]:  # with the time that it took at first, so that no limit depends on the cache
+        started = process_time()
+        return [equal(*pair), process_time() - started]
+
     for line in sys.stdin:
         reply, (seconds, *pair) = None, json.loads(line) or [0.0]
         if hasattr(signal, "setitimer"):  # the system ends the process; Python may be busy in one long call
+            signal.signal(signal.SIGPROF, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_PROF, seconds)
         if pair:
-            started = process_time()
-            reply = [equal(*pair), process_time() - started]
+            reply = compared(*pair)
         print(json.dumps(reply), file=replies, flush=True)
 
 
@@ -243,7 +251,6 @@ def _comparison() -> Any:
         ordered = isinstance(one, Tuple | Interval) and type(one) is type(other)
         return ordered and any(map(are_apart, one.args, other.args))
 
-    @lru_cache(maxsize=1 << 14)
     def equal(gold: str, answer: str, both: bool) -> bool:
         if gold.count("'") != answer.count("'") or (both and not are_of_one_kind(gold, answer)):  # it drops primes
             return False

@@ -8,7 +8,7 @@ no answer, and nothing certifies a set, an interval, a tuple or an expression wi
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Final
 
 from eldgr_dspy.answer_types.base import Asked, Grouping, require_gold
@@ -33,15 +33,15 @@ _LATE: Final = (
 )
 _PROSE: Final = "text:"
 
-_LATEX: Final = r"\cdot \cdot \infty ^2 ^3 \frac{1}{2} ^\circ".split()
-_SIGNS: Final = PLAIN | {ord(sign): f"{latex} " for sign, latex in zip("·⋅∞²³½°", _LATEX, strict=True)}
+_LATEX: Final = r"\cdot \cdot \cap \infty ^2 ^3 \frac{1}{2} ^\circ".split()
+_SIGNS: Final = PLAIN | {ord(sign): f"{latex} " for sign, latex in zip("·⋅∩∞²³½°", _LATEX, strict=True)}
 _DELIMITER: Final = re.compile(r"\\?\$|(?<!\\)\\[()\[\]]")
 _PLAIN: Final = (
     (re.compile(r"(?:\*\*|\^)\s*(-?\d+|\w+)"), r"^{\1}"),
     (re.compile(r"\*\*"), "^"),
     (re.compile(r"√\s*(\w+)"), r"\\sqrt{\1}"),
     (re.compile(r"√"), "sqrt"),
-    (re.compile(r"(?<![\\A-Za-z])pi(?![A-Za-z])"), r"\\pi "),
+    (re.compile(r"π|(?<![\\A-Za-z])pi(?![A-Za-z])"), r"\\pi "),
     (re.compile(r"(?<![\\A-Za-z])(?:oo|inf(?:inity)?)(?![A-Za-z])", re.I), r"\\infty "),
     (re.compile(r"\^\s*(?:\{\s*\\prime\s*\}|\\prime)"), "'"),
 )
@@ -57,16 +57,18 @@ _INLINE: Final = re.compile(
 _REFUSED: Final = {
     "it has a character that is not printed": re.compile(r"[^\x20-\U0010ffff]|[\x7f-\x9f\ud800-\udfff]"),
     "it has a power of a power, or an exponent of five digits or more": re.compile(
-        r"\^\s*\{[^{}]*(?:\d\s*|\}\s*)\^ | (?:\^\s*[({[][^({[)}\]]*){3} | \^[\s{(+-]*\d{5} | \d[eE][+-]?\d{4}", re.X
+        r"\^\s*\{[^{}]*(?:\d\s*|\}\s*)\^ | \^[\s{(+-]*\d{5} | \d[eE][+-]?\d{4}", re.X
     ),
     "it has a power of three digits of a bracket": re.compile(r"[)\]}]\s*\^[\s{(+-]*\d{3}"),
     "it has a large factorial or binomial, or a factorial of a factorial": re.compile(
         r"\d{5}\s*!|![\s)}\]]*!|(?:binom|choose)(?s:.*)\d{5}|\d{5}(?s:.*)\\choose|\\?Gamma\b"
     ),
     "it has a sum, a product, an integral or a limit": re.compile(r"\\(?:sum|prod|i*int|oint|lim)(?![a-z])"),
-    "it has more than eight bars or unions": re.compile(r"(?:(?>.*?(?:[|∪∩]|\\[lr]?vert|\\c[ua]p))){9}"),
+    "it has more than eight bars or unions": re.compile(r"(?:(?>.*?(?:[|∪]|\\[lr]?vert|\\c[ua]p))){9}"),
 }
 """What could take long to compare, by what it looks like."""
+_BRACKET: Final = re.compile(r"(\^\s*)?([({\[])|[)}\]]|\\[lr]?[({\[)}\]]")
+"""A bracket, and the exponent that it opens; one behind a backslash is a sign of a set, and neither."""
 
 
 class Math(Related):
@@ -87,7 +89,8 @@ class Math(Related):
 
     def read(self, answer: str) -> AnswerClass | None:
         """Return the class of an answer by its text: without delimiters, or as short text if it is prose."""
-        expression = _expression(answer) if len(answer) <= 20 * LENGTH else " ".join(answer.split())
+        is_long = len(answer) > 20 * LENGTH
+        expression = " ".join(drop_invisible(answer).split()) if is_long else _expression(answer)
         if _is_prose(expression):
             prose = class_of_text(answer)
             return AnswerClass(f"{_PROSE}{prose.key}", prose.note) if prose else None
@@ -183,6 +186,16 @@ def fault(expression: str) -> str | None:
     for why, pattern in _REFUSED.items():
         if pattern.search(expression):
             return why
-    if max(accumulate((sign in "([{") - (sign in ")]}") for sign in expression), default=0) > DEPTH:
-        return f"brackets nest deeper than {DEPTH}"
-    return "its braces do not match" if expression.count("{") != expression.count("}") else None
+    powers: list[bool] = []
+    braces = 0
+    for bracket in _BRACKET.finditer(expression):
+        if bracket[2]:
+            powers.append(bracket[1] is not None)
+        elif bracket[0] in ")}]" and powers:
+            powers.pop()
+        braces += (bracket[2] == "{") - (bracket[0] == "}")
+        if len(powers) > DEPTH or sum(powers) > 2:
+            return f"brackets nest deeper than {DEPTH}, or exponents deeper than 2"
+        if braces < 0:
+            break
+    return "its braces do not match" if braces else None

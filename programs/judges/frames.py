@@ -113,7 +113,7 @@ class RepeatedCalls(dspy.Module):
 
         None if a module that is asked does not say how many it takes.
         """
-        requests = next(self.rounds("", (), candidates)) if candidates else ()
+        requests = next(self.rounds("", (), candidates), ()) if candidates else ()
         shown: list[Any] = [one.inputs.get("candidates", [one.inputs.get("candidate")]) for one in requests]
         calls = [calls_of(one.module, texts) for one, texts in zip(requests, shown, strict=True)]
         return None if None in calls else sum(filter(None, calls))

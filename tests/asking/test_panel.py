@@ -1,6 +1,7 @@
 """A panel of judges: an absent judge stays in the denominator, and the others vote."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from eldgr_dspy.formats.rows import CandidateRow, PassageRow, Row
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.judges import Panel, PointwiseJudge
+from eldgr_dspy.programs.judges.frames import RepeatedCalls, Rounds
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
@@ -93,6 +95,12 @@ def test_a_vote_passes_only_with_more_than_half_of_all_judges(preferred: list[in
     assert ("abstained" in found) == (not winners)
 
 
+class _Silent(RepeatedCalls):
+    def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
+        yield from ()
+        return dspy.Prediction(abstained="nothing to ask")
+
+
 @each_call
 def test_each_member_asks_its_lm_and_the_calls_add_up(call: Any) -> None:
     panel, lm = Panel([Judge(), PointwiseJudge(), Judge()]), scripted_lm(answering)
@@ -103,6 +111,7 @@ def test_each_member_asks_its_lm_and_the_calls_add_up(call: Any) -> None:
     assert ["Manama" in text_of(one) for one in lm.requests].count(True) == 3
     assert Panel([Judge(), Returns({})]).most_calls(POOL) is None
     assert panel.most_calls([]) == 0
+    assert _Silent().most_calls(POOL) == 0
 
 
 def answering(request: Any) -> dict[str, Any]:

@@ -89,6 +89,12 @@ def test_what_ran_out_of_time_once_is_compared_by_the_next_question() -> None:
     assert Comparisons().equal("6/22", "3/11", both=True) is True
 
 
+def test_a_remembered_pair_takes_the_time_that_it_took_at_first() -> None:
+    first = compare("6/28", "3/14", True)
+    assert first.equal is True and compare("6/28", "3/14", True) == first
+    assert compare("6/28", "3/14", True, seconds=first.seconds / 2).equal is None
+
+
 def test_a_derivation_that_could_not_be_compared_is_noted() -> None:
     case = Case(Question("What is 3 + 4?", "math", ("7.0 + 0",), comparisons=Comparisons(ends=OVER)))
     derivation = Derivation((Step("3 + 4", "7"),), "7", "7 - 4 = 3")
@@ -182,6 +188,13 @@ def test_a_close_comparison_is_recorded_and_a_replay_gives_it_more_time(monkeypa
     assert first.equal("1", "2", both=True) and first.is_close and first.late == []
     assert Comparisons([first.record("q")]).equal("1", "2", both=True)
     assert given == [comparing.SECONDS, 10 * comparing.SECONDS]
+
+
+def test_a_question_is_close_when_half_of_its_time_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparing, "compare", lambda *pair, seconds, ends: Compared(True, 1.4))
+    comparisons = Comparisons()
+    close = [(comparisons.equal("1", str(n), both=True), comparisons.is_close)[1] for n in range(6)]
+    assert close == [False, False, False, False, False, True]  # 7 seconds, and 8.4
 
 
 def test_a_record_holds_each_text_once() -> None:

@@ -184,6 +184,7 @@ BOMBS = {
     "a tower in LaTeX": "9^{9^{9}}",
     "a tower without braces": "9^9^9",
     "a tower of e": "e^{e^{e^{e^{e}}}}",
+    "a tower of brackets": "9^{(9)^{(9)^{9}}}",
     "a large exponent": "10^{-99999999}",
     "a float": "1e999999999",
     "a factorial": "1000000000!",
@@ -201,6 +202,8 @@ BOMBS = {
     "braces that open": "{" * 400,
     "braces that close": "}" * 400,
     "a missing brace": r"\frac{1}{2",
+    "braces the wrong way round": "}2{",
+    "deep brackets behind others": ")" * 8 + "(" * 9 + "1",
     "10 MB": r"\frac{1}{2}+" * 900_000,
     "a control character": "5\x00",
     "a surrogate": "5\ud800",
@@ -216,7 +219,7 @@ def test_what_could_take_long_votes_by_its_text(bomb: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "fine", ["e^{-x^2/2}", "2^{2024}", "(x+1)^{10}", "10^{100}", "n!", r"\binom{10}{3}", "f(f(f(x)))"]
+    "fine", ["e^{-x^2/2}", "2^{2024}", "(x+1)^{10}", "10^{100}", "n!", r"\binom{10}{3}", "f(f(f(x)))", r"\{1,2"]
 )
 def test_ordinary_mathematics_is_compared(fine: str) -> None:
     assert (class_ := MATH.class_of(fine)) is not None and class_.note is None
@@ -227,6 +230,15 @@ def test_a_long_text_in_words_is_not_a_product_of_letters() -> None:
         "because 2 of the apples are rotten, 5 remain"
     )
     assert MATH.class_of("x" * (LENGTH + 1)) != MATH.class_of("x" * LENGTH)
+
+
+def test_signs_of_mathematics_are_letters_of_no_word() -> None:
+    assert MATH.class_of("πrh") == MATH.class_of(r"\pi rh")
+    assert MATH.alike("A∩B", r"A\cap B") and MATH.alike("√π", r"\sqrt{\pi}")
+
+
+def test_an_invisible_text_of_any_length_is_no_answer() -> None:
+    assert MATH.class_of("\u200b" * 10) is MATH.class_of("\u200b" * (20 * LENGTH + 1)) is None  # hazard 35
 
 
 def test_a_pair_that_no_guard_stops_ends_at_the_deadline_and_the_answers_say_so() -> None:

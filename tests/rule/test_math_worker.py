@@ -81,6 +81,17 @@ def test_memory_is_limited_and_the_process_survives_it() -> None:
     assert (ready, [equal for equal, _ in replies]) == (None, [False, True])
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="this system does not limit processor time by a signal")
+def test_a_program_that_ignores_the_signal_of_the_limit_does_not_lift_it() -> None:
+    ignoring = (
+        "import signal; signal.signal(signal.SIGPROF, signal.SIG_IGN)\n"
+        "from eldgr_dspy.answer_types import comparing; comparing.serve()"
+    )
+    asked = f"[]\n{json.dumps([0.2, '9^{9^{9}}', '5', True])}\n"
+    done = subprocess.run([sys.executable, "-c", ignoring], input=asked, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (-signal.SIGPROF, "null\n")
+
+
 def test_a_process_that_is_killed_between_two_questions_is_replaced() -> None:
     assert compares()
     (first,) = workers()
