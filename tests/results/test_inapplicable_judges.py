@@ -1,4 +1,4 @@
-"""A judge that needs what a pool does not state has no result: N/A everywhere, with the reason, however it is read."""
+"""A judge that needs what a pool does not state has no result: a dash everywhere, with the reason, however it is read."""
 
 import json
 from collections.abc import Mapping
@@ -222,8 +222,8 @@ def test_replayed_it_says_the_same_except_what_the_judges_were_made_of(
         }
     table = judges_table("capitals", again)
     assert table is not None
-    assert all(cells[-2:] == ("N/A", "N/A") for cells in table.rows)
-    assert any("a recording, or a judge of your own, does not state it" in note for note in table.notes)
+    assert all(cells[-2:] == (UNDEFINED, UNDEFINED) for cells in table.rows)
+    assert any("the run or the judge does not state it" in note for note in table.notes)
 
 
 def test_a_judge_that_is_added_is_the_only_one_that_is_asked(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_a_comment_or_the_report_is_no_change_and_a_digit_in_a_listed_module_is_
     frozen_run: Path, pool: Path, tmp_path: Path
 ) -> None:
     """In a copy of the package, which a process of its own imports."""
-    package = Path(shutil.copytree(Path(lexical.__file__).parent, tmp_path / "copy" / "eldgr_dspy"))
+    package = Path(shutil.copytree(Path(lexical.__file__).parents[1], tmp_path / "copy" / "eldgr_dspy"))
     evaluating = ("evaluate", str(pool), "--freeze", str(frozen_run))
     for name, more in (
         ("decision.py", "# One comment more."),
@@ -158,7 +158,9 @@ def test_a_comment_or_the_report_is_no_change_and_a_digit_in_a_listed_module_is_
             file.write(f"\n{more}\n")
     same = command(*evaluating, "--out", "same", path=package.parent)
     assert (same.returncode, "Note:" in same.stderr) == (0, False)
-    (package / "lexical.py").write_text((package / "lexical.py").read_text().replace("SOURCES = 3", "SOURCES = 2"))
+    (package / "rule" / "lexical.py").write_text(
+        (package / "rule" / "lexical.py").read_text().replace("SOURCES = 3", "SOURCES = 2")
+    )
     noted = command(*evaluating, "--out", "noted", path=package.parent)
     assert noted.returncode == 0
     assert "Note: rule.freeze.json: The code that decides has changed since it was frozen. first is" in noted.stderr
