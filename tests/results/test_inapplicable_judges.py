@@ -1,4 +1,4 @@
-"""A judge that needs what a pool does not state has no result: a dash everywhere, with the reason, however it is read."""
+"""A judge that needs what a pool does not state has no result: dashes and the reason, however it is read."""
 
 import json
 from collections.abc import Mapping
