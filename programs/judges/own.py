@@ -8,7 +8,7 @@ import inspect
 import math
 from collections.abc import Callable
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import dspy
 import numpy as np
@@ -126,4 +126,4 @@ def own_judge(judge: object) -> dspy.Module:
         raise ArgumentError(
             f"judges: {name} must be a dspy.Module or a function of a ballot; got {got}. Name a function or a judge."
         )
-    return found if isinstance(found, dspy.Module) else OwnSelector(found)
+    return found if isinstance(found, dspy.Module) else OwnSelector(cast("Callable[[Ballot], int | Abstention]", found))

@@ -53,8 +53,8 @@ class Calling:
     def make(self) -> Any:
         return self._function(self._item)
 
-    def keep(self, said: Any) -> Any:
-        return str(said) if isinstance(said, TimeoutError) else said
+    def keep(self, result: Any) -> Any:
+        return str(result) if isinstance(result, TimeoutError) else result
 
 
 def calling(function: Callable[[int], Any]) -> Callable[[int], Steps[Any]]:
@@ -261,8 +261,8 @@ def test_the_deadline_holds_also_while_an_error_waits_for_what_is_under_way() ->
     gate, kept = threading.Event(), list[str]()
 
     class Hanging(Calling):
-        def keep(self, said: Any) -> Any:
-            kept.append(super().keep(said))
+        def keep(self, result: Any) -> Any:
+            kept.append(super().keep(result))
 
     def steps(item: int) -> Steps[None]:
         if item == 1:
