@@ -6,7 +6,7 @@ It needs Hypothesis, which the package does not install. Import `check_selector`
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ from eldgr_dspy.laws.invariances import is_stratified
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_types import kept
 from eldgr_dspy.laws.situations import few_situations
-from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial
+from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, told
 from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.checks.program_checks import Inputs, check_returned
 from eldgr_dspy.programs.checks.scenes import Scene, repeats, scenes, scripted, situated
@@ -46,7 +46,7 @@ _SCORES = LAW["scores_never_cross_strata"]
 _TEXT = LAW["no_lm_text_breaks_a_law"]
 _OF_A_DECISION = tuple(law for law in LAWS if law.number <= 8)
 _TRIED = (*_OF_A_DECISION, _SAME, _TEXT)
-_MOST_OWN = 64
+_MOST_OWN, _TIMES = 64, 8
 _FIELDS = tuple(plain(Decision(None, "consensus")))
 _KEYS = {*_FIELDS, "question", "candidates", "evidence", "text", "title"}
 """Names that every selector's code contains."""
@@ -106,6 +106,8 @@ def check_selector(
             f"selector must be a Selector; got {selector!r:.80}. Make one with Selector(...), or give the inputs of a"
             " program that has one."
         )
+    if asked is not None and max_examples == 0:
+        raise ArgumentError("max_examples must be from 1 for questions of your own; got 0, so nothing would be tried.")
     wanted = laws_left(_TRIED, None, without)
     laws, tried = kept(selector.type, wanted), Counter[str]()
     strategy = scenes(questions(selector.type) if asked is None else asked)
@@ -143,10 +145,16 @@ def check_scenes(
                 settled.append(held_scene(fresh(), scene, laws, roles=fresh()))
             except LawBroken as error:
                 broken.append(error)
-        if broken:
-            raise min(broken, key=lambda error: weight(error.law))
-        if _SAME in laws:
-            _require_the_same_in_every_way(fresh(), settled, [scene.inputs(selector.answer_field) for scene in marked])
+        try:
+            if broken:
+                raise min(broken, key=lambda error: weight(error.law))
+            if _SAME in laws:
+                calls = [scene.inputs(selector.answer_field) for scene in marked]
+                _require_the_same_in_every_way(fresh(), settled, calls)
+        except LawBroken as error:
+            if _SAME in laws:
+                _require_steady_roles(fresh, error.outcome)
+            raise
     everywhere = [law.name for law in (_SAME, _TEXT) if law in laws]
     return Counter(name for result in settled for name in (*result.tried, *everywhere))
 
@@ -215,6 +223,17 @@ def _require_the_same_in_every_way(select: Any, settled: Sequence[Held], calls: 
     predictions = select.batch(examples, num_threads=2, disable_progress_bar=True) if examples else []
     for (result, _), other in zip(shipped, predictions, strict=True):
         _require_same("in a batch", result, RuntimeError("no prediction") if other is None else _fields_of(other))
+
+
+def _require_steady_roles(fresh: Callable[[], Selector], outcome: Outcome) -> None:
+    """Check each role against law 18 when a law is broken: one request must get one reply, or nothing follows."""
+    for role, reply in outcome.trial.replies.items():
+        select, case = fresh(), Case(outcome.trial.question)
+        for _ in range(_TIMES):
+            again: Any = _reply_apart(select, role, case, {})
+            if again != reply:
+                demanded = f"one reply of the {role} to one request; asked once more, it {told(again)}"
+                raise LawBroken(_SAME, outcome, Finding(False, demanded)) from None
 
 
 def _require_same(way: str, result: Held, other: Came) -> None:
