@@ -16,6 +16,7 @@ from eldgr_dspy.programs.scoring.weights import located, revision_of
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
 _ADAPTER = "adapter_config.json"
+_WEIGHTS = ("*.safetensors", "config.json", _ADAPTER)  # a trainer leaves logs and settings beside them
 _Loaded = TypeVar("_Loaded")
 
 
@@ -54,8 +55,10 @@ class Checkpoint:
         return cls(name, str(folder), str(located(named)))
 
     def identity(self) -> dict[str, Any]:
-        """Return what identifies it: a digest of each folder, or its commit in the cache of the Hub."""
-        return {"weights": [revision_of(Path(place)) for place in (self.model, self.base) if place is not None]}
+        """Return what identifies it: a digest of each folder's weights, or its commit in the cache of the Hub."""
+        return {
+            "weights": [revision_of(Path(place), _WEIGHTS) for place in (self.model, self.base) if place is not None]
+        }
 
     def tokenizer(self) -> Any:
         """Return its tokenizer: its own, or that of its base if the adapter was saved without one.

@@ -62,10 +62,10 @@ def _lacking(folder: Path) -> list[str]:
     return [kind for kind in ("config.json", "*.safetensors") if not any(folder.glob(kind))]
 
 
-def revision_of(folder: Path) -> str:
-    """Return what identifies the model in a folder: its commit in the cache of the Hub, else a digest."""
+def revision_of(folder: Path, files: Iterable[str] = _FILES) -> str:
+    """Return what identifies the model in a folder: its commit in the cache of the Hub, else a digest of files."""
     commit = commit_of(folder)
-    return commit[:_HEX] if commit else digest(path for kind in _FILES for path in folder.glob(kind))
+    return commit[:_HEX] if commit else digest(path for kind in files for path in folder.glob(kind))
 
 
 def commit_of(folder: Path) -> str | None:

@@ -359,6 +359,13 @@ def test_two_processes_do_not_sample_into_one_file(tmp_path: Path) -> None:  # h
         sampled(tmp_path / "pool.jsonl")
 
 
+def test_what_a_trainer_logs_beside_the_weights_does_not_make_it_another_checkpoint(tmp_path: Path) -> None:
+    folder = copied(saved_policy(), tmp_path / "whole")
+    before = Checkpoint.of("whole", folder).identity()
+    (folder / "trainer_state.json").write_text("{}", "utf-8")
+    assert Checkpoint.of("whole", folder).identity() == before
+
+
 def test_a_pool_that_was_not_sampled_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "pool.jsonl").write_text("precious", "utf-8")
     with pytest.raises(ArgumentError, match=r"exists without pool.samples.jsonl next to it; give a path that is not"):
