@@ -10,11 +10,8 @@ from pathlib import Path
 
 from tests.house.package_files import ROOT, sources
 
-KIT = [
-    *("laws", "testing", "strategies", "programs.testing", "programs.scripted"),
-    *("programs.checking", "programs.program_checks", "programs.scenes"),
-]
-"""The kit that tests rules, certificates, types, selectors and programs of a user's own: modules, and one package."""
+KIT = ["laws", "testing", "strategies", "programs.testing", "programs.scripted", "programs.checks"]
+"""The kit that tests rules, certificates, types, selectors and programs of a user's own: modules and packages."""
 
 
 def statements(text: str) -> int:
@@ -43,8 +40,8 @@ def main() -> None:
     rooms = dict[str, list[Path]]()
     for path, name in sources():
         rooms.setdefault(name if path.name == "__init__.py" else name.rpartition(".")[0], []).append(path)
-    of_kit = [f"eldgr_dspy.{name}" for name in KIT]
-    rooms["the kit"] = [path for path, name in sources() if name in of_kit or name.startswith(f"{of_kit[0]}.")]
+    of_kit = tuple(f"eldgr_dspy.{name}." for name in KIT)
+    rooms["the kit"] = [path for path, name in sources() if f"{name}.".startswith(of_kit)]
     rooms["all of the source"] = [path for path, _ in sources()]
     rooms |= {folder: [*(ROOT / folder).rglob("*.py")] for folder in ("tests", "benchmarks")}
     rooms["docs and README"] = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
