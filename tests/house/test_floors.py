@@ -18,17 +18,14 @@ pytestmark = pytest.mark.slow  # an interpreter for each part of the package
 MODULES = [name for _, name in sources()]
 FOR_TESTS = {"eldgr_dspy.strategies", "eldgr_dspy.testing"}  # they draw with Hypothesis
 FLOOR_1 = [name for name in MODULES if name not in {"eldgr_dspy", *FOR_TESTS} and name.split(".")[1] not in ROOMS]
-STANDARD_LIBRARY_ALONE = (
-    [
-        f"eldgr_dspy.{name}"
-        for name in ("words", "errors", "consultations", "numbers", "answers", "extraction", "folding", "certificates")
-    ]
-    + [
-        f"eldgr_dspy.{name}"
-        for name in ("arithmetic", "tracing", "independence", "derivations", "voting", "ranking", "cases", "decision")
-    ]
-    + [f"eldgr_dspy.{name}" for name in ("laws.trials", "laws.statements", "laws", "laws.literals", "laws.situations")]
-)
+STANDARD_LIBRARY_ALONE = [
+    f"eldgr_dspy.{name}"
+    for name in """
+    words errors decision certificates answer_types.answers answer_types.extraction text.folding text.numbers
+    derivation.arithmetic derivation.tracing derivation.independence rule.consultations rule.derivations rule.voting
+    rule.ranking rule.cases laws laws.trials laws.statements laws.literals laws.situations
+    """.split()
+]
 FACE = {"Decision", "Selector", "certificates", "channels", "decide", "ollama", "statistics"}
 FACE |= {"ChannelScorer", "NLIScorer", "Sampled", "frozen_selector", "load_nli", "local"}
 
@@ -105,7 +102,7 @@ PROGRAMS_FOR_TESTS = "checking program_checks scenes".split()
 
 
 def test_programs_load_no_trainer_and_no_torch() -> None:
-    for_tests = {f"eldgr_dspy.programs.{name}" for name in PROGRAMS_FOR_TESTS}
+    for_tests = {f"eldgr_dspy.programs.checks.{name}" for name in PROGRAMS_FOR_TESTS}
     loaded = loaded_by(*(module for module in room("programs") if module not in for_tests))
     assert packages(loaded) & {*LEARNING, *LATER} == set()
     assert "eldgr_dspy.training" not in loaded

@@ -96,9 +96,9 @@ def step_reward(channels: dict[str, float | None]) -> float | None:
 
 
 def over_all_steps(rewards: Sequence[float], shown: str) -> float:
-    """What steps earn together by the number of all steps, measured or not."""
+    """What steps earn together by the number of all steps, measured or not, and of lines of padding."""
     table: dict[str, Any] = json.loads(shown)
-    n: int = len(table["steps"])
+    n: int = len(table["steps"]) + table["padding"]
     return sum(rewards) / max(1, n)
 
 
