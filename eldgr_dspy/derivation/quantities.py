@@ -4,8 +4,7 @@
 mean 50 or a half; `3/4` and `three quarters` are one quantity each. A share or a word such as "twice" only multiplies
 or divides. An amount of money is marked, so that it is never added to hours.
 
-It reads the same words as `eldgr_dspy.derivation.tracing`, which says what a single operand may be. The choice of words
-is ours.
+It reads the same words as `tracing`, which says what a single operand may be. The choice of words is ours.
 """
 
 from collections import Counter
@@ -13,18 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from eldgr_dspy.derivation import tracing
 from eldgr_dspy.derivation.arithmetic import Exact, reduced
-from eldgr_dspy.derivation.tracing import (
-    HUNDREDTHS,
-    PARTS,
-    PERCENT,
-    SCALES,
-    TABLE,
-    amount_at,
-    fraction_at,
-    numeral_at,
-    tokens_of,
-)
 
 _MULTIPLIERS: Final = (
     "half halve halves halved twice double doubled doubling both pair couple twin thrice triple tripled tripling"
@@ -53,10 +42,10 @@ class Quantity:
 
 def quantities_of(question: str) -> list[Quantity]:
     """Return the quantities of a question in reading order. An amount of zero is left out."""
-    tokens = [_EDGE, *tokens_of(question), _EDGE]
+    tokens = [_EDGE, *tracing.tokens_of(question), _EDGE]
     quantities, position = list[Quantity | None](), 1
     while position < len(tokens) - 1:
-        amount, after = amount_at(tokens, position)
+        amount, after = tracing.amount_at(tokens, position)
         if amount is None:
             quantity, position = _of_a_word(*tokens[position - 1 : position + 2]), position + 1
         else:
@@ -70,38 +59,38 @@ def conversions_of(question: str) -> frozenset[Exact]:
 
     So "minutes" and "hours" together give 60, and so does "hour" alone; "minutes" alone does not.
     """
-    words = set(tokens_of(question)).difference(_MULTIPLIERS, SCALES, PARTS)
-    licensed = Counter(value for word in words for value in TABLE.get(word, ()) if value > 1)
+    words = set(tracing.tokens_of(question)).difference(_MULTIPLIERS, tracing.SCALES, tracing.PARTS)
+    licensed = Counter(value for word in words for value in tracing.TABLE.get(word, ()) if value > 1)
     usual = {_USUAL[word] for word in words if word in _USUAL}
     return frozenset(reduced(value) for value, times in licensed.items() if times > 1 or value in usual)
 
 
 def _of_a_word(before: str, word: str, following: str) -> Quantity | None:
     """Return what a word alone states: twice, dozen, a third, a quarter of; "the third month" states no quantity."""
-    if word in SCALES:
-        return _quantity(Fraction(SCALES[word]))
+    if word in tracing.SCALES:
+        return _quantity(Fraction(tracing.SCALES[word]))
     if word in _MULTIPLIERS:
-        return _quantity(TABLE[word][0], factor=True)
-    return _share(TABLE[word][0]) if word in PARTS and (before == "a" or following == "of") else None
+        return _quantity(tracing.TABLE[word][0], factor=True)
+    return _share(tracing.TABLE[word][0]) if word in tracing.PARTS and (before == "a" or following == "of") else None
 
 
 def _of_an_amount(amount: Fraction, tokens: list[str], position: int, after: int) -> tuple[Quantity, int]:
     """Return the quantity that an amount makes with the words after it, and where it ends."""
-    if tokens[after] in SCALES:
-        amount *= SCALES[tokens[after]]
+    if tokens[after] in tracing.SCALES:
+        amount *= tracing.SCALES[tokens[after]]
         after += 1
     following = tokens[after]
-    if following in PERCENT:
+    if following in tracing.PERCENT:
         return _share(amount / 100), after + 1
-    if following in HUNDREDTHS:
+    if following in tracing.HUNDREDTHS:
         return _quantity(amount, amount / 100, money=True), after + 1
-    if following in PARTS:
-        return _share(amount * TABLE[following][0]), after + 1
-    divisor = numeral_at(tokens, after + 1) if following == "/" else None
+    if following in tracing.PARTS:
+        return _share(amount * tracing.TABLE[following][0]), after + 1
+    divisor = tracing.numeral_at(tokens, after + 1) if following == "/" else None
     if divisor:
         return _share(amount / divisor), after + 2
     money = tokens[position - 1] in _SIGNS_OF_MONEY or following in _WORDS_OF_MONEY
-    part = fraction_at(tokens[after : after + 4])
+    part = tracing.fraction_at(tokens[after : after + 4])
     if part is not None:  # "two and a half", "2 1/2"
         return _quantity(amount + part, money=money), after + 3
     return _quantity(amount, money=money), after

@@ -1,8 +1,7 @@
 """Read a text as a person sees it: resolve markup, then fold, and keep the way back to the original characters.
 
-Before folding (`eldgr_dspy.text.folding`), some parts are replaced by as many characters as they had, so that every
-offset
-stays the same: HTML entities and formatting tags, digits of other scripts, "№", Turkish capital "İ", and marks that
+Before folding (`folding`), some parts are replaced by as many characters as they had, so that every offset stays the
+same: HTML entities and formatting tags, digits of other scripts, "№", Turkish capital "İ", and marks that
 only set the direction of text. A subscript digit after a letter is a digit ("CO₂" is "CO2"). Source: ours.
 """
 
