@@ -139,7 +139,7 @@ def shipped(
     declared: Mapping[str, Any],
     field: str,
 ) -> tuple[dict[str, Any], int | None]:
-    """Return the fields of a decision with the answer in its type, and which sample ships, None if none has the answer.
+    """Return the fields of a decision with the answer in its type, and which sample ships, or None if none has it.
 
     Args:
         case: The samples as the rule sees them.

@@ -14,7 +14,7 @@ _LINE = re.compile(r"[^\r\n]+(?:\r\n|\r|\n)?|\r\n|\r|\n")
 
 
 def without_padding(text: str) -> tuple[list[tuple[str, int]], int]:
-    """Return the lines that are no padding, each with the place where it starts, and how many lines are padding.
+    """Return the lines of a text without padding, each with its offset, and the number of lines of padding.
 
     Padding is a line outside of code and LaTeX of which no step could be scored, because it has one word or none; and
     a marker such as "Step 3:" that no line follows before the next marker or the end. Blank lines are not padding, nor

@@ -224,7 +224,7 @@ def _closed_braces(text: str) -> dict[int, int]:
 
 
 def before_answer(answer: str, text: str) -> str:
-    """Return the part of a text before its answer. The whole text if that is empty, or if it does not end with it."""
+    """Return the text before its answer, or the whole text if that is empty or the text does not end with it."""
     rest, line = text, f"\n{answer.strip()}"
     while answer and rest.rstrip().endswith(line):  # once from the text itself, and once if it was added after it
         rest = rest.rstrip().removesuffix(line)

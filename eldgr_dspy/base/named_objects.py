@@ -123,7 +123,7 @@ def name_of(function: Any) -> str:
 
 
 def source_of(function: Callable[..., Any]) -> str | None:
-    """Return 16 hexadecimal digits of a hash of a function's source, or of its class's, None if there is no source."""
+    """Return 16 hexadecimal digits of a hash of the source of a function or its class, or None without a source."""
     try:
         is_named = hasattr(function, "__code__") or isinstance(function, type)
         text = inspect.getsource(function if is_named else type(function))

@@ -181,7 +181,7 @@ class Origins:
                 self._add(side.value(), side.operands)  # a sign or a percentage of the last result
 
     def behind(self, value: Exact) -> _Numbers:
-        """Return all numbers that a value was computed from. None if no step gives it."""
+        """Return all numbers that a value was computed from, or None if no step gives it."""
         return self._behind.get(_size(value), _Numbers())
 
     def _add(self, result: Exact, part: Iterable[Operand]) -> None:

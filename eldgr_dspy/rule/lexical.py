@@ -32,7 +32,7 @@ class Support:
     Attributes:
         scalar: The mean of the measured signals, in [0, 1]; 0 without any.
         logic: The share of the stated equations that are true, or None if none is stated, or with evidence.
-        fact: The share, weighted by rarity, of the candidate's words that are in the evidence, None without evidence.
+        fact: The share, weighted by rarity, of the candidate's words in the evidence, or None without evidence.
         triang: How many different passages contain the answer, over `SOURCES`, at most 1, or None without evidence.
     """
 
@@ -76,7 +76,7 @@ def words_of(text: str) -> list[str]:
 
 
 def content(words: Iterable[str]) -> set[str]:
-    """Return the words that are not stop words. All words if there are only stop words."""
+    """Return the words that are not stop words, or all words if there are only stop words."""
     distinct = set(words)
     return (distinct - STOP_WORDS) or distinct
 

@@ -144,7 +144,7 @@ def question_at(record: Mapping[str, Any], where: str) -> str | None:
 
 
 def last_said(value: Any, field: str, where: str) -> Any:
-    """Return the text of the user's last message in a list of them, None without one. Any other value as it is."""
+    """Return the text of the user's last message in a list, or None without one. Return other values as they are."""
     if not isinstance(value, list):
         return value
     users = [message for message in value if isinstance(message, Mapping) and message.get("role") == "user"]
@@ -177,7 +177,7 @@ def evidence_at(record: Mapping[str, Any], where: str) -> tuple[Passage, ...]:
 
 
 def columns_at(fields: Mapping[str, Any], where: str, place: str = "{}") -> Columns | None:
-    """Return the columns of a candidate among these fields, None without any. See `read_columns`.
+    """Return the columns of a candidate among these fields, or None without any. See `read_columns`.
 
     Raises:
         PoolError: naming the place in the file and the column.

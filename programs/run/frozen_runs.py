@@ -29,7 +29,7 @@ _NAMED = 20
 
 
 def collected_program(pool: Path) -> dict[str, Any] | None:
-    """Return prompts and LMs of the program that a pool was collected from, None if nothing next to it states them."""
+    """Return prompts and LMs of the program that a pool was collected from, or None if nothing states them."""
     journal, heads = collected_folder(pool) / "journal.jsonl", list[dict[str, Any]]()
     if not journal.is_file():
         return None

@@ -193,7 +193,7 @@ def _consultations(
 def _case(
     run: RunRead, settings: Settings | None, pool: str, row: Row, consultations: Mapping[Asked, Consultation]
 ) -> Case | None:
-    """Return the case with the certificates that its run got, None without the settings, which need the user's code."""
+    """Return the case with the certificates that its run got, or None if its settings need the user's code."""
     if settings is None:
         return None
     case = Case(run.question(pool, row), settings)
