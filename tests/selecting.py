@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import dspy
 import pytest
+from dspy.utils import BaseCallback
+from dspy.utils.callback import ACTIVE_CALL_ID
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import certify
@@ -24,6 +26,7 @@ DERIVATION = {
     "consistency_check": "36 / 12 = 3",
 }
 SILENT = {"repair_passage": -1, "repaired_answer": ""}
+ABSTAINS = {"abstained": "?"}
 
 # Consensus (Dubai) is uncertified and Doha is certified, so that judge and repairer both matter.
 CONTESTED: dict[str, Any] = {
@@ -152,6 +155,29 @@ WAYS = [
     select_streamify_async,
 ]
 each_way = pytest.mark.parametrize("call", WAYS)
+each_call = pytest.mark.parametrize("call", [select_sync, select_acall])
+
+
+class Announce(dspy.streaming.StatusMessageProvider):
+    """Tells in a stream which module is called."""
+
+    def module_start_status_message(self, instance: Any, inputs: dict[str, Any]) -> str:
+        return type(instance).__name__
+
+
+class Spans(BaseCallback):
+    """Keeps which module called which, by the names of their classes."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self.parents: dict[str, str | None] = {}
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        self.names[call_id], self.parents[call_id] = type(instance).__name__, ACTIVE_CALL_ID.get()
+
+    def below(self, parent: str | None = None) -> list[Any]:
+        """The spans below one, each with those below itself."""
+        return [[self.names[one], *self.below(one)] for one, above in self.parents.items() if above == parent]
 
 
 class Returns(dspy.Module):

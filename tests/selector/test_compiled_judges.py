@@ -1,5 +1,6 @@
 """Optimizers rewrite and teach judges of every kind by the shipped metrics, and what comes out keeps the laws."""
 
+import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +16,10 @@ from eldgr_dspy.programs.judges import PairwiseJudge, PointwiseJudge, SliceJudge
 from eldgr_dspy.programs.metrics import selection_feedback, selection_score
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm, text_of
+from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
 from eldgr_dspy.rule.questions import Question, Settings
 from tests.public_strategies import questions
-from tests.selecting import CONTESTED, example_of, in_style, inputs_of, shipped_lawfully
+from tests.selecting import CONTESTED, DERIVATION, PENS, Program, example_of, in_style, inputs_of, shipped_lawfully
 
 KNACK = "Follow the passages."
 JUDGES: dict[str, Callable[[], Any]] = {
@@ -37,25 +38,30 @@ def selector_with(kind: str, **options: Any) -> Selector:
     return select
 
 
-def examples(n: int) -> list[dspy.Example]:
-    return [example_of({**CONTESTED, "question": f"{number}. Which city?"}, gold=["Doha"]) for number in range(n)]
+def examples(n: int, inputs: dict[str, Any] = CONTESTED, gold: str = "Doha") -> list[dspy.Example]:
+    return [example_of({**inputs, "question": f"{number}. {inputs['question']}"}, gold=[gold]) for number in range(n)]
 
 
 def teachable(request: Any) -> Any:
     """Prefers Doha, in whatever way it is asked, once its instructions have the knack; before that, Dubai."""
-    wanted = "Doha" if KNACK in text_of(request) else "Dubai"
+    has_knack = KNACK in text_of(request)
+    if role_of(request) == "deriver":
+        return {**DERIVATION, "derived_answer": "36" if has_knack else "1", "derivation_steps": []}
+    wanted = "Doha" if has_knack else "Dubai"
     shown = re.split("<(?:candidate|slice) ", request.messages[-1].text or "")[1:]
     index = next((index for index, one in enumerate(shown) if wanted in one), 0)
     return in_style(request, index, float(bool(shown) and wanted in shown[0]))
 
 
-def rewritten(select: Selector, reply: Callable[[Any], Any] = teachable, **options: Any) -> tuple[Selector, ScriptedLM]:
-    """The selector compiled by GEPA, and the LM that wrote its instructions."""
+def rewritten(
+    select: Any, reply: Callable[[Any], Any] = teachable, inputs: Any = CONTESTED, gold: str = "Doha", **options: Any
+) -> tuple[Any, ScriptedLM]:
+    """The program compiled by GEPA, and the LM that wrote its instructions."""
     reflection = scripted_lm(lambda _: {"new_instruction": KNACK})
     chosen = {"max_metric_calls": 30, "num_threads": 1, "seed": 0, "reflection_minibatch_size": 2, **options}
     optimizer: Any = dspy.GEPA(metric=selection_feedback, reflection_lm=reflection, **chosen)
     with dspy.context(lm=scripted_lm(reply)):
-        compiled: Selector = optimizer.compile(select, trainset=examples(4), valset=examples(2))
+        compiled = optimizer.compile(select, trainset=examples(4, inputs, gold), valset=examples(2, inputs, gold))
     return compiled, reflection
 
 
@@ -82,9 +88,18 @@ def test_gepa_rewrites_a_judge_by_the_feedback_and_it_is_saved_and_loaded(kind: 
     assert "is wrong; candidate 2 is right. It did not override: it is consensus's own." in told
 
 
-@pytest.mark.parametrize(
-    "kind", ["plain", "swapped", "pointwise", "slices"]
-)  # a knockout continues without the comparison
+def test_gepa_rewrites_the_deriver_of_a_nested_selector() -> None:
+    """It fails on a predictor that is never asked, as the judge's is here: there is no trace to reflect upon."""
+    program = Program()
+    program.select = Selector(answer="number", derivation="stated", timeout=60)
+    compiled, _ = rewritten(program, inputs=PENS, gold="36")
+    assert instructions_of(compiled) == [KNACK]
+    with dspy.context(lm=scripted_lm(teachable)):
+        assert compiled(**PENS).answer == "36"
+
+
+# A knockout continues without the comparison.
+@pytest.mark.parametrize("kind", ["plain", "swapped", "pointwise", "slices"])
 def test_gepa_learns_from_replies_that_cannot_be_parsed_if_they_are_raised(kind: str) -> None:
     """One that the selector takes for silence leaves DSPy no trace of the call, hence nothing to reflect upon."""
 
@@ -100,7 +115,7 @@ def test_gepa_learns_from_replies_that_cannot_be_parsed_if_they_are_raised(kind:
 
 @each_judge
 def test_bootstrapping_teaches_from_right_answers_alone(kind: str) -> None:
-    wrong = [example_of({**CONTESTED, "question": f"{number}. Which town?"}, gold=["Lusail"]) for number in range(2)]
+    wrong = examples(2, {**CONTESTED, "question": "Which town?"}, "Lusail")
     select = selector_with(kind)
     for predictor in predictors_of(select.judge):
         predictor.signature = predictor.signature.with_instructions(KNACK)
@@ -109,10 +124,13 @@ def test_bootstrapping_teaches_from_right_answers_alone(kind: str) -> None:
         compiled: Any = optimizer.compile(select, trainset=[*wrong, *examples(2)])
     demos = [demo for predictor in predictors_of(compiled.judge) for demo in predictor.demos]
     assert len(demos) == 2
-    assert all("Which city?" in demo["question"] for demo in demos)
+    assert not any("Which town?" in demo["question"] for demo in demos)
 
 
-COMPILED = {kind: rewritten(selector_with(kind))[0] for kind in JUDGES}
+@functools.cache
+def compiled(kind: str) -> Selector:
+    select: Selector = rewritten(selector_with(kind))[0]
+    return select
 
 
 @each_judge
@@ -120,5 +138,5 @@ COMPILED = {kind: rewritten(selector_with(kind))[0] for kind in JUDGES}
 @given(question=questions("retrieval"), whim=st.integers(0, 3), span=st.sampled_from(("", "Paris", "1976")))
 def test_no_optimizer_breaks_a_law(kind: str, question: Question, whim: int, span: str) -> None:
     with dspy.context(lm=scripted_lm(lambda request: in_style(request, whim, whim / 3, span=span))):
-        pred = COMPILED[kind](**inputs_of(question))
+        pred = compiled(kind)(**inputs_of(question))
     shipped_lawfully(pred, question, Settings(consult="always"))

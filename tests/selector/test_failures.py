@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,36 +13,32 @@ from dspy import lm15
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.channels.table import StepTable
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.engines.strict import StrictStreamListener
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.questions import Question
 from tests.public_strategies import questions
+from tests.scorers import Rewards
 from tests.selecting import (
+    ABSTAINS,
     CONTESTED,
     DERIVATION,
-    PENS,
     SETTLED,
     SILENT,
     Returns,
     asked,
+    each_call,
     each_way,
     inputs_of,
     repair,
     saying,
     select_acall,
-    select_sync,
     selector_of,
     streamed,
     verdict,
 )
 
-SILENCE = {"abstained": "?"}
 REFUSED = lm15.AuthError("no key")
-each_call = pytest.mark.parametrize("call", [select_sync, select_acall])
-
 # -- a call that does not come through --------------------------------------------------------------------------------
 
 
@@ -54,16 +50,8 @@ def test_consensus_ships_if_every_call_fails_and_the_failures_are_named(call: An
         pred = call(Selector(on_failure="abstain", timeout=timeout), CONTESTED)
     assert (pred.answer, pred.branch, pred.reason) == ("Dubai", "consensus", "default")
     assert asked(lm) == pred.consulted == [*pred.failures] == ["judge", "repairer"]
-    assert all(said.startswith("LMAuthError: ") and "no key" in said for said in pred.failures.values())
-    assert pred.abstentions == {role: f"failed: {said}" for role, said in pred.failures.items()}
-
-
-@each_way
-@pytest.mark.parametrize("timeout", [None, 60])
-def test_the_repairer_is_still_asked_if_the_judge_fails(call: Any, timeout: Any) -> None:
-    with dspy.context(lm=saying(REFUSED, repair("Persian Gulf", 1))):
-        pred = call(Selector(on_failure="abstain", timeout=timeout), CONTESTED)
-    assert (pred.answer, pred.branch, [*pred.failures]) == ("Persian Gulf", "repair", ["judge"])
+    assert all(text.startswith("LMAuthError: ") and "no key" in text for text in pred.failures.values())
+    assert pred.abstentions == {role: f"failed: {text}" for role, text in pred.failures.items()}
 
 
 @each_call
@@ -98,40 +86,24 @@ def test_on_error_covers_replies_and_on_failure_calls(call: Any) -> None:
 @pytest.mark.law("failed_judge_equals_silent_judge", "property")
 @settings(max_examples=60)
 @given(
-    question=questions(), span=st.sampled_from(("", "Paris", "1976")), derived=st.sampled_from((SILENCE, DERIVATION))
+    question=questions(), span=st.sampled_from(("", "Paris", "1976")), derived=st.sampled_from((ABSTAINS, DERIVATION))
 )
 def test_a_failed_judge_decides_as_a_silent_one(question: Question, span: str, derived: dict[str, Any]) -> None:
     """With any repairer and deriver, who are asked alike."""
     others = repair(span, -1), derived
     failed = selector_of(ConnectionError("down"), *others, on_failure="abstain")(**inputs_of(question)).toDict()
-    silent = selector_of(SILENCE, *others)(**inputs_of(question)).toDict()
+    silent = selector_of(ABSTAINS, *others)(**inputs_of(question)).toDict()
     judged = {"judge": "ConnectionError: down"} if "judge" in failed["consulted"] else {}
     assert (failed.pop("failures"), silent.pop("failures")) == (judged, {})
     assert failed.pop("abstentions").keys() == silent.pop("abstentions").keys()
     assert failed == silent
 
 
-class Scores:
-    """A scorer that does what it is given."""
-
-    def __init__(self, outcome: Callable[[], Any]) -> None:
-        self.outcome = outcome
-
-    def score(self, reasonings: Any) -> list[StepTable]:
-        self.outcome()
-        return []
-
-
 @each_call
 def test_a_scorer_whose_call_fails_leaves_its_scores_undefined_even_if_errors_are_raised(call: Any) -> None:
-    def refuse() -> None:
-        raise ConnectionError("refused")
-
-    select = Selector(scorers=Scores(refuse), on_error="raise", on_failure="abstain")
-    pred = call(select, SETTLED)
+    scorer = Rewards(ConnectionError("refused"))
+    pred = call(Selector(scorers=scorer, on_error="raise", on_failure="abstain"), SETTLED)
     assert (pred.answer, pred.scores[0]["undefined"]) == ("Doha", "the scorer failed: ConnectionError: refused")
-    with pytest.raises(ConnectionError):
-        call(Selector(scorers=Scores(refuse), on_error="raise"), SETTLED)
 
 
 # -- a call that is late ----------------------------------------------------------------------------------------------
@@ -213,20 +185,12 @@ def test_cancelling_a_selection_cancels_the_call_under_way() -> None:
 
 def test_nothing_of_a_late_call_reaches_the_trace_and_the_usage() -> None:
     with waiting(on_failure="abstain") as (select, judge), dspy.context(lm=saying(verdict(2)), trace=[]):
-        select.repairer = Returns(SILENCE)
+        select.repairer = Returns(ABSTAINS)
         with dspy.track_usage() as usage:
             select(**CONTESTED)
             judge.go.set()
             assert judge.ended.wait(30)
         assert (dspy.settings.trace, usage.get_total_tokens()) == ([], {})
-
-
-@each_call
-def test_a_late_scorer_leaves_its_scores_undefined(call: Any) -> None:
-    go = threading.Event()
-    pred = call(Selector(scorers=Scores(lambda: go.wait(2)), timeout=SOON), SETTLED)
-    go.set()
-    assert (pred.answer, pred.scores[0]["undefined"]) == ("Doha", f"the scorer failed: TimeoutError: the scorer {LATE}")
 
 
 @pytest.mark.parametrize(
@@ -237,41 +201,25 @@ def test_a_late_scorer_leaves_its_scores_undefined(call: Any) -> None:
 def test_a_timeout_that_no_clock_can_count_is_refused(timeout: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^timeout must be a number of seconds above 0 and at most .*; got"):
         Selector(timeout=timeout)
-
-
-def test_the_longest_timeout_is_one() -> None:
-    with dspy.context(lm=saying(verdict(2))):
-        assert Selector(timeout=threading.TIMEOUT_MAX)(**CONTESTED).answer == "Doha"
+    assert Selector(timeout=threading.TIMEOUT_MAX)(**SETTLED).answer == "Doha"
 
 
 # -- DSPy within a timeout --------------------------------------------------------------------------------------------
 
 
-def selected_with(timeout: float | None, call: Any, inputs: dict[str, Any] = CONTESTED, **context: Any) -> Any:
-    with dspy.context(lm=saying(verdict(0), repair("Persian Gulf", 1)), **context):
-        return call(Selector(timeout=timeout), inputs)
-
-
-@each_way
-@pytest.mark.parametrize("inputs", [CONTESTED, SETTLED, PENS])
-def test_a_timeout_that_is_kept_changes_nothing(call: Any, inputs: dict[str, Any]) -> None:
-    assert selected_with(60, call, inputs).toDict() == selected_with(None, call, inputs).toDict()
-
-
-@each_way
-def test_usage_is_counted_within_a_timeout(call: Any) -> None:
-    usage = [selected_with(timeout, call, track_usage=True).get_lm_usage() for timeout in (60, None)]
-    assert usage[0] == usage[1] != {}
-
-
 @each_call
-def test_the_trace_is_kept_within_a_timeout(call: Any) -> None:
-    traces: list[list[Any]] = [[], []]
-    for timeout, trace in zip((60, None), traces, strict=True):
-        selected_with(timeout, call, trace=trace)
-    names = [[(step[0].signature.__name__, step[2].toDict()) for step in trace] for trace in traces]
-    assert names[0] == names[1]
-    assert len(names[0]) == 2
+@pytest.mark.parametrize("timeout", [None, 60])
+@pytest.mark.parametrize("bound", [False, True])
+def test_the_trace_names_the_roles_own_predictors_and_keeps_to_its_size(call: Any, timeout: Any, bound: bool) -> None:
+    select, lm = Selector(timeout=timeout), saying(verdict(0), repair("Persian Gulf", 1))
+    if bound:
+        select.set_lm(lm)
+    with dspy.context(lm=None if bound else lm, trace=[], max_trace_size=3):
+        call(select, CONTESTED)
+        assert [one for one, *_ in dspy.settings.trace] == [one for _, one in select.named_predictors()]
+        assert [reply.toDict() for *_, reply in dspy.settings.trace][1] == repair("Persian Gulf", 1)
+        call(select, CONTESTED)
+        assert len(dspy.settings.trace) == 3
 
 
 @each_call
@@ -280,28 +228,6 @@ def test_a_reply_within_a_timeout_is_cached(call: Any) -> None:
     with dspy.context(lm=lm):
         answers = {call(Selector(timeout=60), CONTESTED).answer for _ in range(3)}
     assert (answers, len(lm.requests)) == ({"Doha"}, 1)
-
-
-class Announce(dspy.streaming.StatusMessageProvider):
-    def module_start_status_message(self, instance: Any, inputs: dict[str, Any]) -> str:
-        return type(instance).__name__
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-def test_a_stream_within_a_timeout_has_the_same_pieces_and_messages(is_async: bool) -> None:
-    def heard(timeout: float | None) -> tuple[str, list[str], Any]:
-        listener = StrictStreamListener("repaired_answer")
-        options: dict[str, Any] = {"stream_listeners": [listener], "status_message_provider": Announce()}
-        with dspy.context(lm=saying(verdict(0), repair("Persian Gulf", 1))):
-            stream = dspy.streamify(Selector(timeout=timeout), is_async_program=is_async, **options)
-            *pieces, pred = asyncio.run(streamed(stream, CONTESTED))
-        text = "".join(piece.chunk for piece in pieces if hasattr(piece, "chunk")).strip()
-        return text, [piece.message for piece in pieces if hasattr(piece, "message")], pred.toDict()
-
-    text, messages, _ = found = heard(60)
-    assert text == '"Persian Gulf"'
-    assert messages[-4:] == ["Judge", "Predict", "Repairer", "Predict"]
-    assert found == heard(None)
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -56,33 +56,36 @@ def test_a_pool_is_the_same_whatever_it_came_in(candidates: Any) -> None:
     assert question.texts == ("Doha", "Dubai", "")
 
 
-def test_a_prediction_without_completions_is_a_pool_of_one() -> None:
-    assert pool(dspy.Prediction(answer="Doha")).answers == ("Doha",)
+MISSING = (None, math.nan, {"answer": None}, {"answer": math.nan}, {"text": "?"}, {}, dspy.Prediction())
+SO = dspy.Reasoning(content="So.")
+ONE: dict[str, tuple[Any, Any, Any]] = {
+    "a prediction without completions": (dspy.Prediction(answer="Doha"), "Doha", "Doha"),
+    "reasoning": ([{"answer": "Doha", "reasoning": "It says so."}], "Doha", "It says so.\nDoha"),
+    "a rationale": ([{"answer": "Doha", "rationale": "It says so."}], "Doha", "It says so.\nDoha"),
+    "a text": ([{"answer": "Doha", "text": "It says so."}], "Doha", "It says so.\nDoha"),
+    "a text without an answer": ([{"answer": None, "text": "No idea."}], None, "No idea."),
+    "reasoning of DSPy's own type": ([dspy.Prediction(answer="Doha", reasoning=SO)], "Doha", "So.\nDoha"),
+    "the answer as text": ([{"answer": "Doha", "text": " Doha"}], "Doha", "Doha"),
+    "nothing": ([""], None, ""),  # hazard 5
+    "blank": ([{"answer": " \n"}], None, " \n"),  # hazard 5
+}
 
 
-def test_an_empty_pool_is_a_pool() -> None:  # hazard 1
-    assert pool([]).answers == ()
+@pytest.mark.parametrize(("candidates", "answer", "text"), ONE.values(), ids=ONE)
+def test_a_candidate_has_its_answer_and_what_a_judge_is_shown(candidates: Any, answer: Any, text: str) -> None:
+    question = pool(candidates)
+    assert (question.answers, question.texts) == ((answer,), (text,))
 
 
-@pytest.mark.parametrize("missing", [None, math.nan, {"answer": None}, {"answer": math.nan}, {"text": "?"}, {}])
+@pytest.mark.parametrize("missing", MISSING, ids=repr)
 def test_a_candidate_without_an_answer_does_not_vote(missing: Any) -> None:  # hazard 6
-    """A failed sample is None, and a table writes NaN."""
+    """A failed sample is None, a table writes NaN, and `dspy.Evaluate` puts an empty prediction for each error."""
     assert pool([missing, {"answer": "Doha"}]).answers == (None, "Doha")
 
 
-def test_an_empty_prediction_has_no_answer() -> None:  # hazard 6
-    """`dspy.Evaluate` puts one for each error."""
-    assert pool([dspy.Prediction(), "Doha", dspy.Prediction()]).answers == (None, "Doha", None)
-
-
-@pytest.mark.parametrize("blank", ["", " ", "\n"])
-def test_a_blank_candidate_has_no_answer(blank: str) -> None:  # hazard 5
-    assert pool([blank, {"answer": blank}]).answers == (None, None)
-
-
 def test_the_answer_field_is_the_one_that_answers() -> None:
-    candidates = [{"answer": "wrong", "response": "Doha"}]
-    assert pool(candidates, field="response").answers == ("Doha",)
+    assert pool([{"answer": "wrong", "response": "Doha"}], field="response").answers == ("Doha",)
+    assert pool([{"text": "Doha"}], field="text").texts == ("Doha",)
     completions = dspy.Prediction.from_completions({"response": ["Doha", "Dubai"], "reasoning": ["a", "b"]})
     assert pool(completions, field="response").answers == ("Doha", "Dubai")
 
@@ -93,43 +96,6 @@ def test_the_answer_is_the_one_that_a_candidate_marks_as_final() -> None:
     assert pool(texts).texts == tuple(texts)
     chains = ["3 * 12 = 36\n#### 36", "I get 35, no, 36.", "I get 35 or 36.", "no idea"]
     assert pool(chains, task="arithmetic").answers == ("36", "36", "35 or 36", None)
-
-
-@pytest.mark.parametrize("field", ["reasoning", "rationale", "text"])
-def test_a_judge_is_shown_the_reasoning_too(field: str) -> None:
-    question = pool([{"answer": "Doha", field: "Passage 0 says so."}, {"answer": None, field: "No idea."}])
-    assert question.texts == ("Passage 0 says so.\nDoha", "No idea.")
-    assert question.answers == ("Doha", None)
-
-
-def test_reasoning_of_dspy_s_own_type_is_text() -> None:
-    assert pool([dspy.Prediction(answer="Doha", reasoning=dspy.Reasoning(content="So."))]).texts == ("So.\nDoha",)
-
-
-def test_an_answer_is_not_shown_twice() -> None:
-    assert pool([{"answer": "Doha", "text": " Doha"}]).texts == ("Doha",)
-    assert pool([{"text": "Doha"}], field="text").texts == ("Doha",)
-
-
-@pytest.mark.parametrize("value", [["Doha"], {"a": 1}, True, math.inf, Decimal("NaN"), Decimal("1e9999"), b"Doha"])
-def test_an_answer_that_is_not_text_is_refused(value: Any) -> None:  # hazard 7
-    kind = type(value).__name__
-    expected = f"candidates[1].answer must be text, a finite number or None; got {value!r} ({kind})."
-    with pytest.raises(ArgumentError, match=f"^{re.escape(expected)}$"):
-        pool(["Doha", {"answer": value}])
-
-
-@pytest.mark.parametrize(
-    "value",
-    [["Doha"], True, -math.inf, pytest.param(10**5000, id="long"), b"Doha", dspy.Completions({"answer": ["Doha"]})],
-)
-def test_a_candidate_of_another_type_is_refused(value: Any) -> None:  # hazard 7
-    expected = f"({type(value).__name__})."
-    with pytest.raises(
-        ArgumentError,
-        match=rf"^candidates\[0\] must be a string, a prediction, .* or None; got .*{re.escape(expected)}$",
-    ):
-        pool([value, "Doha"])
 
 
 NUMBERS = [
@@ -155,121 +121,122 @@ def test_a_number_s_text_is_the_number(number: float) -> None:
     assert numeric_equal(text, [str(number)]) or "e" in str(number)
 
 
-def test_more_candidates_than_can_be_decided_upon_are_refused() -> None:  # hazard 10
-    assert len(pool(["Doha"] * MAX_CANDIDATES).answers) == MAX_CANDIDATES
-    with pytest.raises(ArgumentError, match="There are 10,000 candidates; give at most 1,000"):
-        pool(["Doha"] * 10_000)
+@pytest.mark.parametrize("n", [0, MAX_CANDIDATES])
+def test_a_pool_may_be_empty_and_as_large_as_the_limit(n: int) -> None:  # hazard 1
+    assert pool(["Doha"] * n).answers == ("Doha",) * n
 
 
-@pytest.mark.parametrize("one", ["x" * 1_000_000, {"answer": "Doha", "text": "x" * 1_000_000}])
-def test_a_candidate_that_is_too_long_is_refused(one: Any) -> None:  # hazard 10
-    with pytest.raises(ArgumentError, match=r"^candidates\[1\]\S* has 1,000,\d+ characters; give at most 500,000"):
-        pool(["Doha", one])
+LISTED = "candidates must be a list of strings or predictions; got "
+ODD_FIELDS = "Set answer_field to the field that holds the answer; they have 'response', 'reasoning'."
+RESPONSE = {"response": ["Doha"], "reasoning": [""]}
+LONG = "x" * 1_000_000
+NO_ANSWERS = [["Doha"], {"a": 1}, True, math.inf, Decimal("NaN"), Decimal("1e9999"), b"Doha"]
+NO_CANDIDATES = [["Doha"], True, -math.inf, 10**5000, b"Doha", dspy.Completions({"answer": ["Doha"]})]
+NO_POOLS = ["Doha", b"Doha", None, 7, {"answer": "Doha"}, {"Doha", "Dubai"}, dspy.Example(answer="Doha")]
+REFUSED: list[tuple[Any, str]] = [
+    # hazard 7
+    *(
+        (
+            ["Doha", {"answer": value}],
+            f"candidates[1].answer must be text, a finite number or None; got {value!r} ({kind}).",
+        )
+        for value in NO_ANSWERS
+        for kind in [type(value).__name__]
+    ),
+    *(
+        ([value, "Doha"], "candidates[0] must be a string, a prediction, a finite number or None; got ")
+        for value in NO_CANDIDATES
+    ),
+    # hazard 10
+    (["Doha"] * 10_000, "There are 10,000 candidates; give at most 1,000"),
+    (["Doha", LONG], "candidates[1] has 1,000,000 characters; give at most 500,000"),
+    (["Doha", {"answer": "Doha", "text": LONG}], "candidates[1].answer has 1,000,005 characters; give at most 500,000"),
+    # Neither one candidate, nor a mapping, whose keys would be taken, nor a set, which has no first candidate.
+    *((value, LISTED) for value in NO_POOLS),
+    *(
+        (candidates, f"The {what} have no field 'answer'. {ODD_FIELDS}")
+        for candidates, what in (
+            ([dspy.Prediction(response="Doha", reasoning="")], "candidates"),
+            (["Doha", {"response": "Doha", "reasoning": ""}], "candidates"),
+            (dspy.Completions(RESPONSE), "completions"),
+            (dspy.Prediction.from_completions(RESPONSE), "completions"),
+        )
+    ),
+    (
+        dspy.Completions({}),
+        "The completions have no field 'answer'. Set answer_field to the field that holds the answer; "
+        "they have no fields.",
+    ),
+]
 
 
-def test_a_question_and_a_passage_have_the_same_limit() -> None:
-    long = "x" * (MAX_CHARACTERS + 1)
-    with pytest.raises(ArgumentError, match=r"^question has 500,001 characters"):
-        to_question(long, [], None, "retrieval", "answer")
-    for passage in (long, {"text": long}):
-        with pytest.raises(ArgumentError, match=r"^evidence\[1\] has 500,001 characters"):
-            to_passages(["", passage])
-    with pytest.raises(ArgumentError, match="There are 10,001 passages; give at most 10,000"):
-        to_passages([""] * (MAX_PASSAGES + 1))
+@pytest.mark.parametrize(("candidates", "sentence"), REFUSED, ids=range(len(REFUSED)))
+def test_a_pool_that_cannot_be_used_is_refused_in_a_sentence(candidates: Any, sentence: str) -> None:
+    with pytest.raises(ArgumentError) as raised:
+        pool(candidates)
+    assert str(raised.value).startswith(sentence)
+    if "[0] must be" in sentence:
+        assert str(raised.value).endswith(f"({type(candidates[0]).__name__}).")
 
 
-@pytest.mark.parametrize("question", [None, 7, ["q"], b"q"])
-def test_a_question_is_text(question: Any) -> None:
-    with pytest.raises(
-        ArgumentError, match=re.escape(f"question must be text; got {question!r}. Give the question as")
-    ):
+@pytest.mark.parametrize("question", [None, 7, ["q"], b"q", "x" * (MAX_CHARACTERS + 1)], ids=lambda one: repr(one)[:9])
+def test_a_question_is_text_of_a_limited_length(question: Any) -> None:
+    expected = f"question must be text; got {question!r}. Give the question as"
+    if isinstance(question, str):
+        expected = "question has 500,001 characters"
+    with pytest.raises(ArgumentError, match=f"^{re.escape(expected)}"):
         to_question(question, [], None, "retrieval", "answer")
 
 
-@pytest.mark.parametrize(
-    "candidates", ["Doha", b"Doha", None, 7, {"answer": "Doha"}, {"Doha", "Dubai"}, dspy.Example(answer="Doha")]
-)
-def test_a_pool_is_a_list(candidates: Any) -> None:
-    """Neither one candidate, nor a mapping, whose keys would be taken, nor a set, which has no first candidate."""
-    with pytest.raises(ArgumentError, match=r"^candidates must be a list of strings or predictions; got "):
-        pool(candidates)
+# -- evidence ---------------------------------------------------------------------------------------------------------
 
-
-@pytest.mark.parametrize(
-    ("candidates", "what"),
-    [
-        ([dspy.Prediction(response="Doha", reasoning="")], "candidates"),
-        (["Doha", {"response": "Doha", "reasoning": ""}], "candidates"),
-        (dspy.Completions({"response": ["Doha"], "reasoning": [""]}), "completions"),
-        (dspy.Prediction.from_completions({"response": ["Doha"], "reasoning": [""]}), "completions"),
-    ],
-)
-def test_a_misnamed_answer_field_is_refused_with_the_fields_that_there_are(candidates: Any, what: str) -> None:
-    remedy = "Set answer_field to the field that holds the answer; they have 'response', 'reasoning'."
-    expected = f"The {what} have no field 'answer'. {remedy}"
-    with pytest.raises(ArgumentError, match=f"^{re.escape(expected)}$"):
-        pool(candidates)
-
-
-def test_completions_of_nothing_are_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"have no field 'answer'\. .*; they have no fields\."):
-        pool(dspy.Completions({}))
-
-
-PASSAGE = Passage("Qatar", "Its capital is Doha.")
-EVIDENCE: dict[str, Any] = {
-    "passages": [PASSAGE],
-    "mappings": [{"title": "Qatar", "text": "Its capital is Doha."}],
-    "long texts": [{"title": "Qatar", "long_text": "Its capital is Doha.", "score": 0.3}],
-    "examples": [dspy.Example(title="Qatar", text="Its capital is Doha.")],
-    "slotted objects": [Slotted("Its capital is Doha.", "Qatar")],
-    "named tuples": (Found("Qatar", "Its capital is Doha."),),
-    "a generator": (one for one in [PASSAGE]),
-    "a retriever's prediction": dspy.Prediction(passages=[Found("Qatar", "Its capital is Doha.")]),
+PASSAGE, BARE = Passage("Qatar", "Its capital is Doha."), Passage("", "Doha.")
+EVIDENCE: dict[str, tuple[Any, tuple[Passage, ...]]] = {
+    "passages": ([PASSAGE], (PASSAGE,)),
+    "mappings": ([{"title": "Qatar", "text": "Its capital is Doha."}], (PASSAGE,)),
+    "long texts": ([{"title": "Qatar", "long_text": "Its capital is Doha.", "score": 0.3}], (PASSAGE,)),
+    "examples": ([dspy.Example(title="Qatar", text="Its capital is Doha.")], (PASSAGE,)),
+    "slotted objects": ([Slotted("Its capital is Doha.", "Qatar")], (PASSAGE,)),
+    "named tuples": ((Found("Qatar", "Its capital is Doha."),), (PASSAGE,)),
+    "a generator": ((one for one in [PASSAGE]), (PASSAGE,)),
+    "a retriever's prediction": (dspy.Prediction(passages=[Found("Qatar", "Its capital is Doha.")]), (PASSAGE,)),
+    "a text": ("Doha.", (BARE,)),
+    "texts": (["Doha."], (BARE,)),
+    "a prediction of texts": (dspy.Prediction(passages=["Doha."]), (BARE,)),
+    "no title": ([Slotted("Doha."), {"text": "Doha.", "title": None}, {"text": "Doha."}], (BARE,) * 3),
+    "none": (None, ()),  # hazard 43
+    "an empty list": ([], ()),
+    "an empty tuple": ((), ()),
+    "no passages": (dspy.Prediction(passages=[]), ()),
 }
 
 
-@pytest.mark.parametrize("evidence", EVIDENCE.values(), ids=EVIDENCE)
-def test_evidence_is_the_same_whatever_it_came_in(evidence: Any) -> None:
-    assert to_passages(evidence) == (PASSAGE,)
+@pytest.mark.parametrize(("evidence", "passages"), EVIDENCE.values(), ids=EVIDENCE)
+def test_evidence_is_the_same_whatever_it_came_in(evidence: Any, passages: tuple[Passage, ...]) -> None:
+    assert to_passages(evidence) == passages
 
 
-@pytest.mark.parametrize("evidence", ["Doha.", ["Doha."], dspy.Prediction(passages=["Doha."]), [{"text": "Doha."}]])
-def test_evidence_needs_no_title(evidence: Any) -> None:
-    assert to_passages(evidence) == (Passage("", "Doha."),)
+LISTS = "evidence must be a list of strings or passages; got "
+TEXTS = "evidence[1] must be a string, or something with text or long_text, and perhaps title; got "
+NO_TEXTS = [None, 7, {}, {"passage": "a"}, {"title": "Qatar"}, {"text": 7}, {"text": "a", "title": 7}, ["Doha."]]
+REFUSED_EVIDENCE: list[tuple[Any, str]] = [
+    # One mapping too: its keys would be read for passages.
+    *((one, LISTS) for one in (7, True, b"Doha", {"text": "Doha."}, {"Doha."}, dspy.Prediction(passages=None))),
+    *((["Doha.", one], TEXTS) for one in NO_TEXTS),
+    (dspy.Prediction(answer="Doha"), "evidence is a prediction without passages; give the retriever's"),
+    (["", LONG], "evidence[1] has 1,000,000 characters"),
+    (["", {"text": "x" * (MAX_CHARACTERS + 1)}], "evidence[1] has 500,001 characters"),
+    ([""] * (MAX_PASSAGES + 1), "There are 10,001 passages; give at most 10,000"),
+]
 
 
-def test_a_title_of_none_is_not_a_title() -> None:
-    assert to_passages([Slotted("Doha."), {"text": "Doha.", "title": None}]) == (Passage("", "Doha."),) * 2
-
-
-@pytest.mark.parametrize("evidence", [None, [], (), dspy.Prediction(passages=[])])
-def test_there_may_be_no_evidence(evidence: Any) -> None:  # hazard 43
-    assert to_passages(evidence) == ()
-
-
-@pytest.mark.parametrize("evidence", [7, True, b"Doha", {"text": "Doha."}, {"Doha."}, dspy.Prediction(passages=None)])
-def test_evidence_is_a_list(evidence: Any) -> None:
-    """One mapping is refused as well: its keys would be read for passages."""
-    with pytest.raises(ArgumentError, match=r"^evidence must be a list of strings or passages; got "):
+@pytest.mark.parametrize(("evidence", "sentence"), REFUSED_EVIDENCE, ids=range(len(REFUSED_EVIDENCE)))
+def test_evidence_that_cannot_be_used_is_refused_in_a_sentence(evidence: Any, sentence: str) -> None:
+    with pytest.raises(ArgumentError) as raised:
         to_passages(evidence)
-
-
-def test_a_prediction_without_passages_is_not_evidence() -> None:
-    with pytest.raises(ArgumentError, match="evidence is a prediction without passages; give the retriever's"):
-        to_passages(dspy.Prediction(answer="Doha"))
-
-
-@pytest.mark.parametrize(
-    "one", [None, 7, {}, {"passage": "a"}, {"title": "Qatar"}, {"text": 7}, {"text": "a", "title": 7}, ["Doha."]]
-)
-def test_a_passage_has_a_text(one: Any) -> None:
-    expected = f"({type(one).__name__})."
-    with pytest.raises(
-        ArgumentError,
-        match=rf"^evidence\[1\] must be a string, or something with text .*; got .*{re.escape(expected)}$",
-    ):
-        to_passages(["Doha.", one])
+    assert str(raised.value).startswith(sentence)
+    if sentence == TEXTS:
+        assert str(raised.value).endswith(f"({type(evidence[1]).__name__}).")
 
 
 @given(st.lists(any_answer, max_size=5), st.sampled_from(("retrieval", "arithmetic")))

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import dspy
@@ -25,23 +26,21 @@ from eldgr_dspy.rule.questions import Question
 from tests.lm_server import Answer, serving
 from tests.public_strategies import questions
 from tests.selecting import (
+    ABSTAINS,
     CONTESTED,
     DERIVATION,
+    SETTLED,
     Returns,
+    each_call,
     each_way,
     inputs_of,
     repair,
-    saying,
     select_acall,
-    select_sync,
     selector_of,
-    verdict,
 )
 
-SILENCE = {"abstained": "?"}
 SPAN = repair("Persian Gulf", 1)
 SOON, LONG = 0.02, 60.0
-each_call = pytest.mark.parametrize("call", [select_sync, select_acall])
 
 
 class Never(dspy.Module):
@@ -53,7 +52,7 @@ class Never(dspy.Module):
 
     def forward(self, **_: Any) -> Any:
         self.over.wait(30)
-        return dspy.Prediction(**SILENCE)
+        return dspy.Prediction(**ABSTAINS)
 
     async def aforward(self, **_: Any) -> Any:
         await asyncio.Event().wait()
@@ -72,15 +71,15 @@ def never() -> Iterator[Never]:
 @pytest.mark.law("failed_judge_equals_silent_judge", "property")
 @settings(max_examples=25)
 @given(
-    question=questions(), span=st.sampled_from(("", "Paris", "1976")), derived=st.sampled_from((SILENCE, DERIVATION))
+    question=questions(), span=st.sampled_from(("", "Paris", "1976")), derived=st.sampled_from((ABSTAINS, DERIVATION))
 )
 def test_a_late_judge_decides_as_a_silent_one(question: Question, span: str, derived: dict[str, Any]) -> None:
     """With any repairer and deriver, who are asked alike."""
     others = repair(span, -1), derived
-    late = selector_of(SILENCE, *others, on_failure="abstain", timeout=LONG, role_timeouts={"judge": 0.002})
+    late = selector_of(ABSTAINS, *others, on_failure="abstain", timeout=LONG, role_timeouts={"judge": 0.002})
     late.judge = Never()
     found = select_acall(late, inputs_of(question)).toDict()
-    silent = select_acall(selector_of(SILENCE, *others), inputs_of(question)).toDict()
+    silent = select_acall(selector_of(ABSTAINS, *others), inputs_of(question)).toDict()
     judged = {"judge": "TimeoutError: the judge did not answer within its timeout of 0.002 s"}
     assert found.pop("failures") == (judged if "judge" in found["consulted"] else silent["failures"])
     assert found.pop("abstentions").keys() == silent.pop("abstentions").keys()
@@ -89,7 +88,7 @@ def test_a_late_judge_decides_as_a_silent_one(question: Question, span: str, der
 
 @each_way
 def test_the_repairer_is_asked_and_ships_though_the_judge_hangs(call: Any, never: Never) -> None:
-    select = selector_of(SILENCE, SPAN, on_failure="abstain", timeout=1.0)
+    select = selector_of(ABSTAINS, SPAN, on_failure="abstain", timeout=1.0)
     select.judge = never
     pred = call(select, CONTESTED)
     assert (pred.answer, pred.branch, pred.consulted) == ("Persian Gulf", "repair", ["judge", "repairer"])
@@ -103,7 +102,7 @@ def test_the_repairer_is_asked_and_ships_though_the_judge_hangs(call: Any, never
 @each_call
 def test_a_role_for_which_no_time_is_left_was_not_asked_and_it_is_said_who_used_it_up(call: Any, never: Never) -> None:
     """A share that one gives to the judge oneself may be all that there is."""
-    select = selector_of(SILENCE, SPAN, on_failure="abstain", timeout=SOON, role_timeouts={"judge": LONG})
+    select = selector_of(ABSTAINS, SPAN, on_failure="abstain", timeout=SOON, role_timeouts={"judge": LONG})
     select.judge = never
     pred = call(select, CONTESTED)
     assert (pred.answer, pred.branch, pred.consulted) == ("Dubai", "consensus", ["judge"])
@@ -117,7 +116,7 @@ def test_a_role_for_which_no_time_is_left_was_not_asked_and_it_is_said_who_used_
 
 def test_a_rule_that_takes_the_time_itself_is_said_to() -> None:
     calls = Calls("abstain", 1e-9)
-    late = calls.ask("judge", Returns(SILENCE), {}, ["repairer"])
+    late = calls.ask("judge", Returns(ABSTAINS), {}, ["repairer"])
     assert isinstance(late, Abstention) and (late.kind, late.failed) == ("TimeoutError", True)
     assert calls.failures["judge"].endswith("not asked, because the rule used up the question's timeout of 1e-09 s")
     assert calls.unasked == {"judge"}
@@ -126,34 +125,29 @@ def test_a_rule_that_takes_the_time_itself_is_said_to() -> None:
 # -- shares -----------------------------------------------------------------------------------------------------------
 
 
-def seconds_of(
-    who: str, later: tuple[str, ...] = (), scorers: int = 0, on_failure: Any = "abstain", **own: Any
-) -> float:
-    """How long a call may take of a timeout of 12 s, to the second."""
-    limit = Calls(on_failure, 12.0, own, scorers)._limit(who, later)
-    assert limit is not None
-    return round(limit.ends - time.monotonic())
-
-
-def test_what_is_left_is_divided_among_those_who_may_still_be_asked() -> None:
-    assert seconds_of("judge") == 12
-    assert seconds_of("judge", ("repairer",)) == 6
-    assert seconds_of("judge", ("repairer",), scorers=1) == 4
-    assert seconds_of("certificate", ("judge", "repairer", "repair_certificate")) == 3
-    assert seconds_of("scorer", scorers=2) == 6
-    assert seconds_of("scorer", scorers=1) == 12
-
-
-def test_a_timeout_of_its_own_comes_first_and_is_kept_for_a_role() -> None:
-    assert seconds_of("judge", ("repairer",), judge=9) == 9
-    assert seconds_of("judge", ("repairer",), judge=15) == 12
-    assert seconds_of("judge", ("repairer",), repairer=2) == 10
-    assert seconds_of("judge", ("repairer",), repairer=15) == 6
-
-
-def test_if_a_failure_is_raised_a_call_may_take_all_that_is_left() -> None:
-    """Nobody is asked after it fails, so that a share would only make it fail earlier."""
-    assert seconds_of("judge", ("repairer",), on_failure="raise") == 12
+@pytest.mark.parametrize(
+    ("who", "later", "scorers", "own", "seconds"),
+    [
+        ("judge", (), 0, {}, 12),
+        ("judge", ("repairer",), 0, {}, 6),
+        ("judge", ("repairer",), 1, {}, 4),
+        ("certificate", ("judge", "repairer", "repair_certificate"), 0, {}, 3),
+        ("scorer", (), 2, {}, 6),
+        ("scorer", (), 1, {}, 12),
+        ("judge", ("repairer",), 0, {"judge": 9}, 9),
+        ("judge", ("repairer",), 0, {"judge": 15}, 12),
+        ("judge", ("repairer",), 0, {"repairer": 2}, 10),
+        ("judge", ("repairer",), 0, {"repairer": 15}, 6),
+    ],
+)
+def test_what_is_left_of_twelve_seconds_is_divided_among_those_who_may_still_be_asked(
+    who: str, later: tuple[str, ...], scorers: int, own: dict[str, float | None], seconds: int
+) -> None:
+    """A timeout of its own comes first and is kept for a role. Where a failure is raised, nobody is asked after it."""
+    for on_failure in ("abstain", "raise"):
+        limit = Calls(on_failure, 12.0, own, scorers)._limit(who, later)  # type: ignore[arg-type]
+        expected = seconds if on_failure == "abstain" else min(own.get(who) or 12, 12)
+        assert limit is not None and round(limit.ends - time.monotonic()) == expected
 
 
 @pytest.mark.parametrize(
@@ -175,6 +169,11 @@ def test_who_may_still_be_asked(rule: str, name: Any, heard: tuple[str, ...], la
     assert later_roles(name, rule, kind, heard, certifies=True) == certified
 
 
+async def never_certified(answer: str, evidence: Any, question: str) -> Certificate:
+    await asyncio.Event().wait()
+    raise AssertionError(answer)
+
+
 class Hangs:
     """A scorer that does not answer while a test runs."""
 
@@ -184,11 +183,6 @@ class Hangs:
     def score(self, reasonings: Any) -> list[StepTable]:
         self.over.wait(1)  # a loop that ends waits for its threads
         return []
-
-
-async def never_certified(answer: str, evidence: Any, question: str) -> Certificate:
-    await asyncio.Event().wait()
-    raise AssertionError(answer)
 
 
 def test_roles_and_scorers_are_asked_though_a_certificate_hangs(never: Never) -> None:
@@ -205,8 +199,16 @@ def test_roles_and_scorers_are_asked_though_a_certificate_hangs(never: Never) ->
 
 
 @each_call
+def test_a_late_scorer_leaves_its_scores_undefined(call: Any, never: Never) -> None:
+    pred = call(Selector(scorers=Hangs(never.over), timeout=SOON), SETTLED)
+    never.over.set()
+    late = "the scorer failed: TimeoutError: the scorer did not answer within the question's timeout of 0.02 s"
+    assert (pred.answer, pred.scores[0]["undefined"]) == ("Doha", late)
+
+
+@each_call
 def test_a_timeout_of_a_role_needs_none_of_the_question(call: Any, never: Never) -> None:
-    select = selector_of(SILENCE, SPAN, on_failure="abstain", role_timeouts={"judge": SOON})
+    select = selector_of(ABSTAINS, SPAN, on_failure="abstain", role_timeouts={"judge": SOON})
     select.judge = never
     assert (call(select, CONTESTED).answer, Selector().role_timeouts) == ("Persian Gulf", {})
 
@@ -241,22 +243,34 @@ class Watched(Judge):
             self.ended.set()
 
 
-def asking(address: str, **options: Any) -> Any:
-    return dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="k", cache=False, **options)
+def lm_at(address: str) -> Any:
+    return dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="k", cache=False)
 
 
-@pytest.mark.parametrize("bound", [False, True])
-def test_a_call_of_a_server_that_hangs_leaves_no_thread(bound: bool) -> None:
-    """The LM gets a timeout, and is not asked again once the call is late."""
-    over = threading.Event()
-    with serving(lambda _: Answer("{}" if over.wait(30) else "")) as server:
-        lm, select = asking(server.address), Selector(on_failure="abstain", timeout=0.2)
-        select.judge = Watched()
+@contextmanager
+def asking(behaviour: Any, *, bound: bool = False, **options: Any) -> Iterator[tuple[Selector, Any, Any]]:
+    """A selector whose LM, its own or that of the settings, has a server that behaves so; the LM, and the server."""
+    with serving(behaviour) as server:
+        lm, select = lm_at(server.address), Selector(on_failure="abstain", **options)
         if bound:
             select.set_lm(lm)
         with dspy.context(lm=None if bound else lm):
-            pred = select(**CONTESTED)
-        assert select.judge.ended.wait(20)
+            yield select, lm, server
+
+
+each_binding = pytest.mark.parametrize("bound", [False, True])
+
+
+@each_binding
+def test_a_call_of_a_server_that_hangs_leaves_no_thread(bound: bool) -> None:
+    """The LM gets a timeout, and is not asked again once the call is late."""
+    over, judge = threading.Event(), Watched()
+    with asking(lambda _: Answer("{}" if over.wait(30) else ""), timeout=0.2) as (select, lm, server):
+        select.judge = judge
+        if bound:
+            select.set_lm(lm)
+        pred = select(**CONTESTED)
+        assert judge.ended.wait(20)
         over.set()
     assert [*pred.failures] == ["judge", "repairer"]
     assert [one.role for one in server.log].count("judge") <= 1
@@ -265,65 +279,36 @@ def test_a_call_of_a_server_that_hangs_leaves_no_thread(bound: bool) -> None:
 
 @each_call
 @pytest.mark.parametrize(("status", "error"), [(503, "LMServerError: "), (429, "LMRateLimitError: ")])
-@pytest.mark.parametrize("bound", [False, True])
+@each_binding
 def test_an_error_of_the_server_that_is_retried_is_reported_as_such(
     call: Any, status: int, error: str, bound: bool
 ) -> None:
     """If the server asks to wait for longer than the call may take, it fails at once."""
-    with serving(lambda _: Answer(status=status, retry_after="30")) as server:
-        select, lm = Selector(on_failure="abstain", timeout=LONG / 3), asking(server.address)
-        if bound:
-            select.set_lm(lm)
-        with dspy.context(lm=None if bound else lm):
-            pred = call(select, CONTESTED)
-    assert [said.startswith(error) for said in pred.failures.values()] == [True, True]
-    assert [*pred.failures] == ["judge", "repairer"]
+    with asking(lambda _: Answer(status=status, retry_after="30"), bound=bound, timeout=LONG / 3) as (select, *_):
+        failures = call(select, CONTESTED).failures
+    assert {role: text.startswith(error) for role, text in failures.items()} == {"judge": True, "repairer": True}
 
 
 @each_call
-def test_an_error_is_reported_if_the_request_after_it_hangs(call: Any) -> None:
+@pytest.mark.parametrize("passes", [True, False])
+def test_an_error_is_reported_if_the_request_after_it_hangs_and_is_none_if_it_passes(call: Any, passes: bool) -> None:
     over = threading.Event()
 
-    def once(asked: Any) -> Answer:
-        return Answer(status=503) if asked.times == 1 or not over.wait(30) else Answer("{}")
+    def once(request: Any) -> Answer:
+        if request.times == 1:
+            return Answer(status=503)
+        return Answer('{"preferred": 2}' if passes or over.wait(30) else "")
 
-    with serving(once) as server:
-        select = Selector(rule="judge", on_failure="abstain", role_timeouts={"judge": 1.0})
-        with dspy.context(lm=asking(server.address)):
-            pred = call(select, CONTESTED)
+    options: dict[str, Any] = {"replies": "lenient", "role_timeouts": {"judge": LONG if passes else 1.0}}
+    with asking(once, rule="judge", **options) as (select, *_):
+        pred = call(select, CONTESTED)
         over.set()
-    assert [said.startswith("LMServerError: ") for said in pred.failures.values()] == [True]
-
-
-@each_call
-def test_an_error_that_passes_in_time_is_none(call: Any) -> None:
-    def once(asked: Any) -> Answer:
-        return Answer(status=503) if asked.times == 1 else Answer('{"preferred": 2}')
-
-    with serving(once) as server, dspy.context(lm=asking(server.address)):
-        pred = call(Selector(on_failure="abstain", timeout=LONG, replies="lenient"), CONTESTED)
-    assert (pred.answer, pred.failures) == ("Doha", {})
+    assert [text.startswith("LMServerError: ") for text in pred.failures.values()] == [True] * (not passes)
+    assert pred.answer == ("Doha" if passes else "Dubai")
 
 
 def test_an_lm_whose_requests_somebody_else_sends_again_is_left_as_it_is() -> None:
-    lm = metered_lm(asking("http://127.0.0.1:9/v1"))
+    lm = metered_lm(lm_at("http://127.0.0.1:9/v1"))
     assert limited(lm, Limit(time.monotonic(), 1.0)) is lm
-    once = limited(asking("http://127.0.0.1:9/v1"), Limit(time.monotonic(), 1.0))
+    once = limited(lm_at("http://127.0.0.1:9/v1"), Limit(time.monotonic(), 1.0))
     assert limited(once, Limit(time.monotonic(), 1.0)) is once
-
-
-def test_the_trace_names_the_roles_own_predictors_though_their_lms_keep_to_a_limit() -> None:
-    select = Selector(timeout=LONG)
-    select.set_lm(saying(verdict(0), SPAN))
-    with dspy.context(trace=[]):
-        select(**CONTESTED)
-        trace = dspy.settings.trace
-    assert [one for one, *_ in trace] == [one for _, one in select.named_predictors()]
-
-
-def test_the_trace_within_a_timeout_keeps_to_its_size() -> None:
-    with dspy.context(lm=saying(verdict(0), SPAN), trace=[], max_trace_size=3):
-        select = Selector(timeout=LONG)
-        for _ in range(3):
-            select(**CONTESTED)
-        assert len(dspy.settings.trace) == 3

@@ -1,5 +1,6 @@
-"""Whoever observes DSPy sees one span a role, under the name of the module that plays it, and its calls below it."""
+"""Who streams or observes DSPy has one span a role, under the name of the module that plays it, and its calls below."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -11,70 +12,130 @@ from typing import Any
 
 import dspy
 import pytest
-from dspy.utils import BaseCallback
-from dspy.utils.callback import ACTIVE_CALL_ID
 
+from eldgr_dspy.programs.engines.strict import StrictJSONAdapter, StrictStreamListener
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
-from tests.selecting import CONTESTED, SILENT, saying, select_acall, select_sync, verdict
+from tests.selecting import (
+    CONTESTED,
+    DERIVATION,
+    PENS,
+    SETTLED,
+    SILENT,
+    Announce,
+    Returns,
+    Spans,
+    each_call,
+    each_way,
+    repair,
+    saying,
+    streamed,
+    verdict,
+)
 
-Tree = dict[str, Any]
-
-both_ways = pytest.mark.parametrize("call", [select_sync, select_acall])
-
-
-class Spans(BaseCallback):
-    """Keeps which module called which, by the names of their classes."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, str] = {}
-        self.parents: dict[str, str | None] = {}
-
-    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.names[call_id], self.parents[call_id] = type(instance).__name__, ACTIVE_CALL_ID.get()
-
-    def below(self, parent: str | None = None) -> list[Any]:
-        """The spans below one, each with those below itself."""
-        return [[self.names[one], *self.below(one)] for one, above in self.parents.items() if above == parent]
-
-
-def spans_of(call: Callable[..., Any], judge: dspy.Module, lm: Any) -> list[Any]:
-    select, spans = Selector(), Spans()
-    select.judge = judge
-    with dspy.context(lm=lm, callbacks=[spans]):
-        call(select, CONTESTED)
-    return spans.below()
-
-
+EACH = [(None, {}), (None, {"timeout": 60}), (None, {"replies": "lenient"}), (StrictJSONAdapter(), {})]
 REPAIRED = ["Repairer", ["Predict"]]
 
 
-@both_ways
-def test_each_role_is_one_span_with_its_call_below_it(call: Callable[..., Any]) -> None:
-    assert spans_of(call, Judge(), saying(verdict(0))) == [["Selector", ["Judge", ["Predict"]], REPAIRED]]
+# -- streams ----------------------------------------------------------------------------------------------------------
 
 
-@both_ways
-def test_a_judge_in_two_orders_is_one_span_with_two_judges_below_it(call: Callable[..., Any]) -> None:
-    twice = ["SwapConsistent", ["Judge", ["Predict"]], ["Judge", ["Predict"]]]
-    assert spans_of(call, SwapConsistent(Judge()), saying(verdict(0))) == [["Selector", twice, REPAIRED]]
+def stream_of(listener: Any, is_async: bool, adapter: Any = None, lm: Any = None, **options: Any) -> Any:
+    """The text of a field, the messages and the prediction of a stream."""
+    streaming: dict[str, Any] = {"stream_listeners": [listener], "status_message_provider": Announce()}
+    with dspy.context(lm=lm or saying(verdict(0), repair("Persian Gulf", 1)), adapter=adapter):
+        stream = dspy.streamify(Selector(**options), is_async_program=is_async, **streaming)
+        *pieces, pred = asyncio.run(streamed(stream, CONTESTED))
+    chunks = [piece for piece in pieces if hasattr(piece, "chunk")]
+    assert all(piece.predict_name == "repairer.predict" for piece in chunks)
+    return "".join(piece.chunk for piece in chunks), [piece.message for piece in pieces if piece not in chunks], pred
 
 
-@both_ways
-def test_the_parts_of_a_judge_have_their_own_names(call: Callable[..., Any]) -> None:
-    comparing = scripted_lm(lambda one: {"comparison_rationale": "", "better": 0} if _asks(one, "better") else SILENT)
-    pairs = ["PairwiseJudge", ["SwapConsistent", *[["Comparer", ["Predict"]]] * 2]]
-    assert spans_of(call, PairwiseJudge(SwapConsistent(Comparer())), comparing) == [["Selector", pairs, REPAIRED]]
-    scores = {"candidate_rationale": "", "assessment": [5] * 8}
-    scoring = scripted_lm(lambda one: scores if _asks(one, "assessment") else SILENT)
-    points = ["PointwiseJudge", *[["Assessor", ["Predict"]]] * 2]
-    assert spans_of(call, PointwiseJudge(), scoring) == [["Selector", points, REPAIRED]]
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(("adapter", "options"), [*EACH, (dspy.JSONAdapter(), {})])
+def test_a_role_s_field_streams_as_it_is_written_and_a_message_tells_which_role_is_asked(
+    is_async: bool, adapter: Any, options: dict[str, Any]
+) -> None:
+    text, messages, pred = stream_of(StrictStreamListener("repaired_answer"), is_async, adapter, **options)
+    assert (text.strip(), pred.answer, pred.branch) == ('"Persian Gulf"', "Persian Gulf", "repair")
+    # A program that streamify calls in a thread begins before it can be announced.
+    assert [message for message in messages if message != "Selector"] == ["Judge", "Predict", "Repairer", "Predict"]
 
 
-def _asks(request: Any, output: str) -> bool:
-    return output in request.config.response_format["schema"]["properties"]
+def test_a_listener_of_ours_reads_the_user_s_chat_adapter_too() -> None:
+    reply = "[[ ## repair_passage ## ]]\n0\n\n[[ ## repaired_answer ## ]]\nDoha\n\n[[ ## completed ## ]]"
+    chat = dspy.ChatAdapter(use_json_adapter_fallback=False)
+    text, _, pred = stream_of(StrictStreamListener("repaired_answer"), False, chat, saying("?", reply))
+    assert text == pred.answer == "Doha"
+
+
+def test_dspy_s_own_listener_hears_nothing_of_strict_replies() -> None:
+    """Pinned, for it is why `StrictStreamListener` exists: it knows three adapters, by the names of their classes."""
+    text, _, pred = stream_of(dspy.streaming.StreamListener("repaired_answer"), False)
+    assert (text, pred.answer) == ("", "Persian Gulf")
+    with pytest.raises(ValueError, match="Unsupported adapter for streaming: StrictJSONAdapter"):
+        # Async, for a stream that breaks off may leave a sync program's thread waiting for its reader.
+        stream_of(dspy.streaming.StreamListener("repaired_answer"), True, StrictJSONAdapter())
+
+
+# -- usage ------------------------------------------------------------------------------------------------------------
+
+
+@each_way
+def test_usage_is_counted_for_all_roles_within_a_timeout_or_without(call: Callable[..., Any]) -> None:
+    usage = []
+    for timeout in (None, 60):
+        select = Selector(timeout=timeout)
+        select.judge.set_lm(saying(verdict(0), model="scripted/judge"))
+        select.repairer.set_lm(saying(model="scripted/repairer"))
+        with dspy.context(track_usage=True):
+            usage.append(call(select, CONTESTED).get_lm_usage())
+            assert call(select, SETTLED).get_lm_usage() == {}  # nobody is asked
+    assert usage[0] == usage[1]
+    assert {name: count["total_tokens"] > 0 for name, count in usage[0].items()} == {
+        "scripted/judge": True,
+        "scripted/repairer": True,
+    }
+
+
+# -- spans ------------------------------------------------------------------------------------------------------------
+
+
+def scripted(output: str, reply: dict[str, Any]) -> Any:
+    """An LM that replies where this output is wanted, and has no span."""
+    return scripted_lm(lambda one: reply if output in one.config.response_format["schema"]["properties"] else SILENT)
+
+
+POINTS = {"candidate_rationale": "", "assessment": [5] * 8}
+TREES: dict[str, tuple[Callable[[], Any], Any, list[Any]]] = {
+    "a role": (Judge, saying(verdict(0)), ["Judge", ["Predict"]]),
+    "two orders": (
+        lambda: SwapConsistent(Judge()),
+        saying(verdict(0)),
+        ["SwapConsistent", *[["Judge", ["Predict"]]] * 2],
+    ),
+    "pairs": (
+        lambda: PairwiseJudge(SwapConsistent(Comparer())),
+        scripted("better", {"comparison_rationale": "", "better": 0}),
+        ["PairwiseJudge", ["SwapConsistent", *[["Comparer", ["Predict"]]] * 2]],
+    ),
+    "points": (PointwiseJudge, scripted("assessment", POINTS), ["PointwiseJudge", *[["Assessor", ["Predict"]]] * 2]),
+}
+
+
+@each_call
+@pytest.mark.parametrize(("judge", "lm", "tree"), TREES.values(), ids=TREES)
+def test_each_role_is_one_span_under_its_name_with_its_calls_below_it(
+    call: Callable[..., Any], judge: Callable[[], Any], lm: Any, tree: list[Any]
+) -> None:
+    select, spans = Selector(), Spans()
+    select.judge, select.deriver = judge(), Returns(DERIVATION)
+    with dspy.context(lm=lm, callbacks=[spans]):
+        call(select, CONTESTED)
+        call(select, PENS)
+    assert spans.below() == [["Selector", tree, REPAIRED], ["Selector", ["Returns"]]]
 
 
 # MLflow patches DSPy for good, so it is observed in a process of its own. Its imports warn; what is ours may not.

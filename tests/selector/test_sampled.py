@@ -4,9 +4,6 @@ import asyncio
 import itertools
 import json
 import logging
-import re
-from collections.abc import Callable
-from pathlib import Path
 from threading import Barrier
 from typing import Any, Literal
 
@@ -21,13 +18,11 @@ from eldgr_dspy.programs.service.service_log import LOG
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm
 from eldgr_dspy.rule.stopping import Posterior
 from tests.caching import cached_by_dspy
-from tests.selecting import Answers
+from tests.selecting import SILENT, Answers, evaluating, example_of, repair, right
 
 PASSAGES = ["Doha is the capital of Qatar.", "Dubai lies on the coast."]
 QUESTION = {"question": "What is the capital of Qatar?", "context": PASSAGES}
 ASK = "context: list[str], question -> answer"
-SPAN = {"repaired_answer": "Doha", "repair_passage": 0}
-SILENT = {"repaired_answer": "", "repair_passage": -1}
 
 
 def answering(answers: list[Any], *, roles: Any = None, **options: Any) -> ScriptedLM:
@@ -48,10 +43,6 @@ def answering(answers: list[Any], *, roles: Any = None, **options: Any) -> Scrip
 
 def answers(*values: Any) -> list[dspy.Prediction]:
     return [dspy.Prediction(answer=value) for value in values]
-
-
-def sampled(*values: Any, **options: Any) -> Sampled:
-    return Sampled(Answers(*answers(*values)), n=len(values), num_threads=1, **options)
 
 
 SIGNATURE: Any = dspy.Signature
@@ -195,7 +186,7 @@ def test_context_usage_and_callbacks_reach_the_samples(way: str) -> None:
 
 
 def test_the_trace_has_the_calls_of_the_sample_that_ships_and_of_the_roles() -> None:
-    lm = answering(["Rome", "Rome", "Nice"], roles=SPAN)
+    lm = answering(["Rome", "Rome", "Nice"], roles=repair("Doha"))
     program = Sampled(dspy.Predict(ASK), n=3, num_threads=1)
     with dspy.context(trace=[]):
         pred: Any = called(program, lm)
@@ -401,13 +392,6 @@ def test_evidence_that_cannot_be_used_is_refused_before_a_sample_is_drawn() -> N
     assert len([*left.left]) == 1
 
 
-def test_on_error_raise_raises_for_a_single_sample_and_names_it() -> None:
-    program = Sampled(Answers(*answers("Doha"), KeyError("x")), n=2, select=Selector(on_error="raise"), num_threads=1)
-    with pytest.raises(KeyError) as raised:
-        program(question="?")
-    assert "completions[1]" in raised.value.__notes__[0]
-
-
 def test_a_program_without_the_answer_field_says_how_to_name_it() -> None:
     said = dspy.Prediction(reasoning="So.", response="Doha")
     with pytest.raises(ArgumentError, match="has no field 'answer'; it has 'reasoning', 'response'"):
@@ -417,7 +401,9 @@ def test_a_program_without_the_answer_field_says_how_to_name_it() -> None:
 
 
 def test_no_answer_at_all_ships_none() -> None:
-    pred = called(sampled(None, " ", None), answering([], roles=SILENT), question="?", evidence=[])
+    pred = called(
+        Sampled(Answers(*answers(None, " ", None)), n=3, num_threads=1), answering([]), question="?", evidence=[]
+    )
     assert (pred.answer, pred.reason, pred.votes) == (None, "no_answers", {})
 
 
@@ -479,115 +465,27 @@ def test_its_predictors_are_those_of_the_program_and_of_the_selector() -> None:
     ]
 
 
-class Around(dspy.Module):
-    """A user's program around a sampled one."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__()
-        self.parts = {"qa": Sampled(dspy.ChainOfThought(ASK), **options)}
-
-
-SAMPLING: list[dict[str, Any]] = [
-    {"n": 3},
-    {"stop": "settled"},
-    {"stop": Posterior()},
-    {"temperature": 0.7},
-    {"n": 9, "stop": Posterior(0.9), "temperature": 1},
-]
-KINDS: list[Callable[..., Any]] = [lambda **options: Sampled(dspy.ChainOfThought(ASK), **options), Around]
-each_kind = pytest.mark.parametrize("kind", KINDS, ids=["Sampled", "nested"])
-each_file = pytest.mark.parametrize("name", ["saved.json", "saved.pkl"])
-
-
-@each_kind
-@each_file
-@pytest.mark.parametrize("options", SAMPLING, ids=str)
-def test_n_stop_and_temperature_are_saved_and_others_are_refused(
-    kind: Callable[..., Any], name: str, options: dict[str, Any], tmp_path: Path
-) -> None:
-    saved = kind(**options, num_threads=2)
-    saved.save(tmp_path / name)
-    same = kind(**options)
-    same.load(tmp_path / name, allow_pickle=True)
-    assert same.dump_state() == saved.dump_state()
-    other = kind()
-    with pytest.raises(ArgumentError, match=r"^This program was saved with other choices of its Sampled") as raised:
-        other.load(tmp_path / name, allow_pickle=True)
-    assert all(f"\n  {one}" in str(raised.value) for one in options)
-    assert str(raised.value).endswith("Make the Sampled with the saved choices, or compile and save it anew.")
-
-
-def test_another_threshold_is_another_stop(tmp_path: Path) -> None:
-    KINDS[0](stop=Posterior(0.9)).save(tmp_path / "saved.json")
-    with pytest.raises(ArgumentError, match=r"stop\.posterior: 0\.9 -> 0\.95"):
-        KINDS[0](stop=Posterior()).load(tmp_path / "saved.json")
-
-
-@pytest.mark.parametrize("key", ["choices", "select.choices"])
-def test_a_file_without_choices_is_refused_by_the_key_that_misses(key: str, tmp_path: Path) -> None:
-    KINDS[0]().save(tmp_path / "saved.json")
-    state = json.loads((tmp_path / "saved.json").read_text())
-    del state[key]
-    (tmp_path / "saved.json").write_text(json.dumps(state))
-    with pytest.raises(ArgumentError, match=f"the keys of this Sampled; it lacks '{key}'. Make the program as it was"):
-        KINDS[0]().load(tmp_path / "saved.json")
-
-
-@pytest.mark.parametrize("key", ["parts['qa'].choices", "parts['qa'].select.choices"])
-def test_a_file_of_a_program_around_it_without_choices_is_refused_by_dspy(key: str, tmp_path: Path) -> None:
-    Around().save(tmp_path / "saved.json")
-    state = json.loads((tmp_path / "saved.json").read_text())
-    del state[key]
-    (tmp_path / "saved.json").write_text(json.dumps(state))
-    program = Around()
-    before = program.dump_state()
-    with pytest.raises(KeyError, match=re.escape(key)):
-        program.load(tmp_path / "saved.json")
-    assert program.dump_state() == before
-
-
-def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
-    program: Any = Sampled(dspy.ChainOfThought(ASK), n=3, stop=Posterior())
-    program.program.predict.demos = [dspy.Example(question="?", answer="Doha")]
-    program.save(tmp_path / "sampled.json")
-    loaded: Any = Sampled(dspy.ChainOfThought(ASK), n=3, stop=Posterior())
-    loaded.load(tmp_path / "sampled.json")
-    assert loaded.program.predict.demos[0]["answer"] == "Doha"
-    twin = loaded.deepcopy()
-    assert (twin.n, twin.stop, twin.program.predict.demos) == (3, Posterior(), loaded.program.predict.demos)
-
-
-def metric(example: Any, pred: Any, trace: Any = None) -> bool:
-    return bool(pred.answer == example.answer)
-
-
-def test_it_works_in_evaluate_in_parallel_and_in_a_batch() -> None:
-    devset = [dspy.Example(**QUESTION, answer="Doha").with_inputs(*QUESTION)] * 4
-    program = Sampled(dspy.Predict(ASK))
-    with dspy.context(lm=answering(["Doha"])):
-        scored = dspy.Evaluate(devset=devset, metric=metric, num_threads=2, display_progress=False)(program)
-        pairs = dspy.Parallel(num_threads=2, disable_progress_bar=True)([(program, one) for one in devset])
-    assert scored.score == 100
-    assert [one.votes for one in pairs] == [{"Doha": 5}] * 4
-
-
 @pytest.mark.parametrize("bound", [False, True])
 def test_an_optimizer_reaches_the_program_with_the_sample_that_shipped(bound: bool) -> None:
     """Two of three samples are right; a demonstration of the wrong one would teach the wrong answer."""
-    trainset = [dspy.Example(**QUESTION, number=str(n), answer="Doha").with_inputs(*QUESTION) for n in range(2)]
+    trainset = [example_of(QUESTION, number=str(number), gold="Doha") for number in range(2)]
     lm, program = answering(["Dubai", "Doha", "Doha"]), Sampled(dspy.Predict(ASK), n=3, num_threads=1)
     if bound:
         program.set_lm(lm)
     with dspy.context(lm=lm):
-        optimizer = dspy.BootstrapFewShot(metric=metric, max_bootstrapped_demos=2, max_labeled_demos=0)
+        optimizer = dspy.BootstrapFewShot(metric=right, max_bootstrapped_demos=2, max_labeled_demos=0)
         compiled = optimizer.compile(program, trainset=trainset)
     assert [demo.answer for demo in compiled.program.demos] == ["Doha", "Doha"]
 
 
-def test_one_call_may_be_under_way_in_many_threads() -> None:
-    make: Callable[[], dspy.Example] = lambda: dspy.Example(**QUESTION).with_inputs(*QUESTION)  # noqa: E731
+def test_many_threads_may_call_it_and_mix_nothing_up() -> None:
     program, lm = Sampled(dspy.Predict(ASK), stop="settled"), answering(["Doha"])
+    devset, parallel = [example_of(QUESTION, gold="Doha")] * 12, dspy.Parallel(num_threads=4, disable_progress_bar=True)
     with dspy.context(lm=lm):
-        found: Any = program.batch([make() for _ in range(12)], num_threads=4, disable_progress_bar=True)
-    assert [one.votes for one in found] == [{"Doha": 3}] * 12
-    assert len(lm.requests) == 36
+        assert evaluating(right, devset)(program).score == 100
+        predictions: Any = [
+            *program.batch(devset, num_threads=4, disable_progress_bar=True),
+            *parallel([(program, one) for one in devset]),
+        ]
+    assert [one.votes for one in predictions] == [{"Doha": 3}] * 24
+    assert len(lm.requests) == 3 * 36

@@ -6,7 +6,6 @@ import json
 import re
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import dspy
@@ -18,17 +17,16 @@ from eldgr_dspy.channels.table import StepTable
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LawBroken
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import check_selector, scripted_lm
-from tests.scorers import Awaited, Rewards, ScoringModule, table_of
+from eldgr_dspy.programs.testing import check_selector
+from tests.scorers import Awaited, Rewards, table_of
 from tests.selecting import (
+    ABSTAINS,
     CONTESTED,
     PENS,
     SAID,
     SCORES,
     SETTLED,
     each_way,
-    repair,
-    right,
     saying,
     select_acall,
     select_sync,
@@ -43,29 +41,20 @@ FIVE: dict[str, Any] = {**CONTESTED, "candidates": ["Dubai", "Doha", "Dubai", "D
 THREE_DEEP: dict[str, Any] = {**CONTESTED, "candidates": ["Qatar", "Doha", "Doha", "Dubai", "Manama"]}
 
 
-def ranked(*rewards: Any, inputs: Any = FIVE, judge: Any = None) -> list[int]:
-    select = selector_of(judge or {"abstained": "silent"}, scorers=Rewards([*rewards]))
-    ranking: list[int] = select(**inputs).ranking
-    return ranking
-
-
-# -- what is scored ---------------------------------------------------------------------------------------------------
+# -- what is scored, and added ----------------------------------------------------------------------------------------
 
 
 @each_way
-def test_all_candidates_are_scored_in_one_call_with_question_evidence_and_answer(call: Callable[..., Any]) -> None:
-    scorer, candidates = Rewards([0.5] * 3), [{"reasoning": "It lies there.", "answer": "Doha"}, "Dubai", None]
+def test_all_candidates_are_scored_in_one_call_and_each_has_a_table_as_plain_json(call: Callable[..., Any]) -> None:
+    scorer, candidates = Rewards([0.5, None]), [{"reasoning": "It lies there.", "answer": "Doha"}, "Dubai", None]
     pred = call(Selector(scorers=scorer), {**SETTLED, "candidates": candidates})
-    passages = tuple(Passage("", text) for text in SETTLED["evidence"])
-    question = SETTLED["question"]
-    assert scorer.seen == [
-        [
-            Reasoning("It lies there.", question, passages, "Doha"),
-            Reasoning("Dubai", question, passages, "Dubai"),
-            Reasoning("", question, passages, ""),
-        ]
-    ]
-    assert [table["reward"] for table in pred.scores] == [0.5] * 3
+    passages, question = tuple(Passage("", text) for text in SETTLED["evidence"]), SETTLED["question"]
+    texts = [("It lies there.", "Doha"), ("Dubai", "Dubai"), ("", "")]
+    assert scorer.seen == [[Reasoning(text, question, passages, answer) for text, answer in texts]]
+    fields = pred.toDict()
+    assert json.loads(json.dumps(fields)) == fields
+    assert pred.scores[:2] == [table_of("It lies there.", 0.5).to_json(), table_of("Dubai", None).to_json()]
+    assert (pred.scores[1]["reward"], pred.scores[1]["undefined"]) == (None, "no step was measured")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +70,7 @@ def test_all_candidates_are_scored_in_one_call_with_question_evidence_and_answer
 )
 def test_an_answer_on_a_line_of_its_own_is_not_a_step(text: str, answer: str | None, shown: str) -> None:
     scorer = Rewards([])
-    select = selector_of({"abstained": "silent"}, scorers=scorer)
+    select = selector_of(ABSTAINS, scorers=scorer)
     select(**{**CONTESTED, "candidates": [{"reasoning": text, "answer": answer}, "Doha"]})
     assert scorer.seen[0][0].text == shown
 
@@ -101,83 +90,70 @@ def test_a_pool_without_candidates_is_not_scored() -> None:
     assert (pred.scores, pred.ranking, scorer.seen) == ([], [], [])
 
 
-# -- what is added ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("scorers", [None, []])
+def test_without_a_scorer_there_are_no_scores(scorers: Any) -> None:
+    assert "scores" not in Selector(scorers=scorers)(**SETTLED)
 
 
-@each_way
-def test_the_prediction_has_a_table_a_candidate_as_plain_json(call: Callable[..., Any]) -> None:
-    pred = call(Selector(scorers=Rewards([0.25, None])), {**SETTLED, "candidates": ["Doha", "Dubai"]})
-    fields = pred.toDict()
-    assert json.loads(json.dumps(fields)) == fields
-    assert pred.scores == [table_of("Doha", 0.25).to_json(), table_of("Dubai", None).to_json()]
-    assert (pred.scores[1]["reward"], pred.scores[1]["undefined"]) == (None, "no step was measured")
+class Plain:
+    """A scorer without a name."""
+
+    def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
+        return [table_of(one.text, 0.5) for one in reasonings]
 
 
-def test_without_a_scorer_there_are_no_scores() -> None:
-    assert "scores" not in Selector()(**SETTLED)
-    assert "scores" not in Selector(scorers=[])(**SETTLED)
-
-
-def test_several_scorers_are_told_apart_by_name_and_the_first_ranks() -> None:
-    one, other, third = Rewards([0.1, 0.2, 0.9], "nli"), Rewards([0.9, 0.8, 0.1], "lm"), Rewards([0.0, 0.0, 0.0], "nli")
-    pred = Selector(scorers=[one, other, third])(**SETTLED)
-    rewards = {name: [table["reward"] for table in tables] for name, tables in pred.scores.items()}
-    assert rewards == {"nli": [0.1, 0.2, 0.9], "lm": [0.9, 0.8, 0.1], "nli 2": [0.0, 0.0, 0.0]}
-    assert pred.ranking == [1, 0, 2]
-    assert list(Selector(scorers=[one])(**SETTLED).scores) == ["nli"]
-
-
-@pytest.mark.parametrize("names", [("nli 2", "nli", "nli"), ("nli", "nli", "nli 2"), ("nli", "nli 2", "nli")])
-def test_no_name_takes_the_place_of_another_s(names: tuple[str, ...]) -> None:
-    pred = Selector(scorers=[Rewards([0.5] * 3, name) for name in names])(**SETTLED)
-    assert len(pred.scores) == 3 and set(names) <= set(pred.scores)
-
-
-def test_a_scorer_without_a_name_is_called_as_its_class() -> None:
-    class Plain:
-        def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-            return [table_of(one.text, 0.5) for one in reasonings]
-
-    assert list(Selector(scorers=[Plain(), Plain()])(**SETTLED).scores) == ["Plain", "Plain 2"]
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (("nli",), ["nli"]),
+        (("nli", "lm", "nli"), ["nli", "lm", "nli 2"]),
+        (("nli 2", "nli", "nli"), ["nli 2", "nli", "nli 3"]),
+        (("nli", "nli", "nli 2"), ["nli", "nli 2", "nli 2 2"]),
+        ((None, None), ["Plain", "Plain 2"]),
+    ],
+)
+def test_several_scorers_are_told_apart_by_name_and_the_first_ranks(names: Sequence[Any], labels: list[str]) -> None:
+    rewards = [[0.1, 0.2, 0.9], [0.9, 0.8, 0.1], [0.0, 0.0, 0.0]]
+    named = [Rewards(own, name) if name else Plain() for own, name in zip(rewards, names, strict=False)]
+    pred = Selector(scorers=named)(**SETTLED)
+    assert list(pred.scores) == labels
+    if names[0] is not None:
+        assert [[one["reward"] for one in tables] for tables in pred.scores.values()] == rewards[: len(names)]
+        assert pred.ranking == [1, 0, 2]
 
 
 # -- what it ranks (law 13) -------------------------------------------------------------------------------------------
 
-
-def test_rewards_order_candidates_inside_a_stratum_alone() -> None:
-    assert ranked(0.9, 0.1, 0.8, 0.2, 1.0) == [3, 1, 4, 0, 2]
-    assert ranked(0.1, 0.0, 0.2, 0.0, 0.3) == [1, 3, 4, 2, 0]
+JUDGED = {**verdict(1), "assessments": [{**SCORES, "scalar": scalar} for scalar in (0.1, 0.2, 0.3, 0.4, 0.5)]}
 
 
-def test_among_the_certified_consensus_comes_before_a_better_reward() -> None:
-    assert ranked(1.0, 0.1, 0.2, 0.9, 0.8, inputs=THREE_DEEP) == [2, 1, 0, 3, 4]
-
-
-def test_an_undefined_reward_is_the_last_of_its_stratum_and_ties_go_by_position() -> None:
-    assert ranked(None, None, 0.0, -1.0, 0.0) == [3, 1, 2, 4, 0]
-    assert ranked(0.5, 0.5, 0.5, 0.5, 0.5) == [1, 3, 0, 2, 4]
+@pytest.mark.parametrize(
+    ("rewards", "judge", "inputs", "ranking"),
+    [
+        ([0.9, 0.1, 0.8, 0.2, 1.0], ABSTAINS, FIVE, [3, 1, 4, 0, 2]),
+        ([0.1, 0.0, 0.2, 0.0, 0.3], ABSTAINS, FIVE, [1, 3, 4, 2, 0]),
+        ([1.0, 0.1, 0.2, 0.9, 0.8], ABSTAINS, THREE_DEEP, [2, 1, 0, 3, 4]),
+        ([None, None, 0.0, -1.0, 0.0], ABSTAINS, FIVE, [3, 1, 2, 4, 0]),
+        ([0.5] * 5, ABSTAINS, FIVE, [1, 3, 0, 2, 4]),
+        (None, JUDGED, FIVE, [3, 1, 4, 2, 0]),
+        ([0.9, 0.9, 0.5, 0.1, 0.1], JUDGED, FIVE, [1, 3, 0, 2, 4]),
+        ([None, 0.9, None, None, None], JUDGED, FIVE, [1, 3, 0, 2, 4]),
+        ([], JUDGED, FIVE, [3, 1, 4, 2, 0]),
+        (ConnectionError("no model"), JUDGED, FIVE, [3, 1, 4, 2, 0]),
+    ],
+    ids=["strata", "order", "consensus", "undefined", "tie", "none", "instead", "partly", "unmeasured", "failed"],
+)
+def test_rewards_order_candidates_inside_a_stratum_alone(
+    rewards: Any, judge: Any, inputs: dict[str, Any], ranking: list[int]
+) -> None:
+    """An undefined reward is last, ties go by position; the judge's scalars rank where no reward is defined."""
+    select = selector_of(judge, scorers=None if rewards is None else Rewards(rewards))
+    assert select(**inputs).ranking == ranking
 
 
 def test_in_arithmetic_a_reward_does_not_pass_a_checked_derivation() -> None:
     pred = selected(saying(), inputs=PENS, scorers=Rewards([0.8, 0.9, 0.0]))
     assert (pred.answer, pred.ranking) == ("36", [2, 1, 0])
-
-
-def judging(*scalars: float) -> dict[str, Any]:
-    return {**verdict(1), "assessments": [{**SCORES, "scalar": scalar} for scalar in scalars]}
-
-
-def test_the_reward_and_not_the_judge_s_scalar_is_the_auxiliary_score() -> None:
-    judged = judging(0.1, 0.2, 0.3, 0.4, 0.5)
-    assert selector_of(judged)(**FIVE).ranking == [3, 1, 4, 2, 0]
-    assert ranked(0.9, 0.9, 0.5, 0.1, 0.1, judge=judged) == [1, 3, 0, 2, 4]
-    assert ranked(None, 0.9, None, None, None, judge=judged) == [1, 3, 0, 2, 4]
-
-
-@pytest.mark.parametrize("outcome", [[], ConnectionError("no model")])
-def test_where_no_reward_is_defined_the_judge_s_scalars_rank_as_without_a_scorer(outcome: Any) -> None:
-    judged = judging(0.1, 0.2, 0.3, 0.4, 0.5)
-    assert selector_of(judged, scorers=Rewards(outcome))(**FIVE).ranking == selector_of(judged)(**FIVE).ranking
 
 
 # -- what it does not change ------------------------------------------------------------------------------------------
@@ -221,25 +197,17 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 @each_way
 @pytest.mark.parametrize(("outcome", "reason"), WRONG.values(), ids=WRONG)
-def test_what_a_failed_scorer_raised_is_the_reason_why_its_scores_are_undefined(
+def test_what_a_failed_scorer_raised_is_raised_or_the_reason_why_its_scores_are_undefined(
     call: Callable[..., Any], outcome: Any, reason: str
 ) -> None:
-    pred = call(Selector(scorers=Rewards(outcome)), {**SETTLED, "candidates": ["Doha", "Dubai"]})
+    inputs, scorers = {**SETTLED, "candidates": ["Doha", "Dubai"]}, [Rewards(outcome, "one"), Rewards([0.5] * 2, "two")]
+    pred = call(Selector(scorers=scorers), inputs)
     table: dict[str, Any] = {"reward": None, "undefined": f"the scorer failed: {reason}", "steps": []}
-    assert (pred.scores, pred.answer) == ([table, table], "Doha")
-
-
-def test_where_one_of_several_scorers_fails_the_others_are_heard() -> None:
-    pred = Selector(scorers=[Rewards(KeyError("a bug"), "one"), Rewards([0.5] * 3, "other")])(**SETTLED)
-    assert pred.scores["one"][0]["undefined"] == "the scorer failed: KeyError: 'a bug'"
-    assert [table["reward"] for table in pred.scores["other"]] == [0.5] * 3
-
-
-@pytest.mark.parametrize("call", [select_sync, select_acall])
-@pytest.mark.parametrize(("outcome", "error"), [(KeyError("a bug"), KeyError), (None, ArgumentError)])
-def test_on_error_raise_raises_what_a_scorer_raised(call: Callable[..., Any], outcome: Any, error: Any) -> None:
-    with pytest.raises(error):
-        call(Selector(scorers=Rewards(outcome), on_error="raise"), SETTLED)
+    assert (pred.scores["one"], pred.answer) == ([table, table], "Doha")
+    assert [other["reward"] for other in pred.scores["two"]] == [0.5] * 2
+    for each in (select_sync, select_acall):
+        with pytest.raises((ArgumentError, ConnectionError), match=re.escape(reason.partition(": ")[2])):
+            each(Selector(scorers=scorers, on_error="raise"), inputs)
 
 
 @pytest.mark.parametrize(
@@ -258,18 +226,12 @@ def test_what_is_not_a_scorer_is_refused_by_the_constructor(given: Any, named: s
         Selector(scorers=given)
 
 
-def test_the_field_of_the_scores_cannot_be_that_of_the_answer() -> None:
-    with pytest.raises(ArgumentError, match=r"^answer_field='scores' is a field of the decision; use"):
-        Selector(answer_field="scores")
-
-
-# -- awaited ----------------------------------------------------------------------------------------------------------
+# -- awaited, and copied ----------------------------------------------------------------------------------------------
 
 
 def test_a_scorer_that_can_be_awaited_is_awaited() -> None:
-    assert [table["reward"] for table in select_acall(Selector(scorers=Awaited([0.5] * 3)), SETTLED).scores] == [
-        0.5
-    ] * 3
+    scores = select_acall(Selector(scorers=Awaited([0.5] * 3)), SETTLED).scores
+    assert [table["reward"] for table in scores] == [0.5] * 3
 
 
 class Slow(Rewards):
@@ -299,75 +261,14 @@ def test_any_other_scorer_does_not_block_the_loop_and_finds_the_settings() -> No
     assert scorer.lms == [lm]
 
 
-# -- a module like any other ------------------------------------------------------------------------------------------
-
-
-class Held(Rewards):
-    """A scorer that holds what cannot be copied."""
-
-    def __init__(self) -> None:
-        super().__init__([0.5] * 3)
-        self.lock = threading.Lock()
-
-
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda select: select.deepcopy(), Selector.reset_copy])
 @pytest.mark.parametrize("several", [False, True])
 def test_a_copy_shares_a_scorer_that_is_not_a_module(duplicate: Callable[..., Selector], several: bool) -> None:
-    scorer = Held()
+    """It may hold what cannot be copied."""
+    scorer = Slow()
     select = Selector(scorers=[scorer] if several else scorer)
     twin = duplicate(select)
     assert twin.scorers[0] is scorer and twin.scorers is not select.scorers
-    assert twin(**SETTLED).toDict() == select(**SETTLED).toDict()
-
-
-def rewarding(reward: float) -> Any:
-    return scripted_lm(lambda request: f"[[ ## reward ## ]]\n{reward}\n\n[[ ## completed ## ]]")
-
-
-def test_a_scorer_that_is_a_module_is_copied_saved_and_loaded_with_the_selector(tmp_path: Path) -> None:
-    select, loaded = Selector(scorers=ScoringModule()), Selector(scorers=ScoringModule())
-    predict: Any = select.scorers[0]
-    predict.predict.demos = [dspy.Example(text="t", reward=0.5)]
-    twin: Any = select.deepcopy().scorers[0]
-    assert twin is not predict and twin.predict.demos == predict.predict.demos
-    select.save(tmp_path / "select.json")
-    loaded.load(tmp_path / "select.json")
-    lm = rewarding(0.25)
-    select.set_lm(lm)
-    loaded.set_lm(rewarding(0.25))
-    assert loaded(**SETTLED).toDict() == select(**SETTLED).toDict()
-    assert [table["reward"] for table in select(**SETTLED).scores] == [0.25] * 3
-    other: Any = loaded.scorers[0]
-    assert len(other.predict.demos) == 1
-
-
-def test_a_selector_with_a_scorer_is_saved_whole(tmp_path: Path) -> None:
-    Selector(scorers=[ScoringModule()]).save(tmp_path / "program", save_program=True, modules_to_serialize=None)
-    loaded: Any = dspy.load(str(tmp_path / "program"), allow_pickle=True)
-    with dspy.context(lm=rewarding(0.25)):
-        assert list(loaded(**SETTLED).scores) == ["ScoringModule"]
-
-
-def test_threads_mix_nothing_up() -> None:
-    class Long:
-        def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-            return [table_of(one.text, float(len(one.question))) for one in reasonings]
-
-    select, parallel = Selector(scorers=Long()), dspy.Parallel(num_threads=8, disable_progress_bar=True)
-    asked = [{**SETTLED, "question": "?" * (number + 1)} for number in range(40)]
-    preds: Any = parallel([(select, dspy.Example(**inputs).with_inputs(*inputs)) for inputs in asked])
-    assert [pred.scores[0]["reward"] for pred in preds] == [number + 1.0 for number in range(40)]
-
-
-def test_a_selector_with_a_scorer_can_be_compiled() -> None:
-    scorer = Held()
-    trainset = [dspy.Example(**CONTESTED, gold="Doha").with_inputs(*CONTESTED)]
-    optimizer = dspy.BootstrapFewShot(metric=right, max_bootstrapped_demos=1, max_labeled_demos=1)
-    with dspy.context(lm=saying(verdict(2), repair("Doha"))):
-        program: Any = optimizer.compile(Selector(scorers=scorer, consult="always"), trainset=trainset)
-        assert [table["reward"] for table in program(**CONTESTED).scores] == [0.5] * 3
-    assert program.scorers[0] is scorer
-    assert len(program.judge.predict.demos) == 1
 
 
 def test_a_selector_with_a_scorer_keeps_the_laws() -> None:

@@ -19,13 +19,15 @@ from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.voting import majority
 from tests.public_strategies import questions
 from tests.selecting import (
+    ABSTAINS,
     CONTESTED,
     DERIVATION,
     PENS,
     SETTLED,
     SILENT,
-    WAYS,
+    Answers,
     asked,
+    each_call,
     each_way,
     evaluating,
     example_of,
@@ -41,48 +43,36 @@ YES = {"question": "Is Doha in Qatar?", "candidates": ["yes", "yes", "no"], "evi
 
 # -- uncertified ------------------------------------------------------------------------------------------------------
 
-SHIPPED = {
-    "a certified consensus": (SETTLED, {}, "Doha"),
-    "a certified preference": (CONTESTED, {"judge": verdict(2)}, "Doha"),
-    "a certified repair": (CONTESTED, {"repairer": repair("Persian Gulf", 1)}, "Persian Gulf"),
-    "a consensus that no certificate applies to": (YES, {}, "yes"),
-    "a checked derivation": (PENS, {}, "36"),
-    "a derivation that agrees": ({**PENS, "candidates": ["36", "36", "35"]}, {}, "36"),
-}
-WITHHELD = {
-    "an uncertified consensus": (CONTESTED, {"judge": verdict(0)}, "Dubai"),
-    "a consensus without evidence": ({**CONTESTED, "evidence": None}, {}, "Dubai"),
-    "a consensus without a derivation": (PENS, {"deriver": "?"}, "35"),
-    "one class of numbers, about which nobody is asked": ({**PENS, "candidates": ["36"] * 3}, {}, "36"),
+NUMBERS = {**PENS, "candidates": ["36"] * 3}
+SHIPPED: dict[str, tuple[dict[str, Any], dict[str, Any], str, bool]] = {
+    "a certified consensus": (SETTLED, {}, "Doha", True),
+    "a certified preference": (CONTESTED, {"judge": verdict(2)}, "Doha", True),
+    "a certified repair": (CONTESTED, {"repairer": repair("Persian Gulf", 1)}, "Persian Gulf", True),
+    "a consensus that no certificate applies to": (YES, {}, "yes", True),
+    "a checked derivation": (PENS, {}, "36", True),
+    "a derivation that agrees": ({**PENS, "candidates": ["36", "36", "35"]}, {}, "36", True),
+    "an uncertified consensus": (CONTESTED, {"judge": verdict(0)}, "Dubai", False),
+    "a consensus without evidence": ({**CONTESTED, "evidence": None}, {}, "Dubai", False),
+    "a consensus without a derivation": (PENS, {"deriver": "?"}, "35", False),
+    "one class of numbers, about which nobody is asked": (NUMBERS, {}, "36", False),
 }
 
 
 @each_way
-@pytest.mark.parametrize(("inputs", "said", "answer"), SHIPPED.values(), ids=SHIPPED)
-def test_an_answer_ships_if_it_is_certified_or_no_certificate_applies(
-    call: Any, inputs: dict[str, Any], said: dict[str, Any], answer: str
+@pytest.mark.parametrize(("inputs", "said", "answer", "ships"), SHIPPED.values(), ids=SHIPPED)
+def test_an_answer_ships_if_it_is_certified_or_no_certificate_applies_and_nothing_else_changes(
+    call: Any, inputs: dict[str, Any], said: dict[str, Any], answer: str, ships: bool
 ) -> None:
     with dspy.context(lm=saying(**said)):
-        pred = call(Selector(uncertified="abstain"), inputs)
-        assert pred.toDict() == call(Selector(), inputs).toDict()
-    assert pred.answer == answer
-
-
-@each_way
-@pytest.mark.parametrize(("inputs", "said", "answer"), WITHHELD.values(), ids=WITHHELD)
-def test_an_uncertified_answer_is_withheld_and_nothing_else_changes(
-    call: Any, inputs: dict[str, Any], said: dict[str, Any], answer: str
-) -> None:
-    with dspy.context(lm=saying(**said)):
-        withheld = call(Selector(uncertified="abstain", answer_field="response"), inputs).toDict()
-        shipped = call(Selector(answer_field="response"), inputs).toDict()
-    assert (shipped["answer"], shipped["response"], shipped["certified"]) == (answer, answer, False)
-    assert withheld == {**shipped, "answer": None, "response": None}
+        found = call(Selector(uncertified="abstain", answer_field="response"), inputs).toDict()
+        usual = call(Selector(answer_field="response"), inputs).toDict()
+    assert (usual["answer"], usual["response"], usual["certified"] is False) == (answer, answer, not ships)
+    shipped = answer if ships else None
+    assert found == {**usual, "answer": shipped, "response": shipped}
 
 
 def test_one_class_of_numbers_ships_if_the_deriver_is_asked_about_it() -> None:
-    inputs = {**PENS, "candidates": ["36"] * 3}
-    assert selected(saying(), inputs=inputs, uncertified="abstain", homogeneous="repair").answer == "36"
+    assert selected(saying(), inputs=NUMBERS, uncertified="abstain", homogeneous="repair").answer == "36"
 
 
 @settings(max_examples=50)
@@ -138,25 +128,21 @@ def test_a_certificate_s_replies_are_read_as_the_roles_are(call: Any, replies: A
     assert pred.answer == answer
 
 
-# -- metrics and programs on an answer that is withheld ---------------------------------------------------------------
-
-
 def test_metrics_count_a_withheld_answer_as_wrong() -> None:
     devset = [example_of(CONTESTED, gold=["Dubai"]), example_of(SETTLED, gold=["Doha"])]
-    select = selector_of({"abstained": "?"}, uncertified="abstain")
-    assert evaluating(selection_score, devset)(select).score == 50.0
-    assert evaluating(lambda gold, pred, _=None: selection_feedback(gold, pred).score, devset)(select).score == 50.0
-    assert evaluating(lambda gold, pred, _=None: pred.answer in gold.gold, devset)(select).score == 50.0
+    select = selector_of(ABSTAINS, uncertified="abstain")
+    for metric in (
+        selection_score,
+        lambda gold, pred, _=None: selection_feedback(gold, pred).score,
+        lambda gold, pred, _=None: pred.answer in gold.gold,
+    ):
+        assert evaluating(metric, devset)(select).score == 50.0
 
 
 def test_a_program_around_a_selector_passes_a_withheld_answer_on() -> None:
-    def said(request: Any) -> Any:
-        named = request.config.response_format["schema"]["properties"] if request.config.response_format else {}
-        return SILENT if "repaired_answer" in named else {"reasoning": "?", "answer": "Dubai"}
-
-    program = Sampled(dspy.ChainOfThought("context, question -> answer"), 2, Selector(uncertified="abstain"))
-    with dspy.context(lm=scripted_lm(said), adapter=dspy.JSONAdapter()):
-        pred = program(question="Where?", context=CONTESTED["evidence"])
+    dubai = dspy.Prediction(answer="Dubai")
+    select = selector_of(uncertified="abstain")
+    pred = Sampled(Answers(dubai, dubai), 2, select, num_threads=1)(question="Where?", context=CONTESTED["evidence"])
     assert (pred.answer, pred.votes, pred.consensus) == (None, {"Dubai": 2}, "Dubai")
 
 
@@ -171,18 +157,12 @@ def test_the_votes_of_each_class_are_on_the_prediction(call: Any) -> None:
 
 @given(questions("retrieval"))
 def test_each_candidate_with_an_answer_has_one_vote(question: Question) -> None:
-    pred = selector_of({"abstained": "?"}, SILENT, {"abstained": "?"})(**inputs_of(question))
+    pred = selector_of(ABSTAINS, SILENT, ABSTAINS)(**inputs_of(question))
     classes = majority(question.answers, question.task).classes
     voters = [answer for answer, key in zip(question.answers, classes, strict=True) if key is not None]
     assert sum(pred.votes.values()) == len(voters)
     assert len(pred.votes) == len(set(classes) - {None})
     assert pred.votes.get(pred.consensus, 0) == max(pred.votes.values(), default=0)
-
-
-@pytest.mark.parametrize("field", ["votes", "failures", "scores", "notes"])
-def test_the_answer_field_is_not_another_field_of_the_prediction(field: str) -> None:
-    with pytest.raises(ArgumentError, match=f"answer_field='{field}' is a field of the decision; use another"):
-        Selector(answer_field=field)
 
 
 # -- rules of one's own -----------------------------------------------------------------------------------------------
@@ -200,11 +180,6 @@ def span_first(case: Any) -> Steps:
     return Choice("consensus", case.consensus)
 
 
-def broken(case: Any) -> Steps:
-    yield from ()
-    raise KeyError("a slip")
-
-
 RULES: list[Any] = [span_first, "tests.selector.test_uncertified:span_first"]
 
 
@@ -220,20 +195,21 @@ def test_a_rule_of_one_s_own_decides_in_every_way_to_call(call: Any, rule: Any) 
     assert (pred.answer, pred.branch, pred.consulted) == ("Doha", "judge", ["repairer", "judge"])
 
 
-def test_a_rule_of_the_package_is_chosen_by_name() -> None:
-    lm = saying(verdict(2))
-    branches = [selected(lm, rule=rule).branch for rule in ("first", "majority", "judge", "eldgr")]
-    assert branches == ["first", "consensus", "judge", "judge"]
-    assert asked(lm) == ["judge", "judge"]
+def test_a_rule_of_the_package_is_chosen_by_name_also_afterwards() -> None:
+    lm, select = saying(verdict(2)), Selector()
+    for rule, branch in (("first", "first"), ("majority", "consensus"), ("judge", "judge"), ("eldgr", "judge")):
+        select.rule = rule
+        with dspy.context(lm=lm):
+            assert selected(lm, rule=rule).branch == select(**CONTESTED).branch == branch
+    assert asked(lm) == ["judge"] * 4
 
 
-def test_a_rule_may_be_changed_by_name_after_the_fact() -> None:
-    select = selector_of(verdict(2))
-    select.rule = "majority"
-    assert select(**CONTESTED).consulted == []
+def broken(case: Any) -> Steps:
+    yield from ()
+    raise KeyError("a slip")
 
 
-@pytest.mark.parametrize("call", WAYS[:2])
+@each_call
 def test_a_rule_that_fails_is_named(call: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^The rule '.*:broken' has failed: KeyError: 'a slip'"):
         call(selector_of(rule=broken, on_error="abstain", on_failure="abstain"), CONTESTED)
