@@ -56,7 +56,15 @@ def test_a_pool_is_the_same_whatever_it_came_in(candidates: Any) -> None:
     assert question.texts == ("Doha", "Dubai", "")
 
 
-MISSING = (None, math.nan, {"answer": None}, {"answer": math.nan}, {"text": "?"}, {}, dspy.Prediction())
+MISSING: tuple[Any, ...] = (
+    None,
+    math.nan,
+    {"answer": None},
+    {"answer": math.nan},
+    {"text": "?"},
+    {},
+    dspy.Prediction(),
+)
 SO = dspy.Reasoning(content="So.")
 ONE: dict[str, tuple[Any, Any, Any]] = {
     "a prediction without completions": (dspy.Prediction(answer="Doha"), "Doha", "Doha"),

@@ -145,7 +145,7 @@ def test_what_is_left_of_twelve_seconds_is_divided_among_those_who_may_still_be_
 ) -> None:
     """A timeout of its own comes first and is kept for a role. Where a failure is raised, nobody is asked after it."""
     for on_failure in ("abstain", "raise"):
-        limit = Calls(on_failure, 12.0, own, scorers)._limit(who, later)  # type: ignore[arg-type]
+        limit = Calls(on_failure, 12.0, own, scorers)._limit(who, later)
         expected = seconds if on_failure == "abstain" else min(own.get(who) or 12, 12)
         assert limit is not None and round(limit.ends - time.monotonic()) == expected
 
