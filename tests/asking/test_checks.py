@@ -1,94 +1,48 @@
 """A judge that plans checks from the question, then applies them to each candidate."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import dspy
 import pytest
 
-from eldgr_dspy.errors import ReplyError
 from eldgr_dspy.programs.judges import PlanThenCheck, PointwiseJudge
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import Line, check_selector, scripted_lm, text_of
+from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from eldgr_dspy.rule.voting import majority
-from tests.selecting import CONTESTED, SCORES, SILENT, Returns, awaiting
+from tests.asking.judging import Replies, each_call, judged, properties_of, scoring
+from tests.selecting import CONTESTED, SILENT, Returns
 
-each_call = pytest.mark.parametrize(
-    "call", [lambda judge: judge, lambda judge: awaiting(judge.acall)], ids=["sync", "async"]
-)
-EVIDENCE = ["Doha is the capital of Qatar."]
 CHECKS = ["It is a city.", "It lies in Qatar.", "It is a capital."]
-
-
-def properties_of(request: Any) -> dict[str, Any]:
-    properties: dict[str, Any] = request.config.response_format["schema"]["properties"]
-    return properties
-
-
-class Checking(dspy.Module):
-    """Replies by a function of the candidate, and keeps what it was shown."""
-
-    def __init__(self, reply: Callable[[str], Any]) -> None:
-        super().__init__()
-        self.reply, self.shown = reply, list[tuple[list[str], str]]()
-
-    def forward(self, *, question: str, evidence: Sequence[str], checks: Sequence[str], candidate: str) -> Any:
-        self.shown.append((list(checks), candidate))
-        found = self.reply(candidate)
-        return dspy.Prediction(**(found if isinstance(found, dict) else {"passed": found, "consistent": True}))
-
-    async def aforward(self, **inputs: Any) -> Any:
-        return self.forward(**inputs)
 
 
 def checking(reply: Callable[[str], Any], checks: Any = CHECKS) -> PlanThenCheck:
     judge = PlanThenCheck()
-    judge.navigator, judge.interactor = Returns(dspy.Prediction(checks=checks)), Checking(reply)
+    judge.navigator, judge.interactor = Returns(dspy.Prediction(checks=checks)), Replies(reply, "candidate")
     return judge
 
 
-def judged(judge: Any, candidates: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = judge(question="q?", evidence=EVIDENCE, candidates=candidates).toDict()
-    return found
+def passing(*passed: bool) -> dict[str, Any]:
+    return {"passed": list(passed), "consistent": True}
 
-
-# -- the choice -------------------------------------------------------------------------------------------------------
 
 PASSED: dict[str, dict[str, Any]] = {
-    "Dubai": {"passed": [True, False, False], "consistent": True},  # 1/3
-    "So Doha.\nFinal answer: Lusail": {"passed": [True, True, True], "consistent": False},  # 3/3, but says another
-    "Doha": {"passed": [True, True, False], "consistent": True},  # 2/3
+    "Dubai": passing(True, False, False),  # 1/3
+    "So Doha.\nFinal answer: Lusail": {**passing(True, True, True), "consistent": False},  # 3/3, but says another
+    "Doha": passing(True, True, False),  # 2/3
 }
 POOL = ["Dubai", "Dubai", "So Doha.\nFinal answer: Lusail", "Doha"]
-
-
-class Impressed(dspy.Module):
-    """Scores a candidate as a whole by the checks that it passes, whether it agrees with itself or not."""
-
-    def forward(self, candidate: str, **_: Any) -> dspy.Prediction:
-        return dspy.Prediction(assessment={**SCORES, "scalar": sum(PASSED[candidate]["passed"]) / 3})
-
-    async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        return self.forward(**inputs)
 
 
 @each_call
 def test_checks_and_consistency_choose_another_than_consensus_and_than_a_score_of_the_whole(call: Any) -> None:
     found = judged(call(checking(PASSED.__getitem__)), POOL)
     assert majority(["Dubai", "Dubai", "Lusail", "Doha"], "retrieval").winner == "dubai"
-    assert judged(call(PointwiseJudge(Impressed())), POOL)["preferred"] == 2
+    impressed = scoring(lambda candidate: sum(PASSED[candidate]["passed"]) / 3)  # whether it agrees with itself or not
+    assert judged(call(PointwiseJudge(impressed)), POOL)["preferred"] == 2
     assert found["preferred"] == 3
     assert [one["scalar"] for one in found["assessments"]] == pytest.approx([1 / 3, 1 / 3, 0, 2 / 3])
     assert (found["checks"], found["orders"]) == (CHECKS, [])
-
-
-def test_equal_scores_go_to_the_answer_with_more_votes_then_to_the_earliest() -> None:
-    judge = checking(lambda _: [True, True, False])
-    assert judged(judge, ["Lusail", "Doha", "doha"])["preferred"] == 1
-    assert judged(judge, ["Lusail", "Doha"])["preferred"] == 0
-
-
-# -- what is asked ----------------------------------------------------------------------------------------------------
 
 
 def answering(request: Any) -> dict[str, Any]:
@@ -116,20 +70,6 @@ def test_the_plan_sees_the_question_alone_and_each_distinct_candidate_is_checked
 
 
 @each_call
-def test_blank_checks_are_dropped_and_an_empty_pool_asks_nobody(call: Any) -> None:
-    judge = checking(lambda _: [True], ["", "It is a city.", "\n"])
-    judged(call(judge), ["Doha"])
-    interactor: Any = judge.interactor
-    assert interactor.shown == [(["It is a city."], "Doha")]
-    unplanned = PlanThenCheck()
-    assert judged(call(unplanned), []) == {"abstained": "there is no candidate to judge", "orders": []}
-    assert unplanned.most_calls([]) == 0
-
-
-# -- what cannot be used ----------------------------------------------------------------------------------------------
-
-
-@each_call
 @pytest.mark.parametrize(
     ("checks", "reason"),
     [
@@ -142,14 +82,13 @@ def test_blank_checks_are_dropped_and_an_empty_pool_asks_nobody(call: Any) -> No
     ],
 )
 def test_without_a_usable_plan_it_abstains_and_asks_no_further(call: Any, checks: Any, reason: str) -> None:
-    judge = checking(lambda _: [True], checks)
+    judge: Any = checking(lambda _: passing(True), checks)
     assert judged(call(judge), ["Dubai", "Doha"]) == {"abstained": reason, "kind": "invalid", "orders": []}
-    interactor: Any = judge.interactor
-    assert interactor.shown == []
+    assert judge.interactor.shown == []
 
 
 def test_a_navigator_that_abstains_says_why() -> None:
-    judge = checking(lambda _: [True])
+    judge = checking(lambda _: passing(True))
     judge.navigator = Returns(dspy.Prediction(abstained="no idea"))
     assert judged(judge, ["Dubai"])["abstained"] == "no idea"
 
@@ -158,10 +97,10 @@ def test_a_navigator_that_abstains_says_why() -> None:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ([True, True], "passed has 2 of 3 checks"),
-        ([True] * 4, "passed has 4 of 3 checks"),
-        ([True, 1, True], "passed and consistent are not true or false"),
-        ("yes", "passed and consistent are not true or false"),
+        (passing(True, True), "passed has 2 of 3 checks"),
+        (passing(*[True] * 4), "passed has 4 of 3 checks"),
+        ({"passed": [True, 1, True], "consistent": True}, "passed and consistent are not true or false"),
+        ({"passed": "yes", "consistent": True}, "passed and consistent are not true or false"),
         ({"passed": [True] * 3}, "passed and consistent are not true or false"),
         ({"passed": [True] * 3, "consistent": "yes"}, "passed and consistent are not true or false"),
         ({"abstained": "no idea"}, "no idea"),
@@ -170,27 +109,9 @@ def test_a_navigator_that_abstains_says_why() -> None:
 def test_a_candidate_without_one_verdict_a_check_makes_the_whole_an_abstention(
     call: Any, said: Any, reason: str
 ) -> None:
-    found = judged(call(checking(lambda text: said if text == "Doha" else [True] * 3)), ["Dubai", "Doha"])
+    found = judged(call(checking(lambda text: said if text == "Doha" else passing(*[True] * 3))), ["Dubai", "Doha"])
     assert (found["abstained"], found["orders"]) == (f"{reason} (of candidate 1)", [])
     assert found.get("kind") == (None if reason == "no idea" else "invalid")
-
-
-@each_call
-@pytest.mark.parametrize("which", ["checks", "passed"])
-@pytest.mark.parametrize("said", ["Certainly.", {"checks": "one"}, Line("{", cut=True)])
-def test_a_reply_that_cannot_be_read_is_treated_like_a_plain_judge_s(call: Any, which: str, said: Any) -> None:
-    def reply(request: Any) -> Any:
-        properties = properties_of(request)
-        return said if which in properties else SILENT if "repaired_answer" in properties else answering(request)
-
-    select = Selector()
-    select.judge = PlanThenCheck()
-    with dspy.context(lm=scripted_lm(reply)):
-        pred = call(select)(**CONTESTED)
-        with pytest.raises((dspy.AdapterParseError, ReplyError)):
-            judged(PlanThenCheck(), ["Dubai", "Doha"])
-    assert (pred.answer, pred.preference) == ("Dubai", None)
-    assert pred.abstentions["judge"].startswith(("unparsable: ", "cut off: "))
 
 
 def test_a_plan_that_was_cut_off_is_not_used_even_if_it_can_be_read() -> None:
@@ -203,18 +124,3 @@ def test_a_plan_that_was_cut_off_is_not_used_even_if_it_can_be_read() -> None:
     select.judge = PlanThenCheck()
     with dspy.context(lm=scripted_lm(reply)):
         assert select(**CONTESTED).abstentions["judge"].startswith("cut off: ")
-
-
-@each_call
-def test_a_failed_call_is_raised(call: Any) -> None:
-    for name in ("navigator", "interactor"):
-        judge = checking(lambda _: [True] * 3)
-        setattr(judge, name, Returns(dspy.LMServerError("down")))
-        with pytest.raises(dspy.LMError):
-            judged(call(judge), ["Dubai", "Doha"])
-
-
-def test_within_the_lock_it_keeps_the_laws() -> None:
-    select = Selector()
-    select.judge = checking(lambda text: [True, "o" in text, "i" in text])
-    assert check_selector(select, max_examples=1)["override_needs_a_certificate"] > 0

@@ -1,7 +1,6 @@
 """Judges that ask several times: what survives the order, who wins a knockout, and which score is the highest."""
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import dspy
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.heuristics import LexicalJudge
-from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SliceJudge, SwapConsistent
+from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, Panel, PointwiseJudge, SliceJudge, SwapConsistent
 from eldgr_dspy.programs.judges.frames import answers_of, classes_of
 from eldgr_dspy.programs.judges.swapped import orders_of
 from eldgr_dspy.programs.roles import Judge
@@ -20,54 +19,20 @@ from eldgr_dspy.rule.consultations import Abstention, Verdict
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.rule.voting import majority
-from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.words import TASKS
-from tests.selecting import SCORES, awaiting, verdict
+from tests.asking.judging import EVIDENCE, Replies, each_call, judged, scoring
+from tests.selecting import verdict
 
-EVIDENCE = ["Doha is the capital of Qatar."]
 POOL = ["Dubai", "Manama", "Doha"]
-JUDGE: Any = JudgeCandidates
-
-each_call = pytest.mark.parametrize(
-    "call", [lambda judge: judge, lambda judge: awaiting(judge.acall)], ids=["sync", "async"]
-)
 
 
-class Judging(dspy.Module):
-    """A judge that answers by a function of the candidates shown, and keeps what it was shown."""
-
-    def __init__(self, reply: Callable[[list[str]], Any]) -> None:
-        super().__init__()
-        self.reply, self.shown = reply, list[list[str]]()
-
-    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Any:
-        self.shown.append(list(candidates))
-        found = self.reply(list(candidates))
-        if isinstance(found, Exception):
-            raise found
-        return dspy.Prediction(**found)
-
-    async def aforward(self, **inputs: Any) -> Any:
-        return self.forward(**inputs)
-
-
-def preferring(*texts: str) -> Judging:
+def preferring(*texts: str) -> Replies:
     """A judge to whom the first of these texts that it is shown is the best, wherever it stands."""
-    return Judging(lambda shown: {"preferred": min(range(len(shown)), key=lambda at: texts.index(shown[at]))})
+    return Replies(lambda shown: {"preferred": min(range(len(shown)), key=lambda at: texts.index(shown[at]))})
 
 
-def first_shown(**fields: Any) -> Judging:
-    return Judging(lambda shown: {"preferred": 0, **fields})
-
-
-def scored(**scalars: float) -> Judging:
-    """A judge that prefers what is shown first, and gives each text its scalar."""
-    return Judging(lambda shown: {"preferred": 0, "assessments": [{**SCORES, "scalar": scalars[one]} for one in shown]})
-
-
-def judged(judge: Any, candidates: Sequence[str] = POOL, **inputs: Any) -> dict[str, Any]:
-    found: dict[str, Any] = judge(question="q", evidence=EVIDENCE, candidates=list(candidates), **inputs).toDict()
-    return found
+def first_shown(**fields: Any) -> Replies:
+    return Replies(lambda shown: {"preferred": 0, **fields})
 
 
 # -- several orders ---------------------------------------------------------------------------------------------------
@@ -76,7 +41,7 @@ def judged(judge: Any, candidates: Sequence[str] = POOL, **inputs: Any) -> dict[
 @each_call
 def test_a_preference_that_survives_the_order_is_passed_on_by_pool_index(call: Any) -> None:
     inner = preferring("Doha", "Dubai", "Manama")
-    found = judged(call(SwapConsistent(inner)))
+    found = judged(call(SwapConsistent(inner)), POOL)
     assert inner.shown == [POOL, POOL[::-1]]
     assert found["preferred"] == 2
     assert [(one["order"], one["preferred"]) for one in found["orders"]] == [([0, 1, 2], 2), ([2, 1, 0], 2)]
@@ -84,7 +49,7 @@ def test_a_preference_that_survives_the_order_is_passed_on_by_pool_index(call: A
 
 @each_call
 def test_a_preference_that_changes_with_the_order_is_an_abstention(call: Any) -> None:  # hazard 65
-    found = judged(call(SwapConsistent(first_shown())))
+    found = judged(call(SwapConsistent(first_shown())), POOL)
     assert found["abstained"] == "inconsistent: the orders prefer candidates 0, 2"
     assert "preferred" not in found
     assert [one["preferred"] for one in found["orders"]] == [0, 2]
@@ -116,34 +81,18 @@ def test_scores_are_means_over_the_orders() -> None:
             {"preferred": 1, "assessments": [{"scalar": 0.0, "fact": 0.5}, {"scalar": 0.6, "fact": None}]},
         ]
     )
-    found = judged(SwapConsistent(Judging(lambda _: next(replies))), ["Doha", "Dubai"])
+    found = judged(SwapConsistent(Replies(lambda _: next(replies))), ["Doha", "Dubai"])
     assert found["assessments"] == [{"scalar": pytest.approx(0.4)}, {"scalar": pytest.approx(0.2)}]
     assert isinstance(read_reply("judge", found, ["Doha", "Dubai"], 1), Verdict)
 
 
 @pytest.mark.parametrize("preferred", [-1, 3, 1.0, True, None, "0", math.nan])  # hazard 59
 def test_an_order_without_a_verdict_makes_the_whole_an_abstention(preferred: Any) -> None:
-    inner = Judging(lambda shown: {"preferred": 0 if shown[0] == "Dubai" else preferred})
-    found = judged(SwapConsistent(inner))
+    inner = Replies(lambda shown: {"preferred": 0 if shown[0] == "Dubai" else preferred})
+    found = judged(SwapConsistent(inner), POOL)
     assert found["abstained"].startswith(("preferred=", "unreadable: preferred holds the number nan"))
     assert found["abstained"].endswith("(in order 2 of 2)")
     assert [one["preferred"] for one in found["orders"]] == [0, None]
-
-
-@each_call
-def test_a_reply_that_cannot_be_parsed_is_raised_as_by_a_plain_judge(call: Any) -> None:
-    broken = dspy.AdapterParseError("StrictJSONAdapter", JUDGE, "?", "no JSON")
-    inner = Judging(lambda shown: broken if shown[0] == "Doha" else {"preferred": 0})
-    with pytest.raises(dspy.AdapterParseError):
-        judged(call(SwapConsistent(inner)))
-    assert len(inner.shown) == 2
-
-
-@each_call
-@pytest.mark.parametrize("error", [ConnectionError("refused"), KeyError("a bug")])
-def test_what_did_not_come_through_is_not_a_verdict(call: Any, error: Exception) -> None:
-    with pytest.raises(type(error)):
-        judged(call(SwapConsistent(Judging(lambda shown: error if shown[0] == "Doha" else {"preferred": 0}))))
 
 
 @pytest.mark.parametrize("orders", [1, 0, -2, True, 2.0, "2", None])
@@ -175,11 +124,12 @@ def test_in_all_orders_each_candidate_stands_in_each_place_equally_often(n: int)
         assert sorted(order[place] for order in orders) == sorted([*range(n)] * 2)
 
 
-def test_an_empty_pool_is_an_abstention_and_nobody_is_asked() -> None:  # hazard 1
+@pytest.mark.parametrize("judge", [SwapConsistent, PairwiseJudge, PointwiseJudge, lambda one: Panel([one])])
+def test_an_empty_pool_is_an_abstention_and_nobody_is_asked(judge: Any) -> None:  # hazard 1
     inner = first_shown()
-    for judge in (SwapConsistent(inner), PairwiseJudge(inner), PointwiseJudge(inner)):
-        assert judged(judge, []) == {"abstained": "there is no candidate to judge", "orders": []}
-    assert inner.shown == []
+    found = judged(judge(inner), [])
+    assert (found["abstained"], found["orders"], inner.shown) == ("there is no candidate to judge", [], [])
+    assert judge(inner).most_calls([]) == 0
 
 
 # -- two at a time ----------------------------------------------------------------------------------------------------
@@ -205,8 +155,8 @@ def test_even_a_judge_that_goes_by_place_alone_is_not_swayed_by_the_pool_s_order
 BEATS = {("Doha", "Dubai"), ("Dubai", "Manama"), ("Manama", "Doha")}  # no answer is the best of all
 
 
-def in_a_circle() -> Judging:
-    return Judging(lambda shown: {"preferred": 0 if tuple(shown) in BEATS else 1})
+def in_a_circle() -> Replies:
+    return Replies(lambda shown: {"preferred": 0 if tuple(shown) in BEATS else 1})
 
 
 @each_call
@@ -230,13 +180,6 @@ def test_in_a_circle_of_preferences_each_answer_wins_for_some_question() -> None
     order = ["Doha", "Dubai", "Manama"]
     asked = [{"question": f"{number}?", "evidence": EVIDENCE, "candidates": order} for number in range(21)]
     assert {order[PairwiseJudge(in_a_circle())(**one).preferred] for one in asked} == set(order)
-
-
-def test_answers_that_vote_together_are_not_compared() -> None:
-    inner = preferring("Doha", "doha", "The Doha", "Dubai")
-    found = judged(PairwiseJudge(inner), ["Doha", "doha", "Dubai", "The Doha"])
-    assert len(inner.shown) == 1
-    assert found["preferred"] in (0, 1, 3)
 
 
 FINAL_LINES = ("Doha", "I say Doha.\nFinal answer: Doha", "Final answer: Doha", "x\nFinal answer: Doha\n")
@@ -277,7 +220,7 @@ def test_after_an_undecided_comparison_the_answer_with_more_votes_advances(call:
             return {"abstained": "no idea"}
         return {"preferred": shown.index("popular") if "popular" in shown else 0}
 
-    found = judged(call(PairwiseJudge(Judging(reply))), candidates)
+    found = judged(call(PairwiseJudge(Replies(reply))), candidates)
     assert candidates[found["preferred"]] == "popular"
     undecided = [one for one in found["orders"] if one["preferred"] is None]
     assert [one["abstained"] for one in undecided] == ["no idea"]
@@ -290,20 +233,6 @@ def test_an_undecided_final_is_an_abstention() -> None:
     assert all(one["preferred"] == one["order"][0] for one in found["orders"])
 
 
-def test_an_unparsable_comparison_is_undecided_and_the_knockout_continues() -> None:
-    broken = dspy.AdapterParseError("StrictJSONAdapter", JUDGE, "?", "no JSON")
-    found = judged(PairwiseJudge(Judging(lambda _: broken)), ["Dubai", "Doha"])
-    assert found["abstained"].startswith("the final is undecided: unparsable: ")
-
-
-def test_a_comparison_goes_to_the_lm_fenced_and_comes_back_as_a_verdict() -> None:
-    lm = scripted_lm([{"comparison_rationale": "Passage 0.", "better": 1}])
-    with dspy.context(lm=lm):
-        found = judged(Comparer(), ["Dubai", "[[ ## better ## ]] Doha"])
-    assert found == {"preferred": 1, "judge_rationale": "Passage 0."}
-    assert "[·[ ## better ## ]] Doha" in text_of(lm.requests[0])
-
-
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_a_comparer_takes_two(n: int) -> None:
     with pytest.raises(ArgumentError, match=f"candidates must be two for a Comparer; got {n}"):
@@ -313,64 +242,37 @@ def test_a_comparer_takes_two(n: int) -> None:
 # -- one at a time ----------------------------------------------------------------------------------------------------
 
 
-class Assessing(dspy.Module):
-    """Gives a text its scalar."""
-
-    def __init__(self, scalars: dict[str, Any]) -> None:
-        super().__init__()
-        self.scalars, self.shown = scalars, list[str]()
-
-    def forward(self, *, question: str, evidence: Sequence[str], candidate: str) -> Any:
-        self.shown.append(candidate)
-        found = self.scalars[candidate]
-        return dspy.Prediction(**found) if isinstance(found, dict) else dspy.Prediction(assessment={"scalar": found})
-
-    async def aforward(self, **inputs: Any) -> Any:
-        return self.forward(**inputs)
-
-
 @each_call
 def test_the_highest_score_is_preferred_and_identical_texts_are_asked_once(call: Any) -> None:  # hazard 11
-    inner = Assessing({"Dubai": 0.3, "Doha": 0.8})
+    inner = scoring({"Dubai": 0.3, "Doha": 0.8}.__getitem__)
     found = judged(call(PointwiseJudge(inner)), ["Dubai", "Doha", "Dubai", "Doha"])
     assert sorted(inner.shown) == ["Doha", "Dubai"]
     assert (found["preferred"], found["orders"]) == (1, [])
     assert [one["scalar"] for one in found["assessments"]] == [0.3, 0.8, 0.3, 0.8]
 
 
-def test_of_equal_scores_the_answer_with_more_votes_is_preferred_then_the_earliest() -> None:  # hazard 68
-    inner = Assessing({"Dubai": 0.8, "Doha": 0.8, "doha!": 0.1})
-    assert judged(PointwiseJudge(inner), ["Dubai", "Doha", "doha!"])["preferred"] == 1
-    assert judged(PointwiseJudge(inner), ["Dubai", "Doha"])["preferred"] == 0
-
-
 MIXED = ["18", "18.0", "18.00", "20", "20"]
+GIVEN_FIRST = ["Doha, I think.\nFinal answer: Doha", "Dubai", "Final answer: Dubai", "Doha"]
 
 
 @pytest.mark.parametrize(
-    ("candidates", "preferred"),
+    ("candidates", "scores", "preferred"),
     [
-        (MIXED, 0),  # in arithmetic three votes to two
-        (["20", "20", "18", "18.0", "$18.00"], 2),
-        (["20", "18", "18.0", "20.0"], 0),  # as many votes each
-        (["20 jars", "The 18", "18.0", "18"], 3),  # one by way of another, and it is in the default of both tasks
-        (["", "", "", "20", "18"], 3),  # who has no answer does not vote
+        (["Dubai", "Doha", "doha!"], (0.8, 0.8, 0.1), 1),
+        (["Dubai", "Doha"], (0.8, 0.8), 0),
+        (GIVEN_FIRST, (0.1, 0.5, 0.1, 0.5), 3),  # of as many votes the answer that was given first
+        (MIXED, (0.5,) * 5, 0),  # in arithmetic three votes to two
+        (["20", "20", "18", "18.0", "$18.00"], (0.5,) * 5, 2),
+        (["20", "18", "18.0", "20.0"], (0.5,) * 4, 0),  # as many votes each
+        (["20 jars", "The 18", "18.0", "18"], (0.5,) * 4, 3),  # one by way of another, and the default of both tasks
+        (["", "", "", "20", "18"], (0.5,) * 5, 3),  # who has no answer does not vote
     ],
 )
-def test_where_all_scores_are_equal_the_default_of_either_task_is_preferred(  # hazard 68
-    candidates: list[str], preferred: int
+def test_of_equal_scores_the_answer_with_more_votes_is_preferred_then_the_earliest(  # hazard 68
+    candidates: list[str], scores: tuple[float, ...], preferred: int
 ) -> None:
-    inner = Assessing(dict.fromkeys(candidates, 0.5))
-    found = judged(PointwiseJudge(inner), candidates)["preferred"]
-    assert found == preferred
-    votes = majority(candidates, "arithmetic")
-    assert votes.classes[found] == votes.winner
-
-
-def test_of_equal_scores_and_votes_the_answer_that_was_given_first_is_preferred() -> None:  # hazard 68
-    candidates = ["Doha, I think.\nFinal answer: Doha", "Dubai", "Final answer: Dubai", "Doha"]
-    inner = Assessing(dict(zip(candidates, (0.1, 0.5, 0.1, 0.5), strict=True)))
-    assert judged(PointwiseJudge(inner), candidates)["preferred"] == 3
+    inner = scoring(dict(zip(candidates, scores, strict=True)).__getitem__)
+    assert judged(PointwiseJudge(inner), candidates)["preferred"] == preferred
 
 
 @pytest.mark.parametrize("answers", [MIXED, ["Doha", "doha.", "20"], ["5%", "5 %", "5"], ["The 18", "18.0", "18", "9"]])
@@ -410,7 +312,7 @@ def test_classes_join_exactly_what_votes_together_in_a_task_or_by_way_of_others(
 
 @pytest.mark.parametrize("wrong", [math.nan, -0.1, 150, "90%", None, True, {"abstained": "no idea"}])  # hazard 66
 def test_a_candidate_without_a_score_makes_the_whole_an_abstention(wrong: Any) -> None:
-    found = judged(PointwiseJudge(Assessing({"Dubai": 0.3, "Manama": wrong, "Doha": 0.8})))
+    found = judged(PointwiseJudge(scoring({"Dubai": 0.3, "Manama": wrong, "Doha": 0.8}.__getitem__)), POOL)
     assert found["abstained"].endswith("(of candidate 1)")
     assert "preferred" not in found
 

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +27,13 @@ from eldgr_dspy.programs.judges import (
 from eldgr_dspy.programs.judges.named import judge_in_style
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm, text_of
+from eldgr_dspy.programs.testing import Line, ScriptedLM, scripted_lm, text_of
 from eldgr_dspy.rule.questions import Question
+from tests.asking.judging import each_call
 from tests.public_strategies import questions
 from tests.selecting import CONTESTED, PENS, SETTLED, awaiting, in_style, inputs_of, shipped_lawfully
 
 DEMO = Path(__file__).resolve().parents[2] / "artifacts" / "demo-retrieval.jsonl"
-
-each_call = pytest.mark.parametrize(
-    "call", [lambda judge: judge, lambda judge: awaiting(judge.acall)], ids=["sync", "async"]
-)
 
 FAIR: dict[str, Callable[[], Any]] = {
     "swapped": lambda: SwapConsistent(Judge()),
@@ -53,10 +51,19 @@ FAIR: dict[str, Callable[[], Any]] = {
 each_fair = pytest.mark.parametrize("name", FAIR)
 
 
-def obliging(text: str) -> Any:
-    """An LM that prefers the candidate with this text, in whatever way it is asked, and finds no span."""
+CUT = Line("{", cut=True)
 
-    def reply(request: Any) -> dict[str, Any]:
+
+def obliging(text: str, said: Any = None, first: int = 0, last: int = 0) -> Any:
+    """An LM that prefers the candidate with this text, in whatever way it is asked, and finds no span.
+
+    To the requests from `first`, before `last`, it says what is given.
+    """
+    numbers = count()
+
+    def reply(request: Any) -> Any:
+        if first <= next(numbers) < last:
+            return said
         asked = request.messages[-1].text or ""
         shown = [one.partition("</")[0] for one in re.split(r"<(?:candidate|slice) \d+ ", asked)[1:]]
         index = next((number for number, one in enumerate(shown) if text in one), 0)
@@ -79,6 +86,38 @@ def test_every_judge_stands_in_the_judge_s_place(call: Any, name: str) -> None:
     assert (pred.answer, pred.branch, pred.preference) == ("Doha", "judge", 2)
 
 
+NEEDS_ALL = pytest.mark.parametrize("name", [name for name in FAIR if name not in ("panel", "chain of swaps")])
+UNREADABLE = [("Certainly.", "unparsable: "), ({"checks": 1, "sound": 1}, "unparsable: "), (CUT, "cut off: ")]
+
+
+def number_of_calls(name: str) -> int:
+    with dspy.context(lm=(lm := obliging("Doha"))):
+        fair_selector(name)(**CONTESTED)
+    return len(lm.requests)
+
+
+@NEEDS_ALL
+@pytest.mark.parametrize(("said", "reason"), UNREADABLE)
+@each_call
+def test_a_reply_that_cannot_be_read_is_an_abstention(call: Any, name: str, said: Any, reason: str) -> None:
+    """A judge that asks several times needs the last of its replies as it needs all of them."""
+    asked = number_of_calls(name)
+    for first in (0, asked - 1):
+        with dspy.context(lm=obliging("Doha", said, first, asked)):
+            pred = call(fair_selector(name))(**CONTESTED)
+        assert (pred.answer, pred.preference) == ("Dubai", None)
+        assert reason in pred.abstentions["judge"]
+
+
+@pytest.mark.parametrize("name", [name for name in FAIR if name != "chain of swaps"])
+@each_call
+def test_a_failed_call_is_raised(call: Any, name: str) -> None:
+    asked = number_of_calls(name)
+    for first in (0, asked - 1):
+        with dspy.context(lm=obliging("Doha", dspy.LMServerError("down"), first, asked)), pytest.raises(dspy.LMError):
+            call(fair_selector(name))(**CONTESTED)
+
+
 @each_fair
 def test_no_judge_is_asked_where_it_cannot_matter(name: str) -> None:
     lm = obliging("Doha")
@@ -86,18 +125,6 @@ def test_no_judge_is_asked_where_it_cannot_matter(name: str) -> None:
         fair_selector(name)(**SETTLED)
         fair_selector(name)(**PENS, evidence=None)
     assert all("derivation_steps" in one.config.response_format["schema"]["properties"] for one in lm.requests)
-
-
-@each_fair
-@settings(max_examples=25, deadline=None)
-@given(said=st.text(max_size=30) | st.sampled_from(['{"better": 1}', '{"preferred": true}', "[[[", "{}"]))
-def test_whatever_an_lm_says_to_a_fair_judge_consensus_stands(name: str, said: str) -> None:
-    """None of these texts is a whole reply to anything that is asked."""
-    with dspy.context(lm=scripted_lm(lambda _: said)):
-        pred = fair_selector(name)(**CONTESTED)
-    if name != "chain of swaps":  # which asks no LM
-        assert (pred.answer, pred.preference) == ("Dubai", None)
-        assert "judge" in pred.abstentions
 
 
 @each_fair

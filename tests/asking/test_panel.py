@@ -1,7 +1,6 @@
 """A panel of judges: an absent judge stays in the denominator, and the others vote."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,15 @@ from eldgr_dspy.formats.rows import CandidateRow, PassageRow, Row
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.judges import Panel, PointwiseJudge
-from eldgr_dspy.programs.judges.frames import RepeatedCalls, Rounds
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import Line, check_selector, scripted_lm, text_of
+from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.signatures import JudgeCandidates
-from tests.selecting import CONTESTED, Returns, awaiting, in_style, verdict
+from tests.asking.judging import each_call, judged
+from tests.selecting import CONTESTED, Returns, in_style, verdict
 
 POOL = ["Dubai", "Dubai", "Doha", "Manama"]
-EVIDENCE = ["Doha is the capital of Qatar."]
-
-each_call = pytest.mark.parametrize(
-    "call", [lambda judge: judge, lambda judge: awaiting(judge.acall)], ids=["sync", "async"]
-)
 
 
 def member(preferred: Any, *scalars: float) -> Returns:
@@ -42,15 +35,10 @@ ABSENT = Returns({"abstained": "no idea"})
 BROKEN = Returns(dspy.AdapterParseError("StrictJSONAdapter", JUDGE, "?", "no JSON"))
 
 
-def judged(judge: Any, candidates: list[str] = POOL) -> dict[str, Any]:
-    found: dict[str, Any] = judge(question="q?", evidence=EVIDENCE, candidates=candidates).toDict()
-    return found
-
-
 @each_call
 def test_the_vote_differs_from_consensus_and_from_one_of_the_judges(call: Any) -> None:
     judges = [member(2, 0.1, 0.1, 0.6, 0.5), member(2, 0.2, 0.2, 0.6, 0.5), member(3, 0.0, 0.0, 0.1, 0.9)]
-    vote = judged(call(Panel(judges)))
+    vote = judged(call(Panel(judges)), POOL)
     assert majority(POOL, "retrieval").winner == "dubai"
     assert (vote["preferred"], vote["judge_rationale"]) == (2, "2 of 3 judges prefer this answer")
     assert vote["members"] == [{"preferred": 2}, {"preferred": 2}, {"preferred": 3}]
@@ -62,8 +50,8 @@ def test_the_vote_differs_from_consensus_and_from_one_of_the_judges(call: Any) -
 @each_call
 def test_an_absent_judge_stays_in_the_denominator(call: Any, absent: Any) -> None:
     """Two of three are a majority, two of four are not, however many of the four said anything."""
-    assert judged(call(Panel([member(2), member(2), absent])))["preferred"] == 2
-    found = judged(call(Panel([member(2), member(2), absent, absent])))
+    assert judged(call(Panel([member(2), member(2), absent])), POOL)["preferred"] == 2
+    found = judged(call(Panel([member(2), member(2), absent, absent])), POOL)
     assert found["abstained"] == "no majority of 4 judges: 2 for candidate 2, 2 absent"
     assert "preferred" not in found
     assert [one["preferred"] for one in found["members"]] == [2, 2, None, None]
@@ -71,12 +59,11 @@ def test_an_absent_judge_stays_in_the_denominator(call: Any, absent: Any) -> Non
 
 
 def test_what_has_no_majority_is_an_abstention_with_the_counts() -> None:
-    split = judged(Panel([member(0), member(2), member(3)]))
+    split = judged(Panel([member(0), member(2), member(3)]), POOL)
     assert split["abstained"] == (
         "no majority of 3 judges: 1 for candidate 0, 1 for candidate 2, 1 for candidate 3, 0 absent"
     )
-    assert judged(Panel([ABSENT, BROKEN]))["abstained"] == "no majority of 2 judges: 2 absent"
-    assert judged(Panel([member(0)]), [])["abstained"] == "there is no candidate to judge"
+    assert judged(Panel([ABSENT, BROKEN]), POOL)["abstained"] == "no majority of 2 judges: 2 absent"
 
 
 def test_preferences_are_counted_by_answer_and_the_candidate_that_most_of_them_prefer_ships() -> None:
@@ -88,30 +75,22 @@ def test_preferences_are_counted_by_answer_and_the_candidate_that_most_of_them_p
 
 @given(st.lists(st.sampled_from([0, 1, 2, 3, None]), min_size=1, max_size=7))
 def test_a_vote_passes_only_with_more_than_half_of_all_judges(preferred: list[int | None]) -> None:
-    found = judged(Panel([ABSENT if one is None else member(one) for one in preferred]))
+    found = judged(Panel([ABSENT if one is None else member(one) for one in preferred]), POOL)
     answers = [POOL[one] for one in preferred if one is not None]
     winners = [answer for answer in set(answers) if answers.count(answer) * 2 > len(preferred)]
     assert [POOL[index] for index in [found.get("preferred")] if index is not None] == winners
     assert ("abstained" in found) == (not winners)
 
 
-class _Silent(RepeatedCalls):
-    def rounds(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Rounds:
-        yield from ()
-        return dspy.Prediction(abstained="nothing to ask")
-
-
 @each_call
 def test_each_member_asks_its_lm_and_the_calls_add_up(call: Any) -> None:
     panel, lm = Panel([Judge(), PointwiseJudge(), Judge()]), scripted_lm(answering)
     panel.set_lm(lm)
-    found = judged(call(panel))
+    found = judged(call(panel), POOL)
     assert found["members"] == [{"preferred": 2}] * 3
     assert len(lm.requests) == panel.most_calls(POOL) == 1 + 3 + 1  # the pool, three texts, the pool again
     assert ["Manama" in text_of(one) for one in lm.requests].count(True) == 3
     assert Panel([Judge(), Returns({})]).most_calls(POOL) is None
-    assert panel.most_calls([]) == 0
-    assert _Silent().most_calls(POOL) == 0
 
 
 def answering(request: Any) -> dict[str, Any]:
@@ -125,16 +104,9 @@ def test_a_cut_reply_is_an_absence_of_that_judge_alone(call: Any) -> None:
     judges = [Judge(), Judge(), Judge()]
     for judge, lm in zip(judges, lms, strict=True):
         judge.set_lm(lm)
-    found = judged(call(Panel(judges)))
+    found = judged(call(Panel(judges)), POOL)
     assert found["preferred"] == 3
     assert found["members"][0]["abstained"].startswith("cut off: ")
-
-
-@each_call
-@pytest.mark.parametrize("error", [ConnectionError("refused"), dspy.LMServerError("down"), KeyError("a bug")])
-def test_a_failed_call_of_one_judge_is_raised_after_the_others_were_asked(call: Any, error: Exception) -> None:
-    with pytest.raises(type(error)):
-        judged(call(Panel([member(2), member(2), Returns(error)])))
 
 
 @pytest.mark.parametrize(
@@ -149,12 +121,6 @@ def test_a_failed_call_of_one_judge_is_raised_after_the_others_were_asked(call: 
 def test_bad_arguments_are_refused(judges: Any, said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         Panel(judges)
-
-
-def test_within_the_lock_it_keeps_the_laws() -> None:
-    select = Selector()
-    select.judge = Panel([Judge(), Judge()])
-    assert check_selector(select, max_examples=1)["default_is_consensus"] > 0
 
 
 def test_who_preferred_what_is_in_the_journal(tmp_path: Path) -> None:

@@ -1,10 +1,9 @@
 """A judge slice by slice: how a reasoning is cut, what each call shows, and which candidate has the soundest slices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-import dspy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,47 +11,23 @@ from hypothesis import strategies as st
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges import PointwiseJudge, SliceJudge
 from eldgr_dspy.programs.judges.gar import slices_of
-from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import check_selector, scripted_lm, text_of
+from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.rule.consultations import Abstention, show_candidate
 from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.rule.voting import majority
-from tests.selecting import CONTESTED, SCORES, Returns, awaiting
-
-each_call = pytest.mark.parametrize(
-    "call", [lambda judge: judge, lambda judge: awaiting(judge.acall)], ids=["sync", "async"]
-)
-EVIDENCE = ["Doha is the capital."]
-
-
-class Reading(dspy.Module):
-    """Replies by a function of the slice, and keeps what it was shown."""
-
-    def __init__(self, reply: Callable[[str], Any]) -> None:
-        super().__init__()
-        self.reply, self.shown = reply, list[tuple[str, str]]()
-
-    def most_calls(self, candidates: Sequence[str]) -> int:
-        return 1
-
-    def forward(self, *, question: str, evidence: Sequence[str], earlier: str, slice: str) -> Any:
-        self.shown.append((earlier, slice))
-        found = self.reply(slice)
-        return dspy.Prediction(**(found if isinstance(found, dict) else {"sound": found}))
-
-    async def aforward(self, **inputs: Any) -> Any:
-        return self.forward(**inputs)
+from tests.asking.judging import Replies, each_call, judged, scoring
 
 
 def reading(reply: Callable[[str], Any], size: int = 320) -> SliceJudge:
+    """A judge whose reader finds a slice sound as a function says, or returns the fields that it gives."""
+
+    def about(text: str) -> Any:
+        found = reply(text)
+        return found if isinstance(found, dict) else {"sound": found}
+
     judge = SliceJudge(size)
-    judge.reader = Reading(reply)
+    judge.reader = Replies(about, "slice")
     return judge
-
-
-def judged(judge: Any, candidates: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = judge(question="q?", evidence=EVIDENCE, candidates=candidates).toDict()
-    return found
 
 
 # -- the cut ----------------------------------------------------------------------------------------------------------
@@ -115,31 +90,17 @@ def is_right(text: str) -> bool:
     return "right" in text
 
 
-class Counting(dspy.Module):
-    """Scores the whole of a candidate by how often it is right."""
-
-    def forward(self, candidate: str, **_: Any) -> dspy.Prediction:
-        return dspy.Prediction(assessment={**SCORES, "scalar": candidate.count("right") / 10})
-
-    async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        return self.forward(**inputs)
-
-
 @each_call
 def test_the_best_share_a_score_of_the_whole_and_consensus_differ(call: Any) -> None:
     best = judged(call(reading(is_right, 1)), POOL)
     assert majority([one.rpartition(": ")[2] for one in POOL], "retrieval").winner == "dubai"
     assert best["preferred"] == 7  # 1 of 1
-    assert judged(call(PointwiseJudge(Counting())), POOL)["preferred"] == 8  # 2 of 5, the most
+    counting = scoring(lambda candidate: candidate.count("right") / 10)
+    assert judged(call(PointwiseJudge(counting)), POOL)["preferred"] == 8  # 2 of 5, the most
     shares = [0, 0, 0, 0, 0.5, 0.5, 0.5, 1, 0.4]
     assert [one["scalar"] for one in best["assessments"]] == shares
     assert best["slices"] == [2, 2, 2, 2, 2, 2, 2, 1, 5]
     assert (best["judge_rationale"], best["orders"]) == ("1 of 1 slices are sound", [])
-
-
-def test_equal_shares_go_to_the_answer_with_more_votes_then_to_the_earliest() -> None:
-    assert judged(reading(is_right, 1), ["a\nFinal answer: Lusail", "Doha", "doha"])["preferred"] == 1
-    assert judged(reading(is_right, 1), ["Lusail", "Doha"])["preferred"] == 0
 
 
 # -- what is asked ----------------------------------------------------------------------------------------------------
@@ -160,8 +121,8 @@ def test_each_slice_is_asked_about_with_what_is_before_it_and_identical_texts_on
     found = judged(call(judge), pool)
     shown = [("", "Qatar lies there.\n"), ("Qatar lies there.\n", "Its capital is Doha.\n")]
     reader: Any = judge.reader
-    assert reader.shown == [*shown, ("", "Dubai"), ("", "Lusail")]
-    assert judge.most_calls(pool) == 4
+    assert [(one["earlier"], one["slice"]) for one in reader.inputs] == [*shown, ("", "Dubai"), ("", "Lusail")]
+    assert SliceJudge(4).most_calls(pool) == 4
     assert found["slices"] == [2, 1, 2, 1, 1]
 
 
@@ -172,24 +133,18 @@ def test_the_lm_sees_the_question_the_evidence_and_the_slices_between_markers_an
     judged(call(judge), [f"{LONG}<s>\nFinal answer: Manama"])
     asked = [text_of(request).replace("\\n", "\n") for request in lm.requests]
     assert len(asked) == judge.most_calls([f"{LONG}<s>\nFinal answer: Manama"]) == 3
-    assert all("\nq?\n</question" in one and "\nDoha is the capital.\n</passage 0" in one for one in asked)
+    assert all("\nq?\n</question" in one and "\nDoha is the capital of Qatar.\n</passage 0" in one for one in asked)
     assert "\n<·s>\n</slice 0" in asked[2] and "\nIts capital is Doha.\n\n</earlier 0" in asked[2]
     assert not any("Manama" in one for one in asked)
-
-
-@pytest.mark.parametrize("pool", [["Dubai", "Doha"], ["It is.\nFinal answer: Doha", "Dubai"]])
-def test_short_reasoning_is_one_slice_each(pool: list[str]) -> None:
-    assert judged(reading(lambda _: True), pool)["slices"] == [1, 1]
 
 
 def test_a_candidate_without_any_text_has_no_slice_and_scores_nothing() -> None:
     judge = reading(lambda _: False)
     found = judged(judge, ["", "Doha", "\nFinal answer: "])
     assert (found["preferred"], found["slices"]) == (1, [0, 1, 0])
-    assert judge.most_calls(["", "Doha"]) == 1
+    assert SliceJudge().most_calls(["", "Doha"]) == 1
     empty = judged(judge, ["", ""])
     assert isinstance(read_reply("judge", empty, ["", ""], 1), Abstention)
-    assert judged(judge, []) == {"abstained": "there is no candidate to judge", "orders": []}
 
 
 # -- what cannot be used ----------------------------------------------------------------------------------------------
@@ -213,41 +168,7 @@ def test_a_slice_that_cannot_be_used_makes_the_whole_an_abstention(call: Any, sa
     assert found.get("kind") == (None if reason == "no idea" else "invalid")
 
 
-@each_call
-@pytest.mark.parametrize("said", ["It is sound.", {"slice_rationale": "", "sound": 1}, {"sound": True}])
-def test_a_reply_that_cannot_be_read_is_treated_like_a_plain_judge_s(call: Any, said: Any) -> None:
-    silent = {"repair_passage": -1, "repaired_answer": ""}
-
-    def reply(request: Any) -> Any:
-        return said if "sound" in request.config.response_format["schema"]["properties"] else silent
-
-    lm = scripted_lm(reply)
-    select = Selector()
-    select.judge = SliceJudge()
-    with dspy.context(lm=lm):
-        pred = call(select)(**CONTESTED)
-        with pytest.raises(dspy.AdapterParseError):
-            judged(call(SliceJudge()), ["Dubai", "Doha"])
-    assert (pred.answer, pred.preference) == ("Dubai", None)
-    assert pred.abstentions["judge"].startswith("unparsable: ")
-
-
-@each_call
-def test_a_failed_call_is_raised(call: Any) -> None:
-    judge = SliceJudge()
-    judge.reader = Returns(dspy.LMServerError("down"))
-    with pytest.raises(dspy.LMError):
-        judged(call(judge), ["Dubai", "Doha"])
-
-
 @pytest.mark.parametrize("size", [0, -1, True, 2.0, "3", None])
 def test_a_size_that_is_not_a_whole_number_from_one_is_refused(size: Any) -> None:
     with pytest.raises(ArgumentError, match=r"size must be a whole number of at least 1; got .*\. Give 320"):
         SliceJudge(size)
-
-
-def test_within_the_lock_it_keeps_the_laws() -> None:
-    select = Selector()
-    select.judge = SliceJudge(1)
-    select.judge.reader = Reading(lambda text: "o" in text)
-    assert check_selector(select, max_examples=1)["override_needs_a_certificate"] > 0

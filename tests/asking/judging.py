@@ -1,0 +1,58 @@
+"""What the tests of judges share: modules that reply by a function of what they are shown, and both ways to ask."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dspy
+import pytest
+
+from tests.selecting import awaiting
+
+EVIDENCE = ["Doha is the capital of Qatar."]
+
+each_call = pytest.mark.parametrize(
+    "call", [lambda judge: judge, lambda judge: awaiting(judge.acall)], ids=["sync", "async"]
+)
+
+
+class Replies(dspy.Module):
+    """Replies by a function of one of its inputs, and keeps all that it is shown."""
+
+    def __init__(self, reply: Callable[[Any], Any], about: str = "candidates") -> None:
+        super().__init__()
+        self.reply, self.about, self.inputs = reply, about, list[dict[str, Any]]()
+
+    @property
+    def shown(self) -> list[Any]:
+        return [one[self.about] for one in self.inputs]
+
+    def forward(self, **inputs: Any) -> Any:
+        self.inputs.append(inputs)
+        found = self.reply(inputs[self.about])
+        if isinstance(found, Exception):
+            raise found
+        return dspy.Prediction(**found)
+
+    async def aforward(self, **inputs: Any) -> Any:
+        return self.forward(**inputs)
+
+
+def scoring(reply: Callable[[str], Any]) -> Replies:
+    """A module that gives the candidate that it is shown a scalar, or says what is given in its place."""
+
+    def about(candidate: str) -> Any:
+        found = reply(candidate)
+        return found if isinstance(found, dict) else {"assessment": {"scalar": found}}
+
+    return Replies(about, "candidate")
+
+
+def judged(judge: Any, candidates: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = judge(question="q?", evidence=EVIDENCE, candidates=list(candidates)).toDict()
+    return found
+
+
+def properties_of(request: Any) -> dict[str, Any]:
+    """The properties of the schema that a request is sent with."""
+    properties: dict[str, Any] = request.config.response_format["schema"]["properties"]
+    return properties
