@@ -20,26 +20,20 @@ from eldgr_dspy.programs.lms.consulting import ask
 from eldgr_dspy.programs.lms.models import lm_named
 from eldgr_dspy.programs.roles import Repairer
 from eldgr_dspy.programs.run.fingerprints import describe_lm
+from tests.refusing import refused
 
 needs_engine = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
 MATERIAL = {"question": "What is the capital of Qatar?", "evidence": ["Doha is the capital of Qatar."]}
 
 
-def refused(path: Path | str, **options: Any) -> str:
-    with pytest.raises(ArgumentError) as caught:
-        eldgr_dspy.local(path, **options)
-    return str(caught.value)
-
-
-def test_a_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    said = refused(tmp_path / "no.gguf")
-    assert said == f"{tmp_path / 'no.gguf'} cannot be read (No such file or directory). Name a GGUF file."
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b'{"model": "x"}'])
-def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "model.gguf").write_bytes(content)
-    assert "must be a GGUF file; it begins with" in refused(tmp_path / "model.gguf")
+def test_a_file_that_does_not_exist_or_is_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    assert refused(lambda: eldgr_dspy.local(path)) == (
+        f"{path} cannot be read (No such file or directory). Name a GGUF file."
+    )
+    for content in (b"", b"PK\x03\x04", b'{"model": "x"}'):
+        path.write_bytes(content)
+        assert "must be a GGUF file; it begins with" in refused(lambda: eldgr_dspy.local(path))
 
 
 def test_a_model_that_is_larger_than_the_free_memory_is_refused(tmp_path: Path) -> None:
@@ -47,13 +41,14 @@ def test_a_model_that_is_larger_than_the_free_memory_is_refused(tmp_path: Path) 
     with path.open("wb") as file:
         file.write(b"GGUF")
         file.truncate(2**42)  # without taking the room
-    assert "takes 4096.0 GiB of memory" in refused(path)
+    assert "takes 4096.0 GiB of memory" in refused(lambda: eldgr_dspy.local(path))
 
 
 @pytest.mark.parametrize("name", ["context", "parallel", "threads"])
 @pytest.mark.parametrize("value", [-1, 1.5, True, "2"])
 def test_a_size_is_a_whole_number_from_1(tmp_path: Path, name: str, value: Any) -> None:
-    assert refused(tmp_path / "no.gguf", **{name: value}).startswith(f"{name} must be a whole number of at least 1")
+    said = refused(lambda: eldgr_dspy.local(tmp_path / "no.gguf", **{name: value}))
+    assert said.startswith(f"{name} must be a whole number of at least 1")
 
 
 def test_a_local_model_takes_no_address() -> None:
@@ -97,8 +92,9 @@ def under_schema(lm: Any, schema: dict[str, Any], **options: Any) -> Any:
 
 @needs_engine
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "model.gguf").write_bytes(b"GGUF" + bytes(100))
-    assert f"llama.cpp cannot load {tmp_path / 'model.gguf'}" in refused(tmp_path / "model.gguf")
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"GGUF" + bytes(100))
+    assert f"llama.cpp cannot load {path}" in refused(lambda: eldgr_dspy.local(path))
 
 
 def test_a_schema_holds_even_random_weights(tiny: Path) -> None:

@@ -24,34 +24,20 @@ from tests.ollama_server import Models, Reply, ollama_server
 
 
 @each_way
-def test_the_schema_the_context_and_thinking_off_are_on_the_wire(ask: Callable[..., Any]) -> None:
+def test_the_schema_the_options_and_thinking_off_are_on_the_wire(ask: Callable[..., Any]) -> None:
+    schema = {"type": "object", "properties": {"preferred": {"type": "integer"}}}
+    own = {"num_ctx": 4096, "keep_alive": "5m", "repeat_penalty": 1.1}
     with ollama_server() as server:
-        lm = lm_at(server, num_ctx=4096, keep_alive="5m", repeat_penalty=1.1, temperature=0.0, max_tokens=99, seed=7)
-        schema = {"type": "object", "properties": {"preferred": {"type": "integer"}}}
+        lm = lm_at(server, **own, temperature=0.0, max_tokens=99, seed=7, top_p=0.9)
         ask(lm, request(response_format={"type": "json_schema", "schema": schema}, stop=("END",), temperature=0.5))
-        sent = server.bodies()[0]
+        ask(lm, "Which?")
+        ask(lm_at(server), "Which?")
+        sent, plain, least = server.bodies()
     assert (sent["model"], sent["think"], sent["format"], sent["keep_alive"]) == ("deepseek-r1:7b", False, schema, "5m")
     assert sent["options"] == {"num_ctx": 4096, "repeat_penalty": 1.1, "temperature": 0.5, "stop": ["END"]}
-
-
-def test_the_options_of_dspy_have_the_names_of_ollama_on_the_wire() -> None:
-    with ollama_server() as server:
-        lm_at(server, temperature=0.0, max_tokens=99, seed=7, top_p=0.9)("Which?")
-        assert server.bodies()[0]["options"] == {
-            "num_ctx": 8192,
-            "temperature": 0.0,
-            "num_predict": 99,
-            "seed": 7,
-            "top_p": 0.9,
-        }
-
-
-def test_the_schema_of_an_adapter_reaches_the_server() -> None:
-    with ollama_server() as server:
-        assert verdict_of(lm_at(server)) == 0
-        sent = server.bodies()[0]
-    assert sent["format"]["properties"].keys() == {"preferred"}
-    assert [message["role"] for message in sent["messages"]] == ["system", "user"]
+    of_dspy = {"temperature": 0.0, "num_predict": 99, "seed": 7, "top_p": 0.9}
+    assert plain["options"] == {"num_ctx": 4096, "repeat_penalty": 1.1, **of_dspy}
+    assert least["options"]["num_ctx"] == 8192
 
 
 def test_json_without_a_schema_is_asked_for_as_json() -> None:
@@ -60,19 +46,22 @@ def test_json_without_a_schema_is_asked_for_as_json() -> None:
         assert server.bodies()[0]["format"] == "json"
 
 
+IMAGE = Message.user([lm15.TextPart("What is it?"), lm15.ImagePart(url="http://127.0.0.1/i.png")])
+
+
 @pytest.mark.parametrize(
-    "config", [{"reasoning": lm15.Reasoning(effort="low")}, {"logprobs": 2}], ids=["reasoning", "logprobs"]
+    ("asked", "said"),
+    [
+        (request(reasoning=lm15.Reasoning(effort="low")), "text alone"),
+        (request(logprobs=2), "text alone"),
+        (Request(model="ollama/deepseek-r1:7b", messages=(IMAGE,)), "image"),
+    ],
+    ids=["reasoning", "logprobs", "image"],
 )
-def test_what_ollama_has_no_word_for_is_refused_and_not_dropped(config: dict[str, Any]) -> None:
-    with ollama_server() as server, pytest.raises(dspy.LMUnsupportedFeatureError, match="text alone"):
-        lm_at(server)(request(**config))
-
-
-def test_an_image_is_refused() -> None:
+def test_what_ollama_has_no_word_for_is_refused_and_not_dropped(asked: Request, said: str) -> None:
     with ollama_server() as server:
-        message = Message.user([lm15.TextPart("What is it?"), lm15.ImagePart(url="http://127.0.0.1/i.png")])
-        with pytest.raises(dspy.LMUnsupportedFeatureError, match="image"):
-            lm_at(server)(Request(model="ollama/deepseek-r1:7b", messages=(message,)))
+        with pytest.raises(dspy.LMUnsupportedFeatureError, match=said):
+            lm_at(server)(asked)
         assert not server.log
 
 
@@ -134,27 +123,24 @@ def test_a_reply_that_was_cut_off_says_so() -> None:
         assert lm_at(server)(request()).finish_reason == "length"
 
 
-def test_tokens_are_counted_as_the_server_says() -> None:
-    with ollama_server(lambda _: Reply(VERDICT, read=31, written=9)) as server:
-        usage = lm_at(server)(request()).usage
-    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (31, 9, 40)
-
-
-@pytest.mark.parametrize(("read", "written"), [(None, None), (0, None), (-1, -1)])
-def test_tokens_that_the_server_does_not_count_are_unknown(read: int | None, written: int | None) -> None:  # hazard 84
+@pytest.mark.parametrize(
+    ("read", "written", "counts"),
+    [(31, 9, (31, 9, 40)), (None, None, (None,) * 3), (0, None, (None,) * 3), (-1, -1, (None,) * 3)],
+)
+def test_tokens_are_counted_as_the_server_says_and_unknown_otherwise(  # hazard 84
+    read: int | None, written: int | None, counts: tuple[int | None, ...]
+) -> None:
     with ollama_server(lambda _: Reply(VERDICT, read=read, written=written)) as server:
         usage = lm_at(server)(request()).usage
-    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (None, None, None)
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == counts
 
 
 def test_another_model_than_asked_is_visible() -> None:  # hazard 83
     with ollama_server(lambda _: Reply(VERDICT, model="tinyllama:latest")) as server:
         lm = lm_at(server)
         lm("Which?")
-        assert (lm.history[0]["model"], lm.history[0]["response_model"]) == (
-            "ollama/deepseek-r1:7b",
-            "tinyllama:latest",
-        )
+        served = (lm.history[0]["model"], lm.history[0]["response_model"])
+    assert served == ("ollama/deepseek-r1:7b", "tinyllama:latest")
 
 
 def test_a_stream_of_dspys_shows_the_answer_and_nothing_thought() -> None:

@@ -1,4 +1,4 @@
-"""Options of an LM on Ollama: in its cache, its copies, what is saved of it and the command; and which are refused."""
+"""Options of an LM on Ollama: in its cache, its copies and what is saved of it; and which are refused."""
 
 import copy
 import json
@@ -12,11 +12,9 @@ import pytest
 
 import eldgr_dspy
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import OllamaLM, ollama
 from tests.asking_ollama import each_way, lm_at, request, text_of
 from tests.caching import cached_by_dspy
-from tests.capitals import row, write_pool
 from tests.ollama_server import Behaviour, Body, ollama_server
 
 # --- options, copies, cache -------------------------------------------------------------------------------------------
@@ -187,42 +185,3 @@ def test_the_address_is_that_of_the_environment_where_none_is_given(monkeypatch:
 def test_an_argument_that_makes_no_sense_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=f"{next(iter(arguments))} must "):
         ollama(**{"model": "m", **arguments})
-
-
-def test_the_package_offers_it() -> None:
-    assert eldgr_dspy.ollama is ollama
-
-
-# --- the command ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def evaluating(tmp_path: Path) -> Callable[..., int]:
-    """The command on a pool of three questions, with options of a test's own."""
-    pool = write_pool(tmp_path / "capitals.jsonl", map(row, range(3)))
-    return lambda *more: main(["evaluate", str(pool), "--quiet", "--out", str(tmp_path / "run"), *more])
-
-
-def test_the_command_asks_for_the_context_that_it_is_given(
-    evaluating: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with ollama_server() as server:
-        judged = ["--judge", "ollama/deepseek-r1:7b", "--api-base", server.address]
-        assert evaluating(*judged) == 0
-        assert [body["options"]["num_ctx"] for body in server.bodies()] == [8192] * 3
-        assert evaluating(*judged, "--set", "num_ctx=16384") == 1
-        assert "num_ctx: 8192 -> 16384" in capsys.readouterr().err
-        assert evaluating(*judged, "--set", "num_ctx=16384", "--fresh") == 0
-        assert [body["options"]["num_ctx"] for body in server.bodies()] == [8192] * 3 + [16384] * 3
-
-
-def test_a_context_is_for_the_models_of_ollama_alone(
-    evaluating: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    mixed = ["--judge", "ollama/m", "--repairer", "openai/m", "--api-base", "http://127.0.0.1:9"]
-    assert evaluating(*mixed, "--set", "num_ctx=16384", "--dry-run") == 0
-    capsys.readouterr()
-    assert evaluating("--judge", "openai/m", "--set", "num_ctx=16384") == 1
-    assert "num_ctx=16384 is for models of Ollama; got openai/m." in capsys.readouterr().err
-    assert evaluating("--set", "num_ctx=16384") == 1
-    assert "got no model" in capsys.readouterr().err

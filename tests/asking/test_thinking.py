@@ -1,4 +1,4 @@
-"""What a model thinks aloud never passes for its answer."""
+"""What a model thinks aloud never passes for its answer; the tags of all kinds are in `rule/written_answers.json`."""
 
 import json
 
@@ -23,29 +23,19 @@ DRAFT, VERDICT = '{"preferred": 0}', '{"preferred": 1}'
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "answer"),
     [
-        f"<think>maybe {DRAFT}</think>\n{VERDICT}", f"<think>{DRAFT}</think>{VERDICT}",
-        f"<think>one</think><think>two {DRAFT}</think>{VERDICT}",
-        f"<think>a <think>b</think> {DRAFT}</think>{VERDICT}", f"Let me see. <think>{DRAFT}</think> {VERDICT}",
-        f"<THINK>{DRAFT}</Think>{VERDICT}", f"[THINK]{DRAFT}[/THINK]{VERDICT}",
-        f"<reasoning>{DRAFT}</reasoning>{VERDICT}",
+        (f"<think>one</think><think>two {DRAFT}</think>{VERDICT}", VERDICT),
+        (f"<think>a <think>b</think> {DRAFT}</think>{VERDICT}", VERDICT),
+        (f"Let me see. <think>{DRAFT}</think> {VERDICT}", VERDICT),
+        (f"{VERDICT}<think>or rather {DRAFT}", ""),
+        (f"<think>a</think>b<think>{DRAFT}", ""),
     ],
-)  # fmt: skip
-def test_the_answer_is_what_stands_after_the_thinking(text: str) -> None:  # hazard 60
-    assert split_thinking(text)[1] == VERDICT
-    assert "preferred" not in split_thinking(text)[0] or DRAFT in split_thinking(text)[0]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"<think>maybe {DRAFT}", f"<think>{DRAFT}\n{VERDICT}", f"{VERDICT}<think>or rather {DRAFT}",
-        f"<think>a</think>b<think>{DRAFT}", f"I think <think>{DRAFT}",
-    ],
-)  # fmt: skip
-def test_a_block_that_is_never_closed_leaves_no_answer(text: str) -> None:  # hazard 60
-    assert split_thinking(text)[1] == ""
+)
+def test_the_answer_stands_after_all_thinking_and_there_is_none_behind_a_block_that_never_ends(  # hazard 60
+    text: str, answer: str
+) -> None:
+    assert split_thinking(text)[1] == answer
 
 
 @pytest.mark.parametrize(

@@ -106,36 +106,22 @@ def lm(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dspy.
 
 
 @each_way
-def test_the_verdict_of_a_served_model_arrives(call: Any, lm: dspy.LM) -> None:
+def test_the_verdict_of_a_served_model_arrives_and_follows_the_prompt(call: Any, lm: dspy.LM) -> None:
     select = Selector()
     select.set_lm(lm)
-    chosen = call(select, POOL)
-    assert (chosen.answer, chosen.branch, chosen.preference) == ("Paris", "judge", 2)
+    for inputs, preferred in ((POOL, 2), (PARIS_FIRST, 0)):
+        chosen = call(select, inputs)
+        assert (chosen.answer, chosen.branch, chosen.preference) == ("Paris", "judge", preferred)
 
 
-def test_it_follows_the_prompt(lm: dspy.LM) -> None:
-    with dspy.context(lm=lm):
-        chosen = Selector()(**PARIS_FIRST)
-    assert (chosen.answer, chosen.branch, chosen.preference) == ("Paris", "judge", 0)
-
-
-def test_a_preference_without_certificate_stays_one(lm: dspy.LM) -> None:
+@pytest.mark.parametrize(("inputs", "preferred"), [(FOR_LYON, 1), (REFUSED, None)])
+def test_a_preference_without_certificate_stays_one_and_prose_is_an_abstention(
+    inputs: Any, preferred: int | None, lm: dspy.LM
+) -> None:
     select = Selector()
     select.judge.set_lm(lm)
     with dspy.context(lm=saying()):
-        chosen = select(**FOR_LYON)
-    assert (chosen.answer, chosen.branch, chosen.preference, chosen.consulted) == (
-        "Lyon",
-        "consensus",
-        1,
-        ["judge", "repairer"],
-    )
-
-
-def test_prose_is_an_abstention(lm: dspy.LM) -> None:
-    select = Selector()
-    select.judge.set_lm(lm)
-    with dspy.context(lm=saying()):
-        chosen = select(**REFUSED)
-    assert (chosen.answer, chosen.branch) == ("Lyon", "consensus")
-    assert chosen.abstentions["judge"].startswith("unparsable: ")
+        chosen = select(**inputs)
+    assert (chosen.answer, chosen.branch, chosen.preference) == ("Lyon", "consensus", preferred)
+    assert chosen.consulted == ["judge", "repairer"]
+    assert ("judge" in chosen.abstentions) is (preferred is None)
