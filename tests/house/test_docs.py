@@ -142,43 +142,32 @@ def desk(folder: Path) -> Iterator[Reader]:
             dspy.configure(lm=None)
 
 
+@contextlib.contextmanager
+def standing_in(page: str, folder: Path) -> Iterator[None]:
+    """For the pages that need one: a server in the place of Ollama, an NLI model, or what runs left."""
+    with contextlib.ExitStack() as stack:
+        if "choose-models" in page:
+            server = stack.enter_context(ollama_server(parisian))
+            stack.enter_context(pytest.MonkeyPatch.context()).setenv("OLLAMA_HOST", server.address)
+        if "inspect-reasoning" in page or "your-own-answer-type" in page:
+            (folder / "models").mkdir()
+            (folder / "models" / "nli").symlink_to(trained_nli())
+        if "train-a-policy" in page:
+            from tests.training.recorded import kept, matched
+            from tests.training.saved import saved_policy
+
+            for name in ("orm", "ra_msd"):
+                kept(folder / "runs" / name, matched(0.0, None, 1.0))
+            (folder / "runs" / "grpo").symlink_to(saved_policy())
+        yield
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(runs, blocks(page)))], ids=named)
 def test_every_example_of_a_page_does_what_the_page_shows(page: Path, tmp_path: Path) -> None:
-    with desk(tmp_path) as reader:
+    with standing_in(page.stem, tmp_path), desk(tmp_path) as reader:
         for block in filter(runs, blocks(page)):
             if REAL not in block.text:
                 reader.take(block)
-
-
-@pytest.fixture(autouse=True)
-def _ollama(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """For the page that needs it, a server in the place of Ollama."""
-    if "choose-models" not in request.node.name:
-        yield
-        return
-    with ollama_server(parisian) as server:
-        monkeypatch.setenv("OLLAMA_HOST", server.address)
-        yield
-
-
-@pytest.fixture(autouse=True)
-def _nli(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """For the pages that need one, an NLI model in the folder that they name."""
-    if any(page in request.node.name for page in ("inspect-reasoning", "your-own-answer-type")):
-        (tmp_path / "models").mkdir()
-        (tmp_path / "models" / "nli").symlink_to(trained_nli())
-
-
-@pytest.fixture(autouse=True)
-def _runs(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """For the page on training, what runs left in the folders that it names."""
-    if "train-a-policy" in request.node.name:
-        from tests.training.recorded import kept, matched
-        from tests.training.saved import saved_policy
-
-        for name in ("orm", "ra_msd"):
-            kept(tmp_path / "runs" / name, matched(0.0, None, 1.0))
-        (tmp_path / "runs" / "grpo").symlink_to(saved_policy())
 
 
 def test_the_figures_on_real_pools_are_those_that_the_command_prints(
@@ -272,11 +261,6 @@ def test_the_files_of_a_run_are_those_that_the_reference_lists() -> None:
     assert sorted(listed("run-directory.md", "Files of a run directory")) == demo_run()["files"]
 
 
-def test_the_fields_of_a_consultation_are_those_that_the_reference_lists() -> None:
-    expected = ["kind", *(field.name for field in dataclasses.fields(Consultation))]
-    assert listed("run-directory.md", "A consultation") == expected
-
-
 @pytest.mark.parametrize("path", published(), ids=lambda path: path.name)
 def test_the_fields_of_results_are_published_as_their_types_document_them(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == published()[path], f"Run make fields to write {path.name}."
@@ -294,10 +278,6 @@ def test_a_decision_has_the_fields_of_the_rule_s_own() -> None:
     assert {*Decided.__annotations__} == {*ours, *(field.name for field in dataclasses.fields(Decision))}
 
 
-def test_the_kinds_of_abstention_are_those_that_the_reference_lists() -> None:
-    assert listed("run-directory.md", "Kinds of abstention") == list(ABSTENTION_KINDS)
-
-
 def test_the_fields_of_a_freeze_are_those_that_the_page_lists() -> None:
     with tempfile.TemporaryDirectory() as folder, desk(Path(folder)) as reader:
         reader.run("eldgr freeze --rules majority")
@@ -305,11 +285,21 @@ def test_the_fields_of_a_freeze_are_those_that_the_page_lists() -> None:
     assert listed("../how-to/freeze-and-confirm.md", "Freeze") == list(freeze)
 
 
-def test_the_reference_lists_every_rule_policy_level_and_branch() -> None:
-    assert listed("rules.md", "Rules") == [*RULES, *(f"{name}(K)" for name in MARGINS)]
-    assert listed("rules.md", "Branches") == list(get_args(Branch))
-    assert listed("certificates.md", "Policies") == list(POLICIES)
-    assert listed("certificates.md", "Levels of strictness") == list(STRICTNESS)
+LISTS: list[tuple[str, str, list[str]]] = [
+    ("rules.md", "Rules", [*RULES, *(f"{name}(K)" for name in MARGINS)]),
+    ("rules.md", "Branches", list(get_args(Branch))),
+    ("certificates.md", "Policies", list(POLICIES)),
+    ("certificates.md", "Levels of strictness", list(STRICTNESS)),
+    ("pools.md", "Fields of a row", list(schema()["properties"])),
+    ("answer-types.md", "Built-in types", list(BUILT_IN)),
+    ("run-directory.md", "A consultation", ["kind", *(field.name for field in dataclasses.fields(Consultation))]),
+    ("run-directory.md", "Kinds of abstention", list(ABSTENTION_KINDS)),
+]
+
+
+@pytest.mark.parametrize(("page", "heading", "names"), LISTS, ids=[heading for _, heading, _ in LISTS])
+def test_a_table_of_the_reference_lists_what_there_is(page: str, heading: str, names: list[str]) -> None:
+    assert sorted(listed(page, heading)) == sorted(names)
 
 
 def test_the_reference_lists_what_a_rule_may_ask() -> None:
@@ -324,14 +314,6 @@ def test_the_reference_lists_the_reasons_that_a_decision_may_have() -> None:
     assert {row["reason"] for row in demo_run()["decisions.jsonl"]} <= set(documented)
 
 
-def test_the_reference_lists_the_fields_of_a_row() -> None:
-    assert listed("pools.md", "Fields of a row") == list(schema()["properties"])
-
-
-def test_the_reference_lists_every_answer_type() -> None:
-    assert {*listed("answer-types.md", "Built-in types")} == {*BUILT_IN}
-
-
 def test_the_reference_lists_what_an_answer_type_must_have_and_nothing_that_it_has_not() -> None:
     named = {name.partition("(")[0] for name in listed("answer-types.md", "Your own")}
     assert {"way", "scores"} | AnswerType.__abstractmethods__ <= named
@@ -342,33 +324,15 @@ def test_the_reference_lists_what_an_answer_type_must_have_and_nothing_that_it_h
 
 
 HELP = re.compile(r"^```console\n\$ (eldgr[^\n]*--help)\n.*?^```$", re.DOTALL | re.MULTILINE)
-HELPS = [
-    "eldgr --help",
-    "eldgr evaluate --help",
-    "eldgr freeze --help",
-    "eldgr report --help",
-    "eldgr show --help",
-    "eldgr compare --help",
-    "eldgr decide --help",
-    "eldgr export --help",
-    "eldgr doctor --help",
-    "eldgr inspect --help",
-    "eldgr plan --help",
-    "eldgr bound --help",
-    "eldgr collect --help",
-    "eldgr pool --help",
-    "eldgr pool build --help",
-    "eldgr pool check --help",
-    "eldgr pool split --help",
-    "eldgr pool join --help",
-    "eldgr pool pairs --help",
-]
+SUBCOMMANDS = "evaluate freeze report show compare decide export doctor inspect plan bound collect pool".split()
+OF_POOLS = "build check split join pairs".split()
+HELPS = ["eldgr", *(f"eldgr {name}" for name in SUBCOMMANDS), *(f"eldgr pool {name}" for name in OF_POOLS)]
 
 
 def command_page(reader: Reader) -> str:
     """The page of the command as it should be: with the help that the command prints."""
     text, earlier = COMMAND.read_text(encoding="utf-8"), set[str]()
-    assert sorted(HELP.findall(text)) == sorted(HELPS)
+    assert sorted(HELP.findall(text)) == sorted(f"{one} --help" for one in HELPS)
     return HELP.sub(
         lambda block: f"```console\n$ {block[1]}\n{without_repeats(reader.run(block[1]), earlier)}```", text
     )

@@ -9,6 +9,7 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,55 +18,13 @@ from tests.house.package_files import ROOMS, ROOT, sources
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-EXTRAS = {
-    "nli": {"torch", "transformers", "sentence-transformers"},
-    "local": {"xllamacpp"},
-    "train": {"trl", "peft", "datasets", "accelerate"},
-    "parquet": {"pyarrow"},
-    "mlflow": {"mlflow"},
-    "telemetry": {"opentelemetry-api"},
-    "ray": {"ray"},
-    "math": {"math-verify[antlr4_13_2]"},
-    "testing": {"hypothesis"},
-    "all": {"eldgr_dspy[local,nli,train,parquet,mlflow,telemetry,ray,math,testing]"},
-    "test": {
-        "pytest",
-        "hypothesis",
-        "pytest-xdist",
-        "pyarrow",
-        "gguf",
-        "setuptools",
-        "z3-solver",
-        "statsmodels",
-        "torch",
-        "transformers[serving]",
-        "sentence-transformers",
-        "xllamacpp",
-        "math-verify[antlr4_13_2]",
-        "trl",
-        "peft",
-        "datasets",
-        "accelerate",
-        "ray",
-        "opentelemetry-sdk",
-    },
-    "dev": {
-        "ruff",
-        "mypy",
-        "pyright[nodejs]",
-        "import-linter",
-        "mutmut",
-        "build",
-        "check-wheel-contents",
-        "pre-commit",
-    },
-    "docs": {"mkdocs-material", "mkdocstrings[python]", "ruff"},
-}
+CORE = "dspy pydantic typing-extensions numpy scipy click rich jinja2 filelock ollama httpx rank-bm25"
 
 
-def bare(requirement: str) -> str:
-    """The name of a requirement, extras kept, version left out."""
-    return requirement.split(">=")[0].split("==")[0]
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The syntax of every file of the package, by the name that it is installed as."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for path, name in sources()}
 
 
 def checkout(folder: Path, *, links: bool) -> Path:
@@ -92,15 +51,11 @@ def build_wheel(folder: Path) -> set[str]:
         return set(archive.namelist())
 
 
-def test_every_folder_with_an_init_is_listed() -> None:
+def test_every_folder_with_an_init_is_listed_and_every_file_lies_in_one() -> None:
     """A package that is not listed works in the editable install and is missing from the wheel, without a warning."""
     on_disk = {name for path, name in sources() if path.name == "__init__.py"}
     assert on_disk == set(PROJECT["tool"]["setuptools"]["packages"])
-
-
-def test_every_python_file_lies_in_a_listed_package() -> None:
-    holders = {name.rpartition(".")[0] for path, name in sources() if path.name != "__init__.py"}
-    assert holders <= set(PROJECT["tool"]["setuptools"]["packages"])
+    assert {name.rpartition(".")[0] for path, name in sources() if path.name != "__init__.py"} <= on_disk
 
 
 @pytest.mark.parametrize("links", [True, False], ids=["links", "no-links"])
@@ -131,29 +86,30 @@ def test_a_room_is_imported_under_its_installed_name(room: str) -> None:
     assert Path(module.__file__).resolve() == ROOT / room / "__init__.py"
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=name) for path, name in sources()])
-def test_nothing_inside_imports_a_second_identity(path: Path) -> None:
-    """From the root, `import programs` finds the same files as another module; a relative import may do so too."""
-    assert [module for module in imported_by(path) if module.split(".")[0] in {"", *ROOMS}] == []
+def test_nothing_inside_imports_a_second_identity_or_the_top_package() -> None:
+    """From the root, `import programs` finds the same files as another module; a relative import may do so too.
+
+    `from eldgr_dspy import X` would run the whole face of the package from below.
+    """
+    found = {
+        name: [one for one in imports(tree) if one.split(".")[0] in {"", *ROOMS}] for name, tree in trees().items()
+    }
+    assert {name: modules for name, modules in found.items() if modules} == {}
+    top = [name for name, tree in trees().items() if "eldgr_dspy" in imports(tree) and name != "eldgr_dspy"]
+    assert top == []
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=name) for path, name in sources() if name != "eldgr_dspy"])
-def test_nothing_inside_imports_the_top_package(path: Path) -> None:
-    """`from eldgr_dspy import X` would run the whole face of the package from below."""
-    assert "eldgr_dspy" not in imported_by(path)
-
-
-@pytest.mark.parametrize("path", [pytest.param(path, id=name) for path, name in sources()])
-def test_no_function_is_longer_than_eighty_lines(path: Path) -> None:
+def test_no_function_is_longer_than_eighty_lines_and_no_file_than_350() -> None:
     """Decorators aside, docstring included."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
-    assert [one.name for one in functions if (one.end_lineno or 0) - one.lineno >= 80] == []
-
-
-def imported_by(path: Path) -> list[str]:
-    """The modules that a file names in its import statements, wherever they stand; '' for a relative one."""
-    return list(imports(ast.parse(path.read_text(encoding="utf-8"))))
+    long = [
+        f"{name}: {one.name}"
+        for name, tree in trees().items()
+        for one in ast.walk(tree)
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and (one.end_lineno or 0) - one.lineno >= 80
+    ]
+    assert long == []
+    lines = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path, _ in sources()}
+    assert {name: n for name, n in lines.items() if n > 350} == {}
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -165,34 +121,14 @@ def imports(tree: ast.AST) -> Iterator[str]:
             yield "" if node.level or node.module is None else node.module
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=name) for path, name in sources()])
-def test_every_module_says_in_one_line_what_it_is_for(path: Path) -> None:
+def test_every_module_says_in_one_line_what_it_is_for() -> None:
     """Lists of modules are made of these lines: a sentence of at most 120 characters that ends with a full stop."""
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    assert re.fullmatch(r"\S.{8,118}\.", docstring.split("\n")[0]), docstring
-
-
-def test_each_extra_names_its_packages() -> None:
-    extras = PROJECT["project"]["optional-dependencies"]
-    assert {extra: {bare(one) for one in requirements} for extra, requirements in extras.items()} == EXTRAS
+    lines = {name: (ast.get_docstring(tree) or "").split("\n")[0] for name, tree in trees().items()}
+    assert {name: line for name, line in lines.items() if not re.fullmatch(r"\S.{8,118}\.", line)} == {}
 
 
 def test_the_core_dependencies_are_light() -> None:
-    core = {bare(one) for one in PROJECT["project"]["dependencies"]}
-    assert core == {
-        "dspy",
-        "pydantic",
-        "typing-extensions",
-        "numpy",
-        "scipy",
-        "click",
-        "rich",
-        "jinja2",
-        "filelock",
-        "ollama",
-        "httpx",
-        "rank-bm25",
-    }
+    assert {re.split("[>=]=", one)[0] for one in PROJECT["project"]["dependencies"]} == {*CORE.split()}
 
 
 def test_no_file_mentions_a_path_of_one_machine() -> None:
@@ -221,17 +157,12 @@ def test_tests_are_skipped_with_a_reason_where_what_they_need_is_not_installed(a
     assert f"{absent} is not installed; the extra `test` has it" in done.stdout
 
 
-def test_no_source_file_is_longer_than_350_lines() -> None:
-    lines = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path, _ in sources()}
-    assert {name: n for name, n in lines.items() if n > 350} == {}
-
-
 def test_helpers_are_imported_from_helper_modules() -> None:
     """A test module is read for its tests alone."""
     imported = {
         f"{path.relative_to(ROOT)}: {name}"
         for path in (ROOT / "tests").rglob("*.py")
-        for name in imported_by(path)
+        for name in imports(ast.parse(path.read_text(encoding="utf-8")))
         if name.startswith("tests.") and name.rpartition(".")[2].startswith("test_")
     }
     assert imported == set()
