@@ -12,6 +12,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.rule.derivations import check_derivation, true_equations
 from eldgr_dspy.words import STRICTNESS, Strictness
+from tests.rule.keys import cases
 
 DUCKS = "A duck lays 16 eggs a day. She eats three, bakes with four and sells the rest at $2 each. What does she earn?"
 STEPS = (("16 - 3 - 4", "9"), ("9 * 2", "18"))
@@ -315,15 +316,7 @@ def test_any_derivation_gets_a_verdict_with_a_sentence(
 
 # --- equations in free text -------------------------------------------------------------------------------------------
 
-FREE = [
-    ("16 - 3 = <<16-3=13>>13 eggs, so $2 * 9 = $18.", 2, 2), ("She has 5 + 3 = 9 apples and 5 + 3 = 8 pears.", 1, 2),
-    ("10/3 = 3.33", 1, 1), ("10/3 = 3.34", 0, 1), ("10/3 = 3", 0, 1), ("5/20 = 25%, and 5/20*100 = 25%", 2, 2),
-    ("1,000 + 500 = 1,500", 1, 1), ("- 16 + 3 = 19", 1, 1), ("1. 2+3 = 5\n2) 5 x 2 = 10", 2, 2),
-    ("It is -2 + 5 = 3.", 1, 1), ("For $5, 2+3 = 5; then 4 × 2 = 8", 2, 2), ("2*3 = 6 7-1 = 6", 2, 2),
-    ("2*3 = 3*2 = 6", 1, 1), ("<<2*3=6*1=6>>", 1, 1), ("2 + 3 = 5 - 1", 0, 0),
-    ("x = 5, 7 = 7, a + 2 = 3, 1/0 = 3, 2 >= 1, 9**9**9 = 1", 0, 0), ("16 eggs - 3 eggs = 13 eggs", 0, 0), ("", 0, 0),
-    ("=", 0, 0), (f"1 + 1 = {'2' * 5_000}", 0, 0),
-]  # fmt: skip
+FREE = [*cases("equations in free text"), (f"1 + 1 = {'2' * 5_000}", 0, 0)]
 
 
 @pytest.mark.parametrize(("text", "true", "stated"), FREE)

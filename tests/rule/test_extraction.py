@@ -15,6 +15,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.text.numbers import parse_number
 from eldgr_dspy.words import TASKS, Form, Task
 from tests.dates import LISTED
+from tests.rule.keys import cases
 
 pieces = st.sampled_from(
     (
@@ -35,43 +36,17 @@ texts = st.lists(pieces, max_size=12).map("".join) | st.text(st.characters())
 @pytest.mark.parametrize(
     ("text", "answer", "form"),
     [
-        ("16 - 3 = 13\n#### 13", "13", "hashes"), ("#### -1,000", "-1,000", "hashes"), ("####\n18", "18", "hashes"),
-        ("so 9 * 2 = $<<9*2=18>>18\nA: 18", "18", "a_line"), ("A: $18 a day\n", "$18", "a_line"),
-        ("**Answer:** 18", "18", "a_line"), ("A: -1.8 billion", "-1.8 billion", "a_line"),
-        ("A: 18 dollars", "18", "a_line"), ("#### 18 apples", "18", "hashes"), ("#### 18 m", "18", "hashes"),
-        ("The answer is 5 miles per hour.", "5", "phrase"), ("The answer is 18 to be exact", "18", "phrase"),
-        ("The answer is 18 apples and 6 pears", "18 apples and 6 pears", "phrase"), ("A: 5-year-old", "5", "a_line"),
-        ("A: 16-3=<<16-3=13>>13", "13", "a_line"), ("A: 18 (x = 3)", "18", "a_line"), ("\\boxed{18}", "18", "boxed"),
-        ("\\[ \\boxed{18\\text{ dollars}} \\]", "18", "boxed"), ("\\boxed{\\boxed{5}}", "5", "boxed"),
-        ("\\boxed{x=5}", "5", "boxed"), ("\\boxed{5\\%}", "5\\%", "boxed"), ("\\boxed{\\text{18}}", "18", "boxed"),
-        ("The answer is 18.", "18", "phrase"), ("So the correct answer is: $18 per day for 3 days.", "$18", "phrase"),
-        ("the answer is 5 + 3 = 8 apples", "8", "phrase"), ("the answer is 3 / 4", "3 / 4", "phrase"),
-        ("Final answer: **18**", "18", "phrase"), ("**Final Answer**\n\n18", "18", "phrase"),
-        ("Final Answer: The final answer is $18$. I hope it is correct.", "$18", "phrase"),
-        ("The answer is \\(18\\).", "18", "phrase"), ("Action 3: Finish[18]", "18", "finish"),
-        ("答案是18。", "18", "last_number"), ("he has 5 left after the 3rd day", "5", "last_number"),
-        ("12 - 5", "5", "last_number"), ("F-16 and 2 1/2 cups", "2 1/2", "last_number"),
-        ("3 apples.19 pears, about 20 %", "20 %", "last_number"),
-        ("The answer is \N{MINUS SIGN}٤٢.", "\N{MINUS SIGN}٤٢", "phrase"),  # hazard 20, hazard 21
-        ("he had 5 at 10:30 on 1/2/2024 with v1.2.3 and 1_000", "5", "last_number"),  # hazard 24
-        ("x = - 5", "- 5", "last_number"), ("it costs -$5", "-$5", "last_number"),  # hazard 12
-        ("either 1.5 or 1,5", "1.5 or 1,5", "last_number"), ("or 1,5", "1,5", "last_number"),  # hazard 16
-        ("1" * 5_000 + " 7 " + "1" * 5_000, "7", "last_number"),  # hazard 25
-    ],
-)  # fmt: skip
+        *cases("stated numbers"),
+        ("1" * 5_000 + " 7 " + "1" * 5_000, "7", "last_number"),
+    ],  # hazards 12, 16, 20, 21, 24 and 25
+)
 def test_arithmetic_takes_the_number_that_is_stated_last(text: str, answer: str, form: Form) -> None:
     assert extract_answer(text, "arithmetic") == Extraction(answer, form)
 
 
 @pytest.mark.parametrize(
     "payload",
-    [
-        *("\\frac{1}{2}", "$\\frac{1}{2}$", "1{,}000", "90^\\circ", "2\\sqrt{3}", "5 \\pi"),
-        *("- 5", "minus 5", "negative 5", "5 + 3", "5 - 10", "5-10", "5 x 3", "10:30", "10²", "1" * 5_000),  # hazard 12
-        *("1 000", "1\N{NO-BREAK SPACE}000 km", "1\N{NARROW NO-BREAK SPACE}000", "$1 000 000"),  # hazard 16
-        *("1.5 million", "2.5k", "3m", "4bn", "$2 billion", "5 Hundred", "6 thousand", "1-trillion", "2 bn", "1.5万"),
-        *("18km", "5 or 6", "5 to 6", "5 and 6", "5 or -6", "$5 or $6", "between 5 and 6", "12 and a half"),
-    ],
+    [*cases("bound numbers"), "1" * 5_000],  # hazards 12 and 16
 )
 @pytest.mark.parametrize("mark", ["A: ", "#### ", "the answer is ", "final answer: "])
 def test_a_number_is_not_cut_out_of_what_it_is_bound_to(mark: str, payload: str) -> None:
@@ -86,39 +61,16 @@ def test_a_box_with_more_than_one_number_or_none_stays_whole(payload: str) -> No
 
 @pytest.mark.parametrize(
     ("text", "answer", "form"),
-    [
-        ("A: Paris", "Paris", "a_line"), ("#### Paris", "Paris", "hashes"),
-        ("\\boxed{\\text{Paris}}", "Paris", "boxed"), ("\\boxed{a {b} \\} c}", "a {b} \\} c", "boxed"),
-        ("The answer is Paris. It is nice.", "Paris", "phrase"), ("The answer is St. Louis.", "St. Louis", "phrase"),
-        ("The answer is U.S.", "U.S.", "phrase"), ("The answer is J. K. Rowling", "J. K. Rowling", "phrase"),
-        ("The answer is J. K. Rowling.", "J. K. Rowling", "phrase"),
-        ("The answer is World War II.", "World War II", "phrase"), ("The answer is Tom.", "Tom", "phrase"),
-        ("The answer is red.", "red", "phrase"), ("Answer: USA.", "USA", "a_line"), ("#### Doha.", "Doha", "hashes"),
-        ("The answer is Apple Inc.", "Apple Inc.", "phrase"), ("The answer is the U.S.", "the U.S.", "phrase"),
-        ("The answer is red. So it is.", "red", "phrase"), ("The answer is Tom. He won.", "Tom", "phrase"),
-        ("The answer is Vitamin A. It helps.", "Vitamin A", "phrase"),
-        ("The answer is Teen Titans Go!", "Teen Titans Go!", "phrase"),
-        ("Finish[Teen Titans Go!]", "Teen Titans Go!", "finish"),
-        ("reasons\nFinal answer: Stone Brewing Co.", "Stone Brewing Co.", "phrase"),
-        ("Final answer:\n\n  Paris\nBecause.", "Paris", "phrase"),
-        ("Thought: x\nAction: Finish[Paris]\n\nReflections:", "Paris", "finish"),
-        ("Finish[Up [live]]", "Up [live]", "finish"), ("  Paris\n", "Paris", "whole"),
-        ("Paris is the capital.", "Paris is the capital.", "whole"),
-    ],
-)  # fmt: skip
+    cases("stated answers"),
+)
 def test_retrieval_takes_what_is_stated_last_or_the_whole(text: str, answer: str, form: Form) -> None:
     assert extract_answer(text, "retrieval") == Extraction(answer, form)
 
 
 @pytest.mark.parametrize(
     ("text", "answer"),
-    [
-        ("#### 1\nA: 2", "2"), ("A: 2\n#### 1", "1"), ("\\boxed{3}. The answer is 4.", "4"),
-        ("The answer is 4, that is \\boxed{3}", "3"), ("The answer is \\boxed{3}", "3"),
-        ("A: 1\nno, wait\nA: 2\nA:", "2"), ("A: 7\nthe answer is found by adding", "7"), ("A: 7\n\\boxed{8", "7"),
-        ("#### Step 2: add\nA: 5\n#### Done", "5"),
-    ],
-)  # fmt: skip
+    cases("last marks"),
+)
 def test_the_last_mark_that_states_something_wins(text: str, answer: str) -> None:
     found = extract_answer(text, "arithmetic")
     assert found is not None and found.answer == answer and found.form != "last_number"
@@ -184,9 +136,9 @@ def test_an_integer_comes_back_as_it_was_written(number: int, frame: str) -> Non
         ),
     ],
 )  # fmt: skip
-def test_three_hundred_kilobytes_of_anything_are_read(piece: str, task: Task) -> None:
+def test_a_hundred_kilobytes_of_anything_are_read(piece: str, task: Task) -> None:
     """A search that went back over what it has read would take longer here than any test may."""
-    text = piece * (300_000 // len(piece))
+    text = piece * (100_000 // len(piece))
     found = extract_answer(text, task)
     assert found is None or found.answer in text
 
@@ -198,14 +150,8 @@ def test_boxes_a_hundred_thousand_deep_are_closed_from_within() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "<think>3 * 6 = 17?</think>\n<answer>18</answer>", "<think>so</think><answer>\n18\n</answer>",
-        "<ANSWER>18</ANSWER> and that is all of the 3",
-        "<reasoning>9 * 2</reasoning>\n<final_answer>18</final_answer>", "<SOLUTION>18</SOLUTION>",
-        "[ANSWER]18[/ANSWER]", "<answer>18", "<answer>The total is \\boxed{18}</answer>",
-        "<answer>17</answer> no: <answer>18</answer>",
-    ],
-)  # fmt: skip
+    cases("tagged answers"),
+)
 def test_what_grpo_recipes_ask_for_is_read(text: str) -> None:
     for task in TASKS:
         found = extract_answer(text, task)

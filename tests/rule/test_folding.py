@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.text.folding import BIDI_CONTROLS, DASHES, INVISIBLE, drop_invisible, fold
+from tests.rule.keys import cases
 
 SPITEFUL = (
     "aAeÉß\u0301\u0323İıςΣﬁǅ\u0345²½㎡㏠①ª¨´ʼ\u200b\u00ad\u00a0 \t\n\u2003–−’`“"
@@ -19,18 +20,8 @@ LETTERS = st.text("abZÉéßİΣσςᾳΐǰﬁⅧＡ５Яжא가𝒜℃ſ", max_
 
 @pytest.mark.parametrize(
     ("source", "folded"),
-    [
-        ("New\t\r\n York", "new york"), ("New\u00a0\u2003York", "new york"), ("„so“ «so» ″so″", '"so" "so" "so"'),
-        ("1939\u20131945 \u22125 \u2014", "1939-1945 -5 -"), ("Straße, ΣΊΣΥΦΟΣ", "strasse, σίσυφοσ"),
-        ("ﬁne Ⅷ ＡＢ５ ｶﾞ", "fine viii ab5 ガ"), ("e\u200b\u0301", "é"), ("\u1112\u1161\u11ab", "한"), ("ŉ", "'n"),
-        ("a \u00a0\u0301", "a \u0301"), ("", ""),
-        ("Beyonce\u0301", "beyoncé"),  # hazard 38
-        ("O\u2019Neill O´Neill O`Neill", "o'neill o'neill o'neill"),  # hazard 39
-        ("İstanbul", "i\u0307stanbul"),  # hazard 40
-        ("con\u00adtr\u200bact\ufeff", "contract"),  # hazard 35
-        ("\u200ePar\u061cis\u200f\u2061\u2064\u180e", "paris"),  # hazard 35
-    ],
-)  # fmt: skip
+    cases("folded texts"),  # hazards 35, 38, 39 and 40
+)
 def test_what_is_alike_to_a_reader_folds_to_the_same(source: str, folded: str) -> None:
     assert fold(source).text == folded
 

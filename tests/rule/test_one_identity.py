@@ -23,7 +23,7 @@ from eldgr_dspy.words import Policy
 from tests.certificate_cases import value
 from tests.deciding import SILENT
 from tests.deciding import decided as decided_case
-from tests.rule.keys import key
+from tests.rule.keys import cases, key
 
 DOHA = (
     *("Doha", "Doha.", "Doha!", "Doha…", "Doha。", "**Doha**", '"Doha"', "“Doha”", "(Doha)", "the Doha", "`Doha`"),
@@ -69,16 +69,8 @@ def test_the_official_score_of_the_raw_text_is_told_apart() -> None:
 
 @pytest.mark.parametrize(
     ("text", "answer"),
-    [
-        *(("-5", "-5"), (".5", ".5"), ("$5.", "$5"), ("5%.", "5%"), ("5'", "5'"), ("'5''", "5'"), ("**C++**.", "C++")),
-        *(
-            ("A-.", "A-"), ("U.S.", "U.S."), ("Inc.", "Inc."), ("50+", "50+"), ("<5", "<5"), ("(-5)", "-5"),
-            ("$5$", "5"),
-        ),
-        *(("Mercury (planet)", "Mercury (planet)"), ("?!", "?!"), ("", ""), (" \u200b", ""), ("AT&amp;T", "AT&T")),
-        *(("O’Neill.", "O’Neill"), ("10<sup>2</sup>", "10^2"), ("5‰", "5‰"), ("«Doha»", "Doha")),
-    ],
-)  # fmt: skip
+    cases("stripped answers"),
+)
 def test_what_tells_answers_apart_stays(text: str, answer: str) -> None:
     assert strip_answer(text) == answer
 
@@ -111,27 +103,7 @@ def test_the_vote_keeps_apart_what_a_reader_does(one: str, other: str) -> None:
     assert value(one, f"It is {other} here.") is False
 
 
-REFUSED = [
-    ("C", "written in C++ now"), ("C", "written in C# now"), ("A", "he got an A- there"), ("5", "<5 minutes"),
-    ("5", "some 5 1⁄2 m"), ("$5", "lost $5 million"), ("5 km", "at 5 km/h"), ("5 km", "5 km per hour"),
-    ("1.5", "1.5 × 10^9 m"), ("5 million", "lost −USD 5 million"), ("000", "some 5\u00a0000 men"), ("can", "I can't"),
-    ("O", "by O'Brien"), ("five", "thirty-five men"), ("five", "five million"), ("16", "an F-16"), ("5", "it is $5"),
-    ("New York Times", "in New York. Times change"), ("Mercury Venus", "Mercury; Venus"), ("New York", "New\n\nYork"),
-    ("Smith born", "Smith (born 1950)"), ("U", "the U.S. is"), ("R", "J. R. R. Tolkien"), ("Node", "in Node.js"),
-    ("AT", "the AT&T firm"), ("1980", "the 1980's"), ("5", "≥ 5 of them"), ("5", "10.5"), (".5", "10.5"),
-    ("hell", "I hope he'll come"), ("A & W", "by George W Bush"), ("I", "the I Ching"), ("Who", "GUESS THE WHO"),
-    ("10", "10<sup>6</sup> m"), ("10", "10^{6} m"), ("北京上海", "北京！上海"),
-    ("New York Times", "**New York.** Times"),
-    ("New York Times", "New York\u2029Times"), ("New York Times", "<p>New York</p><p>Times</p>"), ("5", "± 5 of"),
-    ("twenty", "twenty-first century"), ("two", "two-thirds"), ("5", "*5* million"), ("5", "5 US$"), ("$5", "$5 M"),
-    ("2 3", "2 / 3 of"), ("5", "5-1/2 inches"), ("10", "10**5"), ("5", "&minus; 5"), ("Z", "by Jay-Z"),
-    ("3", "in 3-D"), ("New York Times", "New York ;Times"), ("5", "5‰ of"), ("F", "at 5°F"), ("am", "yes, ma'am"),
-    ("5 million km", "5 million km/h"),
-    # function words that are not names
-    ("US", "Please give us time"), ("us", "Please give us time"), ("IT", "It is late"), ("It", "It is late"),
-    ("A", "A man came"), ("The Who", "Who is it?"), ("Who", "the doctor who is"), ("US", "JOIN US TODAY OR ELSE"),
-    ("I", "When I came"), ("a", "upon a time"), ("IT", "so it is"),
-]  # fmt: skip
+REFUSED = cases("occurrences of another class")
 """Wrong answers that the occurrence of another class, or one across an end, would certify."""
 
 
@@ -141,16 +113,7 @@ def test_an_occurrence_of_one_class_is_not_one_of_another(answer: str, text: str
     assert value(answer, text, policy=policy) is False
 
 
-OCCURS = [
-    # function words that are written as names
-    ("US", "the US is"), ("US", "in the U.S. today"), ("U.S.", "the US is"), ("us", "the US is"),
-    ("IT", "an IT firm"), ("The Who", "by The Who in"), ("Who", "and the Who in"), ("A", "rich in Vitamin A here"),
-    ("WHO", "WHO said so"),
-    # possessives, compounds, dots that end nothing
-    ("Doha", "Doha's heat"), ("New York", "a New York-based band"), ("New York", "in New\nYork"),
-    ("1945", "1939-1945"), ("Apple Inc", "Apple Inc. is"), ("Tolkien", "J. R. R. Tolkien."), ("Brien", "O'Brien"),
-    ("66", 'the "Route 66" song'),
-]  # fmt: skip
+OCCURS = cases("occurrences of a name")
 
 
 @pytest.mark.parametrize(("answer", "text"), OCCURS)
@@ -158,11 +121,7 @@ def test_a_name_and_a_part_that_stands_for_itself_occur(answer: str, text: str) 
     assert value(answer, text) is True
 
 
-READ_ALIKE = [
-    *(("1000", "1,000"), ("The Beatles", "Beatles"), ("5 °C", "5°C"), ("J.R.R. Tolkien", "J. R. R. Tolkien")),
-    *(("CO2", "CO₂"), ("0.5", ".5"), ("AT&T", "AT&amp;T"), ("Istanbul", "İstanbul"), ("5", "№5"), ("5 %", "5%")),
-    *(("O'Neill", "O’Neill"), ("St. Louis", "St Louis"), ("$ 5", "$5"), ("Mercury (planet)", "Mercury planet")),
-]
+READ_ALIKE = cases("read alike")
 
 
 @pytest.mark.parametrize(("one", "other"), READ_ALIKE)

@@ -13,6 +13,7 @@ from eldgr_dspy.derivation.reach import MOST_QUANTITIES, reach
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.rule.derivations import check_derivation
 from tests.naive import naive_reach as naive
+from tests.rule.keys import cases
 
 pytestmark = pytest.mark.slow  # a search over all derivations
 
@@ -20,28 +21,7 @@ PENS = "A box holds 5 pens. How many?"
 
 # --- honest chains ----------------------------------------------------------------------------------------------------
 
-HONEST = [
-    # question, steps, check
-    ("Ann has 8 pens and buys 7 more. How many?", "8+7 = 15", "15-7 = 8"),
-    ("Ann has 8 pens and loses 3. How many are left?", "8-3 = 5", "5+3 = 8"),
-    ("It is 3 degrees and gets 8 degrees colder. How warm is it?", "3-8 = -5", "-5+8 = 3"),
-    ("24 pens are put into 6 boxes. How many in each?", "24/6 = 4", "4*6 = 24"),
-    ("Eggs come by the dozen. How many are in 3 cartons, if 4 are broken?", "3*12 = 36; 36-4 = 32", "32+4 = 36"),
-    ("He runs 2 miles a day. How many in 3 weeks?", "2*7 = 14; 14*3 = 42", "42/3 = 14"),
-    ("She earns $12 an hour. What does she earn in 30 minutes?", "30/60 = 1/2; 12*(1/2) = 6", "6/(1/2) = 12"),
-    ("A coat of $80 is 25% off. What does it cost?", "80*25% = 20; 80-20 = 60", "60+20 = 80"),
-    ("A coat of $80 is 25% off. What does it cost?", "80*0.75 = 60", "60/0.75 = 80"),
-    ("A third of 27 cars are red. How many are not?", "27/3 = 9; 27-9 = 18", "18+9 = 27"),
-    ("A duck lays 16 eggs a day. She eats three, bakes with four and sells the rest at $2 each. What does she earn?",
-     "16-3-4 = 9; 9*2 = 18", "18/2 = 9"),
-    ("Ben has 7 cars. Sue has twice as many. How many have they?", "7*2 = 14; 14+7 = 21", "21-7 = 14"),
-    ("He buys 3 pens at $2 and 4 books at $5. What does he pay?", "3*2 = 6; 4*5 = 20; 6+20 = 26", "26-20 = 6"),
-    ("She has $50 and buys 4 books at $5. What is left?", "4*5 = 20; 50-20 = 30", "30+20 = 50"),
-    ("Jo is 30. Sam is 3 years older than half her age. How old is Sam?", "30/2 = 15; 15+3 = 18", "18-3 = 15"),
-    ("He has 6 boxes of 10 pens and gives 2 pens to each of 5 friends.", "6*10 = 60; 2*5 = 10; 60-10 = 50",
-     "50+10 = 60"),
-    ("What is the mean of 4, 6 and 11 for 3 days?", "4+6+11 = 21; 21/3 = 7", "7*3 = 21"),
-]  # fmt: skip
+HONEST = cases("honest chains")
 
 
 def chain(steps: str, check: str) -> Derivation:

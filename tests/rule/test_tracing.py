@@ -8,27 +8,11 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.derivation.arithmetic import Exact, Operand, parse
 from eldgr_dspy.derivation.tracing import TABLE, folded, stated, traceable, traces
+from tests.rule.keys import cases
 
-STATED = [
-    ("She eats three and bakes four", "3 4"), ("1,000 people", "1000"), ("$80,000.50", "80000.5"),
-    ("It is .5 now.", "0.5"), ("3.5.", "3.5"), ("3/4 of it", "3 4 3/4 1/4"), ("2 1/2 cups", "5/2"),
-    ("2½ cups", "5/2"), ("½", "1/2"), ("a dozen", "12"), ("20% off", "20 1/5 0.8 1.2"), ("plus 150%", "1.5 2.5"),
-    ("twelve percent", "12 0.12"), ("50 cents", "50 0.5"), ("75¢", "0.75"), ("twenty-four hours", "24"),
-    ("two hundred and five", "205"), ("a hundred", "100"), ("two thousand three hundred", "2300"),
-    ("$1.5 million", "1.5 1500000"), ("2 dozen eggs", "2 12 24"), ("two dozen eggs", "2 12 24"),
-    ("three quarters", "3/4 1/4"), ("two-thirds", "2/3 1/3"), ("one and a half", "3/2"),
-    ("two and three quarters", "11/4"), ("٣ apples", "3"), ("１２ apples", "12"),
-]  # fmt: skip
-LICENSED = [
-    ("How many a week?", "7"), ("Each Day", "24"), ("hours", "60"), ("twice as many", "2"), ("half of them", "1/2 2"),
-    ("a third", "1/3 3"), ("What percentage", "100 1"), ("in feet", "12"), ("three inches", "12"),
-    ("two centuries", "100"), ("$ 3", "100"), ("doubled", "2"),
-]  # fmt: skip
-ABSENT = [
-    ("no numbers here", "1 2 100"), ("1,000", "1 0"), ("two hundred and five", "2 5 200"), ("twenty-four", "20 4"),
-    ("one, two", "3 12"), ("a weekly dose", "24"), ("10² of them", "102"), ("150% of 5/4", "-1/2 1/2 -1/4"),
-    ("50 cents", "1.5"), ("9" * 41, "9" * 41), ("Davos has two dates", "24"),
-]  # fmt: skip
+STATED = cases("stated by a question")
+LICENSED = cases("licensed by a question")
+ABSENT = [*cases("absent from a question"), ("9" * 41, "9" * 41)]
 
 
 @pytest.mark.parametrize(("question", "numbers"), STATED + LICENSED)
@@ -67,12 +51,8 @@ def test_an_operand_traces_under_a_sign_and_as_a_percentage() -> None:
 
 @pytest.mark.parametrize(
     ("expression", "numbers"),
-    [
-        ("10/3", "10/3"), ("(10/3)*3", "10/3 3"), ("10/3*3", "10/3 3"), ("3*10/3", "3 10/3"),
-        ("10/(10/3)", "10 10/3"), ("20/6 + 10/3", "10/3 10/3"), ("-10/3", "10 3"), ("30/3/3", "30 3 3"),
-        ("2**10/3", "2 10 3"), ("10%/3", "1/10 3"), ("1.0/0.3", "1 3/10"), ("18/2", "18 2"), ("10/0", "10 0"),
-    ],
-)  # fmt: skip
+    cases("folded fractions"),
+)
 def test_a_division_that_writes_a_known_fraction_folds_into_one_number(expression: str, numbers: str) -> None:
     read = parse(expression)
     one = folded(read, {Fraction(10, 3), 9})
