@@ -8,6 +8,7 @@ from click.core import ParameterSource
 
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.programs.commands.options import (
+    FILE,
     answer_option,
     certificate_option,
     derivation_option,
@@ -22,7 +23,7 @@ _TESTED_TOO = ("support(0)", "support(1)", "support")  # where the evidence cert
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("pools", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("pools", nargs=-1, required=True, type=FILE)
 @rules_option()
 @click.option(
     "--worst",
@@ -55,8 +56,6 @@ def bound(
 
     With --worst it also tests rules from narrow to wide, by default majority, certified, eldgr, near(0), near(1),
     near(2) and judge, in arithmetic also support(0), support(1) and support, and names the widest that pass.
-
-    Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.answer_types import answer_type
     from eldgr_dspy.figures.allowance import allowed

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_args
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.commands.options import Models, lms_of, selector_of
+from eldgr_dspy.programs.commands.options import Models
 from eldgr_dspy.words import JudgeStyle, Role
 
 
@@ -30,11 +30,7 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
             "--judge out."
         )
     models_by_name = {name: model for name, (_, model) in judges.items()}
-    lms = (
-        lms_of(models_by_name, models.api_base, models.num_ctx, models.structured, models.named.values())
-        if any(models_by_name.values())
-        else {}
-    )
+    lms = models.lms(models_by_name, models.named.values()) if any(models_by_name.values()) else {}
     result: dict[str, Any] = {}
     for name, (style, model) in judges.items():
         choice = models.judges[name]
@@ -56,8 +52,8 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
             )
         else:
             lm: dict[Role, Any] = {"judge": lms[name]} if name in lms else {}
-            look = (style, models.orders if style in ("listwise", "pairwise") else 1)
-            result[name] = selector_of(lm, {**settings, "replies": models.replies}, look).judge
+            orders = models.orders if style in ("listwise", "pairwise") else 1
+            result[name] = models.selector_of(lm, settings, style, orders).judge
     return result
 
 
@@ -69,7 +65,7 @@ def _panel(name: str, members: Sequence[str], models: Models) -> Any:
 
     if len(members) < 2 or not all(members):
         raise ArgumentError(f"--judges {name} must have at least two models. Give {name}=panel:MODEL+MODEL.")
-    lms = lms_of({str(n): model for n, model in enumerate(members)}, models.api_base, models.num_ctx, models.structured)
+    lms = models.lms({str(n): model for n, model in enumerate(members)})
     judges = [judge_in_style(Judge(), orders=models.orders) for _ in members]
     for judge, lm in zip(judges, lms.values(), strict=True):
         judge.set_lm(lm)

@@ -24,8 +24,6 @@ def compare(runs: tuple[str, ...], rule: str, seeds: str | None, form: Form, out
     the first. No LM is asked.
 
     With --seeds, the spread of both rules is split into that of seeds and that of questions.
-
-    Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.comparisons.compared_runs import compare_runs
     from eldgr_dspy.comparisons.named_runs import named_runs

@@ -6,28 +6,25 @@ from typing import Any
 
 import click
 
-from eldgr_dspy.programs.commands.options import structured_option
+from eldgr_dspy.programs.commands.options import ABOVE_0, FILE, api_base_option, require_address, structured_option
 from eldgr_dspy.programs.commands.output import form_options
-from eldgr_dspy.words import SchemaUse
 
 _DEFAULT = "ollama/deepseek-r1:7b"
 
 
 @click.command(context_settings={"show_default": True})
 @click.option("--judge", metavar="MODEL", default=_DEFAULT, help="Model to check.")
-@click.option("--api-base", metavar="URL", help="Address of the server.  [default: the provider's own]")
+@api_base_option
 @click.option(
     "--num-ctx", type=click.IntRange(min=1), metavar="N", help="Context of Ollama's models, in tokens.  [default: 8192]"
 )
 @structured_option
-@click.option(
-    "--pool", type=click.Path(path_type=Path), metavar="FILE", help="Pool whose longest question is asked too."
-)
+@click.option("--pool", type=FILE, metavar="FILE", help="Pool whose longest question is asked too.")
 @click.option("--pull", is_flag=True, help="Let Ollama pull the model if it is missing.")
 @click.option(
     "--timeout",
     metavar="SECONDS",
-    type=click.FloatRange(0, min_open=True),
+    type=ABOVE_0,
     default=120.0,
     help="Limit for each call, and for a pull without progress.",
 )
@@ -38,12 +35,11 @@ def doctor(
     /,
     judge: str,
     api_base: str | None,
-    num_ctx: int | None,
-    structured: SchemaUse,
     pool: Path | None,
     pull: bool,
     timeout: float,
     form: str,
+    **options: Any,
 ) -> None:
     """Check that a model can judge.
 
@@ -52,17 +48,15 @@ def doctor(
     follow a JSON schema, and the seconds and tokens of a call. A check fails only if judging would fail. Makes three
     short calls, and with --pool one as long as its longest.
 
-    Exit codes: 0 all checks passed, 1 a check failed, 2 wrong usage.
+    Exit code 1: a check failed.
     """
     from eldgr_dspy.pools import open_pool
     from eldgr_dspy.programs import diagnosis
     from eldgr_dspy.programs.commands.console import write_out
-    from eldgr_dspy.programs.commands.options import require_address
     from eldgr_dspy.programs.lms.models import lm_named
 
     require_address(api_base, [judge])
-    options = {"cache": False, "num_retries": 0, "timeout": timeout, "temperature": 0.0}
-    lm = lm_named(judge, api_base, num_ctx=num_ctx, structured=structured, **options)
+    lm = lm_named(judge, api_base, cache=False, num_retries=0, timeout=timeout, temperature=0.0, **options)
     findings = []
     for finding in diagnosis.diagnose(lm, timeout, _pull if pull else None, open_pool(pool) if pool else None):
         findings.append(finding)

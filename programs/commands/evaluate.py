@@ -17,14 +17,8 @@ from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.chosen_judges import named_judges
 from eldgr_dspy.programs.commands.judge_options import replay_option
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import (
-    Command,
-    Models,
-    names_in,
-    role_options,
-    with_options,
-)
-from eldgr_dspy.programs.commands.output import Form, form_options
+from eldgr_dspy.programs.commands.options import ABOVE_0, FILE, Command, Models, names_in, role_options, with_options
+from eldgr_dspy.programs.commands.output import Form, form_options, write
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.results.summary import Summary
@@ -34,53 +28,26 @@ if TYPE_CHECKING:
 _HEURISTIC_WORKERS, _LM_WORKERS = 1, 8
 
 
-class Grouped(click.Command):
-    """A command whose options are listed in groups; the last group has the rest."""
+OF_ROLES = {
+    "Models": "lm judge judges deriver repairer api_base",
+    "The rule": "rules answer certificate derivation consult set",
+}
+"""The groups of the options for models and the rule, as `Grouped` has them."""
 
-    groups: tuple[tuple[str, tuple[str, ...]], ...] = (
-        (
-            "Models",
-            (
-                "lm",
-                "judge",
-                "judges",
-                "deriver",
-                "repairer",
-                "api_base",
-            ),
-        ),
-        (
-            "The rule",
-            (
-                "rules",
-                "answer",
-                "certificate",
-                "derivation",
-                "consult",
-                "set",
-            ),
-        ),
-        (
-            "The run",
-            (
-                "out",
-                "limit",
-                "workers",
-                "replay",
-                "fresh",
-                "freeze",
-                "engine",
-            ),
-        ),
-        ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),
-    )
+
+class Grouped(click.Command):
+    """A command whose options are listed in groups, each with the names of its own; the last group has the rest."""
+
+    def __init__(self, *arguments: Any, groups: Mapping[str, str], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.groups = groups
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each group under its heading."""
         options = (option for option in self.get_params(ctx) if isinstance(option, click.Option))
         records = {option.name: record for option in options if (record := option.get_help_record(ctx))}
-        groups = [(heading, [records.pop(name) for name in names]) for heading, names in self.groups]
-        for heading, listed in [*groups, ("Output", [*records.values()])]:
+        groups = {heading: [records.pop(name) for name in names.split()] for heading, names in self.groups.items()}
+        for heading, listed in {**groups, "Output": [*records.values()]}.items():
             with formatter.section(heading):
                 formatter.write_dl(listed)
 
@@ -90,11 +57,7 @@ def limit_options(call: str) -> Callable[[Command], Command]:
     return with_options(
         (
             click.option(
-                "--timeout",
-                type=click.FloatRange(min=0, min_open=True),
-                default=600.0,
-                metavar="SECONDS",
-                help=f"Limit for one {call}, with retries.",
+                "--timeout", type=ABOVE_0, default=600.0, metavar="SECONDS", help=f"Limit for one {call}, with retries."
             ),
             click.option(
                 "--max-failures", default="0", metavar="N|P%", help="Questions that may fail before the run stops."
@@ -104,7 +67,7 @@ def limit_options(call: str) -> Callable[[Command], Command]:
             ),
             click.option(
                 "--max-cost",
-                type=click.FloatRange(min=0, min_open=True),
+                type=ABOVE_0,
                 metavar="USD",
                 help="Most dollars to spend; requests under way may exceed it.",
             ),
@@ -112,8 +75,16 @@ def limit_options(call: str) -> Callable[[Command], Command]:
     )
 
 
-@click.command(cls=Grouped, context_settings={"show_default": True})
-@click.argument("pools", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.command(
+    cls=Grouped,
+    context_settings={"show_default": True},
+    groups={
+        **OF_ROLES,
+        "The run": "out limit workers replay fresh freeze engine",
+        "Limits": "timeout max_failures max_abstentions max_calls max_cost",
+    },
+)
+@click.argument("pools", nargs=-1, required=True, type=FILE)
 @role_options
 @click.option(
     "--out",
@@ -127,9 +98,7 @@ def limit_options(call: str) -> Callable[[Command], Command]:
 )
 @replay_option
 @click.option("--fresh", is_flag=True, help="Start again; the old journal is kept.")
-@click.option(
-    "--freeze", type=click.Path(path_type=Path), metavar="FILE", help="File of eldgr freeze; refuse anything else."
-)
+@click.option("--freeze", type=FILE, metavar="FILE", help="File of eldgr freeze; refuse anything else.")
 @click.option("--engine", type=click.Choice(["ray"]), help="Ask in the processes of a Ray cluster.")
 @limit_options("role on one question")
 @click.option(
@@ -168,8 +137,6 @@ def evaluate(
     the last one is left to eldgr report --pages. To resume a stopped run, give the same command again, without --fresh.
 
     Ctrl-C or SIGTERM waits for the calls under way and keeps their replies. A second one abandons them.
-
-    Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 stopped early, 130 ctrl-C, 143 SIGTERM.
     """
     from eldgr_dspy.programs.commands.console import progress_bar
     from eldgr_dspy.programs.run.evaluation import evaluate as run_over
@@ -202,16 +169,12 @@ def evaluate(
         with bar as watcher:
             summary = evaluate_on_ray(prepare, watcher)
     else:
-        with prepare() as (selector, planned):
+        with prepare() as (selector, plan):
             if dry_run:
-                return _forecast(selector, planned, form)
+                return _forecast(selector, plan, form)
             with bar as watcher:
-                summary = run_over(selector, planned, watcher)
-    plan = Plan(pools, out, freeze=freeze)
-    if form == "json" or not quiet:
-        _print(context, summary, out_of(plan), form)
-    if not (form == "json" or quiet):
-        _say_where(summary, out_of(plan))
+                summary = run_over(selector, plan, watcher)
+    _print(context, summary, out_of(Plan(pools, out, freeze=freeze)), form, quiet=quiet)
 
 
 @contextmanager
@@ -238,28 +201,26 @@ def prepared(
 
 def _forecast(selector: Any, plan: Any, form: Form) -> None:
     """Print what the run would ask."""
-    from eldgr_dspy.programs.commands.console import print_tables
     from eldgr_dspy.programs.run.forecast import forecast
     from eldgr_dspy.tables.planning import forecast_table
 
     most = forecast(selector, plan)
-    if unprinted := print_tables(most, [forecast_table(most)], form):
-        raise unprinted
+    write(most, [forecast_table(most)], form, None, "The forecast")
 
 
-def _print(context: click.Context, summary: "Summary", out: Path, form: Form) -> None:
+def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *, quiet: bool) -> None:
+    """Print the results, and say where they are."""
     from eldgr_dspy.programs.commands.console import print_tables
+    from eldgr_dspy.programs.run.pages import left_out
     from eldgr_dspy.tables.run import main_tables
 
+    if form != "json" and quiet:
+        return
     if unprinted := print_tables(summary, main_tables(summary), form):
         say(f"The results are in {out}; they could not be printed: {refusal(unprinted)}")
         context.exit(1)
-
-
-def _say_where(summary: "Summary", out: Path) -> None:
-    """Say where the results are."""
-    from eldgr_dspy.programs.run.pages import left_out
-
+    if form == "json":
+        return
     say(f"Written to {out}: open report.html for the decisions.")
     if why := left_out(out, sum(pool["n"] for pool in summary["pools"].values())):
         say(f"Note: the page of questions was not written: {why}")

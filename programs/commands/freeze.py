@@ -9,18 +9,16 @@ import click
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.programs.commands.chosen_judges import named_judges
-from eldgr_dspy.programs.commands.evaluate import Grouped
-from eldgr_dspy.programs.commands.options import Models, names_in, role_options
+from eldgr_dspy.programs.commands.evaluate import OF_ROLES, Grouped
+from eldgr_dspy.programs.commands.options import FILE, Models, names_in, role_options
 from eldgr_dspy.showing import shown
 
 
-class _GroupedAlike(Grouped):
-    """Only the option groups of `eldgr evaluate` about roles and rules."""
-
-    groups = (("Models", (*Grouped.groups[0][1], "heuristic")), Grouped.groups[1])
-
-
-@click.command(cls=_GroupedAlike, context_settings={"show_default": True})
+@click.command(
+    cls=Grouped,
+    context_settings={"show_default": True},
+    groups={**OF_ROLES, "Models": f"{OF_ROLES['Models']} heuristic"},
+)
 @click.option("--heuristic", is_flag=True, help="Freeze the heuristic role where no model is given.")
 @role_options
 @click.option(
@@ -29,14 +27,12 @@ class _GroupedAlike(Grouped):
     default=Path("rule.freeze.json"),
     help="File to write.",
 )
-@click.option("--run", type=click.Path(path_type=Path), metavar="RUN", help="Run to decide again after an upgrade.")
+@click.option("--run", type=FILE, metavar="RUN", help="Run to decide again after an upgrade.")
 def freeze(out: Path, run: Path | None, models: Models, rules: str, heuristic: bool, settings: dict[str, Any]) -> None:
     """Write rules, settings and roles to a freeze.
 
     eldgr evaluate --freeze takes rules and settings from it and refuses anything else. Give the models there again. No
     LM is asked here. Heuristic roles only compare words, so they are frozen only if --heuristic says so.
-
-    Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.programs.commands.console import write_out
     from eldgr_dspy.programs.run import freezes

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import click
 
-from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import RunStoppedError, brief
 from eldgr_dspy.programs.commands import Session
-from eldgr_dspy.programs.commands.output import form_options
+from eldgr_dspy.programs.commands.options import FILE, choice
+from eldgr_dspy.programs.commands.output import form_options, writing
 from eldgr_dspy.words import Reading
 
 if TYPE_CHECKING:
@@ -22,19 +22,19 @@ _POOLS = (".jsonl", ".gz", ".parquet")
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("source", metavar="POOL|FILE", type=click.Path(path_type=Path))
+@click.argument("source", metavar="POOL|FILE", type=FILE)
 @click.option("--nli", metavar="MODEL", help="NLI model: a name on the Hugging Face Hub, or a folder.")
 @click.option("--lm", metavar="MODEL", help="LM that states the scores itself, for example ollama/qwen3:8b.")
 @click.option("--question", metavar="TEXT", help="The question that the text in FILE answers.")
 @click.option(
     "--evidence",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Passages for the text in FILE: paragraphs, or (.jsonl) objects with text and title.",
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Questions to take from the pool.  [default: all]")
 @click.option("--k", type=click.IntRange(min=1), default=5, help="Most documents that a step is compared with.")
-@click.option("--reading", type=click.Choice(get_args(Reading)), default="label", help="How f_NLI is computed.")
+@click.option("--reading", type=choice(Reading), default="label", help="How f_NLI is computed.")
 @form_options("inspect", ("text", "json"))
 @click.pass_context
 def inspect(
@@ -58,7 +58,7 @@ def inspect(
     --nli measures the scores, --lm asks for an opinion. With both, each has its table. Scores are for reading: they
     certify nothing and change no answer. --format json prints one object per text, each on a line.
 
-    Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 a model could not be asked, 130 ctrl-C, 143 SIGTERM.
+    Exit code 3: a model could not be asked.
     """
     if nli is None and lm is None:
         raise click.UsageError("Give --nli MODEL, --lm MODEL or both: one of them must score.")
@@ -71,28 +71,25 @@ def inspect(
 
     context.ensure_object(Session).unbegun = ""
     texts = texts_of_pool(source, limit) if is_pool else [[text_of_file(source, question or "", evidence)]]
+    print_scores(source, texts, _scorers(nli, lm, k, reading), as_json=form == "json")
+
+
+def _scorers(nli: str | None, lm: str | None, k: int, reading: Reading) -> "dict[str, Scorer]":
+    """Return who scores, by kind and model."""
     scorers: dict[str, Scorer] = {}
     if nli is not None:
-        scorers[f"nli {nli}"] = _nli_scorer(nli, k, reading)
+        from eldgr_dspy.programs.scoring.nli import load_nli
+        from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+
+        scorers[f"nli {nli}"] = NLIScorer(load_nli(nli), k=k, reading=reading)
     if lm is not None:
-        scorers[f"lm {lm}"] = _lm_scorer(lm)
-    print_scores(source, texts, scorers, as_json=form == "json")
+        from eldgr_dspy.programs.lms.models import lm_named
+        from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
 
-
-def _nli_scorer(model: str, k: int, reading: Reading) -> "Scorer":
-    from eldgr_dspy.programs.scoring.nli import load_nli
-    from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-
-    return NLIScorer(load_nli(model), k=k, reading=reading)
-
-
-def _lm_scorer(model: str) -> "Scorer":
-    from eldgr_dspy.programs.lms.models import lm_named
-    from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
-
-    scorer = ChannelScorer()
-    scorer.set_lm(lm_named(model, temperature=0.0, cache=False))
-    return scorer
+        scorer = ChannelScorer()
+        scorer.set_lm(lm_named(lm, temperature=0.0, cache=False))
+        scorers[f"lm {lm}"] = scorer
+    return scorers
 
 
 def print_scores(
@@ -114,13 +111,12 @@ def print_scores(
 
     for texts in questions:
         tables = {name: _scored(scorer, texts, name) for name, scorer in scorers.items()}
-        try:
-            for printed in _lines(source, texts, tables) if as_json else _draw(source, texts, tables):
-                write_out(printed)
-        except BrokenPipeError:
-            return
-        except OSError as error:
-            raise click.ClickException(f"The scores could not be printed: {refusal(error)}") from error
+        with writing("The scores"):
+            try:
+                for printed in _lines(source, texts, tables) if as_json else _draw(source, texts, tables):
+                    write_out(printed)
+            except BrokenPipeError:
+                return
 
 
 def _scored(scorer: "Scorer", texts: Sequence["Text"], name: str) -> "Sequence[StepTable]":

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from functools import reduce, wraps
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, get_args
 
 import click
@@ -30,6 +31,14 @@ from eldgr_dspy.words import (
 Command: TypeAlias = Callable[..., Any]
 _Who = TypeVar("_Who", bound=str)
 
+FILE: "click.ParamType[Any]" = click.Path(path_type=Path)
+"""A file or folder as a path; whether it is there is seen when it is opened."""
+
+ABOVE_0 = click.FloatRange(0, min_open=True)
+
+run_argument = click.argument("run", type=FILE)
+pools_argument = click.argument("pools", nargs=-1, type=FILE)
+
 _ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 
 
@@ -46,11 +55,11 @@ class Models:
         structured, replies: Whether requests carry a JSON schema, and how replies are read.
     """
 
-    lm: str | None
-    judge: str | None
-    deriver: str | None
-    repairer: str | None
-    api_base: str | None
+    lm: str | None = None
+    judge: str | None = None
+    deriver: str | None = None
+    repairer: str | None = None
+    api_base: str | None = None
     judges: Mapping[str, str | None] = field(default_factory=dict)
     judge_style: JudgeStyle = "listwise"
     orders: int = 1
@@ -71,16 +80,50 @@ class Models:
 
         return {name: styled(text, self.judge_style, self.judge or self.lm) for name, text in self.judges.items()}
 
+    def lms(self, models: Mapping[_Who, str | None], others: Iterable[str | None] = ()) -> dict[_Who, Any]:
+        """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off.
+
+        `others` are further models, for which an address or a context may be.
+        """
+        from eldgr_dspy.programs.lms.models import is_of_ollama, lm_named, require_ollama
+
+        named: dict[_Who, str] = {role: model for role, model in models.items() if model is not None}
+        every = [*dict.fromkeys(model for model in (*named.values(), *others) if model is not None)]
+        require_ollama(self.num_ctx, every)
+        require_address(self.api_base, every)
+        sizes = {model: self.num_ctx if is_of_ollama(model) else None for model in named.values()}
+        options: dict[str, Any] = {"structured": self.structured, "temperature": 0.0, "cache": False}
+        return {role: lm_named(model, self.api_base, num_ctx=sizes[model], **options) for role, model in named.items()}
+
     def selector(self, settings: Mapping[str, Any]) -> Any:
         """Return a selector under these settings, with these roles."""
-        lms = lms_of(
-            self.named, self.api_base, self.num_ctx, self.structured, [model for _, model in self.styles.values()]
-        )
-        return selector_of(lms, {**settings, "replies": self.replies}, (self.judge_style, self.orders))
+        lms = self.lms(self.named, [model for _, model in self.styles.values()])
+        return self.selector_of(lms, settings, self.judge_style, self.orders)
+
+    def selector_of(self, lms: Mapping[Role, Any], settings: Mapping[str, Any], style: JudgeStyle, orders: int) -> Any:
+        """Return a selector with heuristic roles, except those that have an LM, and the judge in a style."""
+        from eldgr_dspy.programs.heuristics import heuristic_selector
+        from eldgr_dspy.programs.judges.named import judge_in_style
+        from eldgr_dspy.programs.selector import Selector
+
+        settings = {**settings, "replies": self.replies}
+        selector, backed = heuristic_selector(**settings), Selector(**settings)
+        judged = backed if "judge" in lms else selector
+        judged.judge = judge_in_style(judged.judge, style, orders)
+        for role, lm in lms.items():
+            module = getattr(backed, role)
+            module.set_lm(lm)
+            setattr(selector, role, module)
+        return selector
 
     def asking(self, selector: Any) -> AbstractContextManager[Any]:
         """Return the context in which a selector's certificate asks the model for all roles, if it asks any."""
-        return certificate_lm(selector, self.lm, self.api_base, self.num_ctx, self.structured)
+        import dspy
+
+        if self.lm is None or selector.certifier is None:
+            return nullcontext()
+        context: AbstractContextManager[Any] = dspy.context(lm=self.lms({"judge": self.lm})["judge"])
+        return context
 
 
 def choice(words: Any) -> click.Choice[str]:
@@ -225,6 +268,7 @@ def own_options(command: Command) -> Command:
     return with_options((certificate, answer, set_option("refusals")))(gathered)
 
 
+api_base_option = click.option("--api-base", metavar="URL", help="Address of the models' server.")
 structured_option = click.option(
     "--structured", type=choice(SchemaUse), default="auto", help="Send a JSON schema: always, never, or until refused."
 )
@@ -237,7 +281,7 @@ _OF_ROLES = (
     judges_option,
     click.option("--deriver", metavar="MODEL", help="Model for the deriver."),
     click.option("--repairer", metavar="MODEL", help="Model for the repairer."),
-    click.option("--api-base", metavar="URL", help="Address of the models' server."),
+    api_base_option,
     rules_option(),
     answer_option,
     certificate_option,
@@ -269,44 +313,6 @@ def names_in(rules: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in rules.split(",") if name.strip()))
 
 
-def lms_of(
-    models: Mapping[_Who, str | None],
-    api_base: str | None,
-    num_ctx: int | None,
-    structured: SchemaUse = "auto",
-    others: Iterable[str | None] = (),
-) -> dict[_Who, Any]:
-    """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off.
-
-    `others` are further models, for which an address or a context may be.
-    """
-    from eldgr_dspy.programs.lms.models import is_of_ollama, lm_named, require_ollama
-
-    named: dict[_Who, str] = {role: model for role, model in models.items() if model is not None}
-    every = [*dict.fromkeys(model for model in (*named.values(), *others) if model is not None)]
-    require_ollama(num_ctx, every)
-    require_address(api_base, every)
-    sizes = {model: num_ctx if is_of_ollama(model) else None for model in named.values()}
-    return {
-        role: lm_named(model, api_base, num_ctx=sizes[model], structured=structured, temperature=0.0, cache=False)
-        for role, model in named.items()
-    }
-
-
-def certificate_lm(
-    selector: Any, model: str | None, api_base: str | None, num_ctx: int | None, structured: SchemaUse
-) -> AbstractContextManager[Any]:
-    """Return a context with this LM in DSPy's settings, if the selector's certificate may ask it."""
-    import dspy
-
-    if model is None or selector.certifier is None:
-        return nullcontext()
-    context: AbstractContextManager[Any] = dspy.context(
-        lm=lms_of({"judge": model}, api_base, num_ctx, structured)["judge"]
-    )
-    return context
-
-
 def require_address(api_base: str | None, names: Sequence[str]) -> None:
     """Refuse a server address if no model is given, and one without http:// or https://.
 
@@ -330,19 +336,3 @@ def require_address(api_base: str | None, names: Sequence[str]) -> None:
         raise ArgumentError(
             f"{address} must be an address with http:// or https://, for example http://localhost:8000/v1."
         )
-
-
-def selector_of(lms: dict[Role, Any], settings: Mapping[str, Any], style: tuple[JudgeStyle, int]) -> Any:
-    """Return a selector with heuristic roles, except those that have an LM, and the judge in a style."""
-    from eldgr_dspy.programs.heuristics import heuristic_selector
-    from eldgr_dspy.programs.judges.named import judge_in_style
-    from eldgr_dspy.programs.selector import Selector
-
-    selector, backed = heuristic_selector(**settings), Selector(**settings)
-    judged = backed if "judge" in lms else selector
-    judged.judge = judge_in_style(judged.judge, *style)
-    for role, lm in lms.items():
-        module = getattr(backed, role)
-        module.set_lm(lm)
-        setattr(selector, role, module)
-    return selector

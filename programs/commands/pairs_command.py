@@ -1,32 +1,29 @@
 """`eldgr pool pairs`: write preference pairs for training."""
 
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.core import ParameterSource
 
 from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import answer_option, certificate_option, set_option
+from eldgr_dspy.programs.commands.options import FILE, answer_option, certificate_option, choice, set_option
 from eldgr_dspy.programs.commands.output import Form, form_options, write, writing
 
 if TYPE_CHECKING:
     from eldgr_dspy.programs.pools.pairs import PairCounts
     from eldgr_dspy.tables.table import Table
 
-_FILE = click.Path(path_type=Path)
 _Layout = Literal["dpo", "kto"]
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("source", metavar="POOL", type=_FILE)
-@click.option("--out", required=True, type=_FILE, metavar="FILE", help="File to write: .jsonl, .jsonl.gz or .parquet.")
+@click.argument("source", metavar="POOL", type=FILE)
+@click.option("--out", required=True, type=FILE, metavar="FILE", help="File to write: .jsonl, .jsonl.gz or .parquet.")
 @click.option(
-    "--layout",
-    type=click.Choice(get_args(_Layout)),
-    default="dpo",
-    help="Rows with chosen and rejected, or with completion and label.",
+    "--layout", type=choice(_Layout), default="dpo", help="Rows with chosen and rejected, or with completion and label."
 )
 @click.option("--most", type=click.IntRange(min=1), default=1, metavar="N", help="Write at most N pairs a question.")
 @click.option("--gold", is_flag=True, help="Choose right answers over wrong ones, whatever is certified.")
@@ -39,21 +36,7 @@ _Layout = Literal["dpo", "kto"]
 @set_option("refusal", "refusals")
 @form_options("pool_pairs")
 @click.pass_context
-def pairs(
-    context: click.Context,
-    /,
-    source: Path,
-    out: Path,
-    layout: _Layout,
-    most: int,
-    gold: bool,
-    score: str | None,
-    messages: bool,
-    evidence: bool,
-    ask: str | None,
-    form: Form,
-    **settings: Any,
-) -> None:
+def pairs(context: click.Context, /, source: Path, out: Path, form: Form, **options: Any) -> None:
     """Write preference pairs for training.
 
     In each pair a certified answer is chosen and an uncertified one rejected. The answers with most votes come first.
@@ -67,15 +50,15 @@ def pairs(
     from eldgr_dspy.programs.pools.pairs import Pairing, write_pairs
     from eldgr_dspy.rule.questions import Settings
 
-    if gold and context.get_parameter_source("certificate") is not ParameterSource.DEFAULT:
+    pairing = Pairing(**{one.name: options.pop(one.name) for one in fields(Pairing)})
+    if pairing.gold and context.get_parameter_source("certificate") is not ParameterSource.DEFAULT:
         raise click.UsageError("--gold and --certificate contradict each other. Give one of them.", context)
-    pairing = Pairing(layout, most, gold, score, messages, evidence, ask)
-    chosen = Settings(**settings)
+    chosen = Settings(**options)
     (pool,) = open_pools([source], chosen.type)
     with writing(out):
         counts = write_pairs(pool, out, chosen, pairing)
-    value = {"pool": pool.name, "sha256": pool.sha256, "layout": layout, **counts.figures()}
-    write(value, [_table(pool.name, pool.n, counts, gold=gold)], form, None, "The counts")
+    value = {"pool": pool.name, "sha256": pool.sha256, "layout": pairing.layout, **counts.figures()}
+    write(value, [_table(pool.name, pool.n, counts, gold=pairing.gold)], form, None, "The counts")
     say(f"Written to {out}.")
 
 

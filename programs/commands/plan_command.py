@@ -25,8 +25,6 @@ def plan(gain: float, discordant: float, power: float, alpha: float, form: Form,
     """Compute how many questions a gain needs.
 
     A pilot run counts its discordant questions: they are the wins plus losses of its contrasts.
-
-    Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.figures.planning import plan_ahead
     from eldgr_dspy.tables.planning import needed_table

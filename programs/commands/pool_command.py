@@ -4,20 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import AnswerName, answer_option, own_options
+from eldgr_dspy.programs.commands.options import FILE, AnswerName, answer_option, choice, own_options
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write, writing
 from eldgr_dspy.programs.commands.pairs_command import pairs
 
 if TYPE_CHECKING:
     from eldgr_dspy.pools import Pool
 
-_FILE = click.Path(path_type=Path)
 _Layout = Literal["predictions", "lm-eval", "inspect"]
 _By = Literal["id", "question"]
 _Evidence = Literal["paragraphs", "facts"]
@@ -38,25 +37,18 @@ def _columns(context: click.Context, option: click.Parameter, texts: tuple[str, 
 @click.group()
 @click.pass_context
 def pool(context: click.Context, /) -> None:
-    """Build, check, split and join pools; write preference pairs.
-
-    Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
-    """
+    """Build, check, split and join pools; write preference pairs."""
     context.ensure_object(Session).unbegun = ""
 
 
 @pool.command(context_settings={"show_default": True})
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=_FILE)
-@click.option("--out", required=True, type=_FILE, metavar="POOL", help="File to write: .jsonl, .jsonl.gz or .parquet.")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=FILE)
+@click.option("--out", required=True, type=FILE, metavar="POOL", help="File to write: .jsonl, .jsonl.gz or .parquet.")
 @click.option(
     "--answer", required=True, type=AnswerName(), help="Answer type of the questions; MODULE:NAME names your own."
 )
-@click.option("--questions", type=_FILE, metavar="FILE", help="File with questions, gold answers and evidence.")
-@click.option(
-    "--layout",
-    type=click.Choice(get_args(_Layout)),
-    help="Layout of SOURCE.  [default: detected]",
-)
+@click.option("--questions", type=FILE, metavar="FILE", help="File with questions, gold answers and evidence.")
+@click.option("--layout", type=choice(_Layout), help="Layout of SOURCE.  [default: detected]")
 @click.option(
     "--column",
     multiple=True,
@@ -64,27 +56,18 @@ def pool(context: click.Context, /) -> None:
     callback=_columns,
     help="Column of a CSV or TSV file: prediction=output.",
 )
-@click.option("--by", type=click.Choice(get_args(_By)), help="Match questions by this.  [default: id if all have one]")
+@click.option("--by", type=choice(_By), help="Match questions by this.  [default: id if all have one]")
 @click.option(
     "--evidence-from",
     "evidence",
-    type=click.Choice(get_args(_Evidence)),
+    type=choice(_Evidence),
     default="paragraphs",
     help="Passages to take from HotpotQA's rows.",
 )
 @click.option("--shuffle", type=int, metavar="SEED", help="Shuffle the candidates of each question.")
 @click.option("--unfinished", is_flag=True, help="Accept Inspect logs that failed or were cancelled.")
 def build(
-    sources: tuple[Path, ...],
-    out: Path,
-    answer: str,
-    questions: Path | None,
-    layout: _Layout | None,
-    column: Any,
-    by: _By | None,
-    evidence: _Evidence,
-    shuffle: int | None,
-    unfinished: bool,
+    sources: tuple[Path, ...], out: Path, answer: str, questions: Path | None, column: Any, **options: Any
 ) -> None:
     """Build a pool from predictions.
 
@@ -103,26 +86,26 @@ def build(
     from eldgr_dspy.programs.pools.building import Recipe, build_pool
 
     task = answer_type(answer).name_in_files
-    recipe = Recipe(sources, task, questions, layout, by, evidence, shuffle, unfinished, column)
     with writing(out):
-        built = build_pool(recipe, out)
+        built = build_pool(Recipe(sources, task, questions, columns=column, **options), out)
     _show([built.pool], notes=built.lacking)
     for lacking in built.lacking:
         say(lacking)
-    if built.left_out:
-        say(f"Left out of {questions}, because no file has a prediction: {built.left_out:,}.")
-    guessed = built.forms["last_number"] + built.forms["whole"]
-    if guessed:
-        guess = "the last number" if built.forms["last_number"] else "the whole text"
-        counts = f"{guessed:,} of {built.forms.total():,}"
-        say(f"Answers guessed as {guess}, because nothing marks the answer: {counts}.")
-    if built.cut:
-        say(f"Samples without an answer, because they stopped at their limit before they marked one: {built.cut:,}.")
+    forms = built.forms
+    guess = "the last number" if forms["last_number"] else "the whole text"
+    guesses = forms["last_number"] + forms["whole"]
+    for what, count, of in (
+        (f"Left out of {questions}, because no file has a prediction", built.left_out, ""),
+        (f"Answers guessed as {guess}, because nothing marks the answer", guesses, f" of {forms.total():,}"),
+        ("Samples without an answer, because they stopped at their limit before they marked one", built.cut, ""),
+    ):
+        if count:
+            say(f"{what}: {count:,}{of}.")
     say(f"Written to {out}, matched by {built.by}.")
 
 
 @pool.command()
-@click.argument("pools", nargs=-1, required=True, type=_FILE)
+@click.argument("pools", nargs=-1, required=True, type=FILE)
 @answer_option
 @form_options("pool_check")
 @out_option()
@@ -138,7 +121,7 @@ def check(pools: tuple[Path, ...], answer: str | None, form: Form, out: Path | N
 
 
 @pool.command(context_settings={"show_default": True})
-@click.argument("source", metavar="POOL", type=_FILE)
+@click.argument("source", metavar="POOL", type=FILE)
 @click.option(
     "--confirm",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -147,8 +130,8 @@ def check(pools: tuple[Path, ...], answer: str | None, form: Form, out: Path | N
     help="Share of questions for confirmation.",
 )
 @click.option("--seed", type=int, default=0, help="Seed of the split.")
-@click.option("--out-dev", required=True, type=_FILE, metavar="POOL", help="File to write: part for development.")
-@click.option("--out-confirm", required=True, type=_FILE, metavar="POOL", help="File to write: part for confirmation.")
+@click.option("--out-dev", required=True, type=FILE, metavar="POOL", help="File to write: part for development.")
+@click.option("--out-confirm", required=True, type=FILE, metavar="POOL", help="File to write: part for confirmation.")
 def split(source: Path, confirm: float, seed: int, out_dev: Path, out_confirm: Path) -> None:
     """Split a pool for development and confirmation.
 
@@ -165,11 +148,11 @@ def split(source: Path, confirm: float, seed: int, out_dev: Path, out_confirm: P
 
 
 @pool.command()
-@click.argument("whole", metavar="POOL", type=_FILE)
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=_FILE)
-@click.option("--part", "parts", multiple=True, type=_FILE, metavar="FILE", help="A part that has moved; repeatable.")
+@click.argument("whole", metavar="POOL", type=FILE)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=FILE)
+@click.option("--part", "parts", multiple=True, type=FILE, metavar="FILE", help="A part that has moved; repeatable.")
 @own_options
-@click.option("--out", required=True, type=_FILE, metavar="DIRECTORY", help="Run directory to write; a new one.")
+@click.option("--out", required=True, type=FILE, metavar="DIRECTORY", help="Run directory to write; a new one.")
 def join(whole: Path, runs: tuple[Path, ...], parts: tuple[Path, ...], own: dict[str, Any], out: Path) -> None:
     """Join runs on parts of a pool into one run.
 

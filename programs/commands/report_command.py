@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import own_options
+from eldgr_dspy.programs.commands.options import own_options, pools_argument, run_argument
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, run_of, write, writing
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ FORMATS = (*get_args(Form), "html")
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("run", type=click.Path(path_type=Path))
-@click.argument("pools", nargs=-1, type=click.Path(path_type=Path))
+@run_argument
+@pools_argument
 @form_options("report", FORMATS)
 @out_option("standard output; for html, report.html in RUN")
 @click.option("--pages", is_flag=True, help="Write questions.html also beyond 20,000 questions.")
@@ -43,8 +43,6 @@ def report(
     RUN is the directory of a finished run. The tables need nothing else: no LM and no pool. --format html writes the
     report and the page of questions again. That page needs the run's pools; give POOLS if they have moved. Beyond
     20,000 questions it is written only with --pages.
-
-    Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     if pools and form != "html":
         raise click.UsageError(f"POOLS are only for --format html; got --format {form}. Leave them out.", context)

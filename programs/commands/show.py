@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from eldgr_dspy.programs.commands.options import names_in, own_options, rules_option
+from eldgr_dspy.programs.commands.options import names_in, own_options, pools_argument, rules_option, run_argument
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, run_of, write
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@run_argument
 @click.argument("id")
-@click.argument("pools", nargs=-1, type=click.Path(path_type=Path))
+@pools_argument
 @rules_option(default="")
 @own_options
 @form_options("show")
@@ -26,8 +26,6 @@ def show(
     RUN is the directory of a finished run. ID is the id of a question, or POOL:ID if several pools of the run have it.
     It prints the votes, the candidates, the evidence with each witness, what the roles said, and what each rule ships
     and why. The texts are in the run's pools; give POOLS if they have moved. --rules shows only some rules.
-
-    Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.programs.run.pages import question_of
     from eldgr_dspy.report.question_tables import question_tables

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.programs.commands.command import cli
-from eldgr_dspy.programs.commands.options import lms_of, names_in, selector_of
+from eldgr_dspy.programs.commands.options import Models, names_in
 from eldgr_dspy.programs.commands.resume_command import command_that_asks
 from eldgr_dspy.programs.lms.models import is_of_ollama
 from eldgr_dspy.programs.run.redecisions import Redecided
@@ -40,8 +40,10 @@ class Made(NamedTuple):
 
     def stated(self) -> dict[Role, Mapping[str, Any]]:
         """What the journal of such a run says of the roles that were asked."""
-        lms: Any = lms_of({**dict.fromkeys(ROLES), **self.models}, self.api_base, self.num_ctx)
-        selector = selector_of(lms, self.settings.arguments(), self.style)
+        style, orders = self.style
+        server: Any = {"api_base": self.api_base, "num_ctx": self.num_ctx}
+        models = Models(**self.models, **server, judge_style=style, orders=orders)
+        selector = models.selector(self.settings.arguments())
         with metered_settings():
             return {role: role_call(getattr(selector, role)).details for role in self.asked}
 

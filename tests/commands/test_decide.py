@@ -14,7 +14,7 @@ import pytest
 from eldgr_dspy.errors import ArgumentError, RunChangedError, RunStoppedError
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.options import lms_of, selector_of
+from eldgr_dspy.programs.commands.options import Models
 from eldgr_dspy.programs.commands.resume_command import command_that_asks
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
@@ -226,7 +226,8 @@ def test_the_command_names_the_models_and_the_style_of_the_run(
 ) -> None:
     monkeypatch.delenv("OLLAMA_HOST", raising=False)
     run, _ = finished_run(tmp_path, rules=("majority",))
-    selector = selector_of(lms_of(models, api_base, num_ctx), {}, style)
+    options: Any = {**models, "judge_style": style[0], "orders": style[1]}
+    selector = Models(**options, api_base=api_base, num_ctx=num_ctx).selector({})
     with metered_settings(), (run / "journal.jsonl").open("a", encoding="utf-8") as journal:
         for role in ("judge", "repairer"):
             details = role_call(getattr(selector, role)).details
