@@ -4,7 +4,8 @@ Two runs of one pool, or the runs of several policies, each on a pool of its own
 from 0 to 100, differences percentage points, a run minus the first.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from typing_extensions import TypedDict
 
@@ -86,7 +87,10 @@ def compare_runs(runs: Mapping[str, NamedRun], *, rule: str = "eldgr") -> Compar
     if len(runs) < 2:
         raise ArgumentError(f"A comparison needs two or more runs; got {len(runs)}.")
     first = next(iter(runs.values()))
-    pools = {pool: _arms(runs, rule, chosen) for pool, chosen in _by_pool(runs).items()}
+    pools: dict[str, dict[str, RuleScores]] = {}
+    for pool, chosen in _by_pool(runs).items():
+        pools[pool] = {name: rule_scores_of(runs[name], of, rule) for name, of in zip(runs, chosen, strict=True)}
+        require_the_same_questions([*pools[pool].values()])
     family = _family(pools)
     return {
         "rule": rule,
@@ -104,12 +108,6 @@ def _by_pool(runs: Mapping[str, NamedRun]) -> dict[str, list[str]]:
         listed = "; ".join(f"{named}: {', '.join(named.pools)}" for named in runs.values())
         raise ArgumentError(f"The runs have different pools ({listed}). Say which one is compared, as RUN:POOL.")
     return {first.pools[0]: [named.pools[0] for named in runs.values()]}
-
-
-def _arms(runs: Mapping[str, NamedRun], rule: str, pools: Sequence[str]) -> dict[str, RuleScores]:
-    arms = {name: rule_scores_of(runs[name], pool, rule) for name, pool in zip(runs, pools, strict=True)}
-    require_the_same_questions([*arms.values()])
-    return arms
 
 
 def _family(pools: Mapping[str, Mapping[str, RuleScores]]) -> dict[tuple[str, str], Adjusted]:
@@ -148,7 +146,8 @@ def _pool(
 
 def _differ(arm: RuleScores, against: RuleScores) -> int:
     kind = shown_type(arm.figures["task"])
-    return sum(kind.class_of(answer) != kind.class_of(against.answers[id_]) for id_, answer in arm.answers.items())
+    shipped = ((of.answer, against.outcomes[id_].answer) for id_, of in arm.outcomes.items())
+    return sum(kind.class_of(answer) != kind.class_of(other) for answer, other in shipped)
 
 
 def _on_contents(arms: Mapping[str, RuleScores]) -> Iterator[str]:
@@ -166,16 +165,16 @@ def _on_contents(arms: Mapping[str, RuleScores]) -> Iterator[str]:
 
 
 def _run(named: NamedRun, reference: NamedRun) -> ComparedRun:
+    heads = named.run.stated("role")
     return {
         "run": named.run.path.as_posix(),
         "consultations": sums_of(named.summary["consultations"]),
-        "models": {role: _model(named, role) for role in roles_and(named.run.stated("role"))},
+        "models": {role: _model(heads.get(role)) for role in roles_and(heads)},
         "differences": [*_differences(reference, named)],
     }
 
 
-def _model(named: NamedRun, role: str) -> str:
-    head = named.run.stated("role").get(role)
+def _model(head: Mapping[str, Any] | None) -> str:
     lm = head and head["details"].get("lm")
     return "not asked" if head is None else "none" if lm is None else str(lm.get("model", "several"))
 

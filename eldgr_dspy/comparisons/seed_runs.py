@@ -5,14 +5,15 @@ percentages, differences percentage points, variances their squares.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.comparisons.named_runs import NamedRun
 from eldgr_dspy.comparisons.rule_scores import (
-    RuleScores,
     Score,
     contrast_of,
     require_the_same_questions,
@@ -25,7 +26,6 @@ from eldgr_dspy.statistics import SeedVariance, seed_variance
 from eldgr_dspy.words import Task
 
 _FEW = 5
-_Pairs = Sequence[tuple[RuleScores, RuleScores]]
 
 
 class SeedRun(WinsLosses):
@@ -77,18 +77,43 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
     pairs = [(rule_scores_of(named, pool, rule), rule_scores_of(named, pool, against)) for named, pool in _seeds(runs)]
     first, arms = pairs[0][0], [arm for arm, _ in pairs]
     require_the_same_questions(arms)
-    if len(first.scored) < 2:
-        n = questions(len(first.scored))
-        raise ArgumentError(f"{n} with a gold answer; give runs on two or more, to see their spread.")
-    scores: tuple[Score, ...] = ("em", "f1") if shown_type(first.figures["task"]).has_f1 else ("em",)
+    ids, kind = first.scored, shown_type(first.figures["task"])
+    if len(ids) < 2:
+        raise ArgumentError(f"{questions(len(ids))} with a gold answer; give runs on two or more, to see their spread.")
+    # of each score, seeds by rules by questions
+    scores: dict[Score, Any] = {
+        score: np.array([[arm.of(score, ids) for arm in pair] for pair in pairs])
+        for score in (("em", "f1") if kind.has_f1 else ("em",))
+    }
+    gaps = scores["em"][:, 0] - scores["em"][:, 1]
+    means = {score: of.mean(axis=2).tolist() for score, of in scores.items()}
     return {
         "rule": rule,
         "against": against,
         "task": first.figures["task"],
         "n": first.figures["n"],
         "n_scored": first.figures["n_scored"],
-        "runs": [_run(arm, other, scores) for arm, other in pairs],
-        "variance": {score: _variance(pairs, score) for score in scores},
+        "runs": [
+            {
+                "run": arm.named.run.path.as_posix(),
+                "pool": arm.pool,
+                "sha256": arm.named.sha256(arm.pool),
+                "em": means["em"][seed],
+                "f1": means["f1"][seed] if "f1" in means else None,
+                "delta": means["em"][seed][0] - means["em"][seed][1],
+                "wins": int((gaps[seed] > 0).sum()),
+                "losses": int((gaps[seed] < 0).sum()),
+            }
+            for seed, arm in enumerate(arms)
+        ],
+        "variance": {
+            score: {
+                "rule": seed_variance(of[:, 0]),
+                "against": seed_variance(of[:, 1]),
+                "difference": seed_variance(of[:, 0] - of[:, 1]),
+            }
+            for score, of in scores.items()
+        },
         "contrast": contrast_of(pairs),
         "remarks": [*scored_remarks(first), *_on_seeds([arm.named.sha256(arm.pool) for arm in arms])],
     }
@@ -106,33 +131,6 @@ def _seeds(runs: Mapping[str, NamedRun]) -> list[tuple[NamedRun, str]]:
             raise ArgumentError(f"{named} is the same run as {by_place[place]}; a run is one seed: give each once.")
         by_place[place] = named
     return [(named, pool) for (_, pool), named in by_place.items()]
-
-
-def _scores(arm: RuleScores, ids: Sequence[str], score: Score) -> list[float]:
-    return [arm.of(score)[id_] or 0.0 for id_ in ids]
-
-
-def _run(arm: RuleScores, other: RuleScores, scores: Sequence[Score]) -> SeedRun:
-    ids = arm.scored
-    gaps = [a - b for a, b in zip(_scores(arm, ids, "em"), _scores(other, ids, "em"), strict=True)]
-    means = {score: [sum(_scores(of, ids, score)) / len(ids) for of in (arm, other)] for score in scores}
-    return {
-        "run": arm.named.run.path.as_posix(),
-        "pool": arm.pool,
-        "sha256": arm.named.sha256(arm.pool),
-        "em": means["em"],
-        "f1": means.get("f1"),
-        "delta": means["em"][0] - means["em"][1],
-        "wins": sum(gap > 0 for gap in gaps),
-        "losses": sum(gap < 0 for gap in gaps),
-    }
-
-
-def _variance(pairs: _Pairs, score: Score) -> Spreads:
-    ids = pairs[0][0].scored
-    rule, against = ([_scores(pair[side], ids, score) for pair in pairs] for side in (0, 1))
-    gaps = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(rule, against, strict=True)]
-    return {"rule": seed_variance(rule), "against": seed_variance(against), "difference": seed_variance(gaps)}
 
 
 def _on_seeds(contents: Sequence[str]) -> Iterator[str]:

@@ -1,12 +1,12 @@
 """The table of the baselines that a judge must beat, and whether the judges of a run beat them, in words."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, figure, interval
-from eldgr_dspy.figures.results.baselines import Baseline, BaselineName, JudgeUse, Lead, Usefulness
+from eldgr_dspy.figures.results.baselines import BaselineName, JudgeUse, Lead, Usefulness
 from eldgr_dspy.figures.results.summary import PoolFigures
-from eldgr_dspy.tables.table import Table
+from eldgr_dspy.tables.table import Columns, Table, table_of
 
 NAMES: Mapping[BaselineName, str] = {
     "first": "first",
@@ -28,29 +28,20 @@ _USEFUL = "A judge is useful if it beats certified majority and the better rando
 
 def baselines_table(name: str, pool: PoolFigures) -> Table:
     """Return the score of each baseline that has no row as a rule."""
-    baselines = pool["baselines"]
-    scores: dict[BaselineName, Baseline] = {
-        baseline: score for baseline, score in baselines["scores"].items() if baseline not in pool["rules"]
-    }
-    rows = tuple((NAMES[baseline], figure(score["em"])) for baseline, score in scores.items())
-    headers = ("baseline", f"{shown_type(pool['task']).scores[0]} %")
-    judges = baselines["judges"]
-    missing = [sentence for judge, use in judges.items() for sentence in _uncompared(judge, use)]
-    notes = [*_reasons(scores), *_on_sources(baselines["scores"]["best_source"]["sources"]), _TERMS]
-    notes += [_USEFUL, *missing] if judges else []
-    return Table(f"{name}: what a judge must beat", headers, rows, tuple(notes))
-
-
-def _reasons(scores: Mapping[BaselineName, Baseline]) -> Iterator[str]:
-    for reason in dict.fromkeys(score["reason"] for score in scores.values()):
-        if reason is not None:
-            yield f"{UNDEFINED}: {reason}."
-
-
-def _on_sources(sources: Sequence[str]) -> Iterator[str]:
-    if sources:
-        named = " and ".join(f"{source!r:.60}" for source in dict.fromkeys(sources))
-        yield f"The best single source is chosen on one half of the questions and scored on the other: {named}."
+    baselines, judges = pool["baselines"]["scores"], pool["baselines"]["judges"]
+    scores = {NAMES[baseline]: score for baseline, score in baselines.items() if baseline not in pool["rules"]}
+    reasons = dict.fromkeys(score["reason"] for score in scores.values())
+    notes = [f"{UNDEFINED}: {reason}." for reason in reasons if reason is not None]
+    if sources := dict.fromkeys(baselines["best_source"]["sources"]):
+        named = " and ".join(f"{source!r:.60}" for source in sources)
+        notes.append(f"The best single source is chosen on one half of the questions and scored on the other: {named}.")
+    notes += [_TERMS, _USEFUL] if judges else [_TERMS]
+    for judge, where, of in ((judge, *place) for judge, use in judges.items() for place in _places(use)):
+        if of["reason"] is not None:
+            named = "the judge" if judge == "judge" else judge
+            notes.append(f"{where.capitalize()} {named} is not compared: {of['reason']}.")
+    columns: Columns = {f"{shown_type(pool['task']).scores[0]} %": lambda of: figure(of["em"])}
+    return table_of(f"{name}: what a judge must beat", "baseline", columns, scores, notes)
 
 
 def usefulness(pool: PoolFigures) -> Iterator[str]:
@@ -64,14 +55,6 @@ def usefulness(pool: PoolFigures) -> Iterator[str]:
             yield f"{'The judge' if judge == 'judge' else judge} is {verdict}: {compared}."
 
 
-def _uncompared(judge: str, use: Usefulness) -> Iterator[str]:
-    """Yield a sentence for each authority under which a judge is not compared."""
-    for where, of in _places(use):
-        if of["reason"] is not None:
-            named = "the judge" if judge == "judge" else judge
-            yield f"{where.capitalize()} {named} is not compared: {of['reason']}."
-
-
 def _places(use: Usefulness) -> list[tuple[str, JudgeUse]]:
     return [("alone", use["alone"]), ("inside the lock", use["locked"])]
 
@@ -79,9 +62,9 @@ def _places(use: Usefulness) -> list[tuple[str, JudgeUse]]:
 def _against(use: JudgeUse) -> str:
     """A judge against the first baseline that it does not beat, or against both."""
     leads = {"certified majority": use["over_certified"], "a random judge": use["over_random"]}
-    measured = {other: lead for other, lead in leads.items() if lead is not None}
-    not_beaten = [(other, lead) for other, lead in measured.items() if not _is_clear(lead)]
-    return " and ".join(_apart(other, lead) for other, lead in not_beaten[:1] or measured.items())
+    measured = [(other, lead) for other, lead in leads.items() if lead is not None]
+    not_beaten = [(other, lead) for other, lead in measured if not _is_clear(lead)]
+    return " and ".join(_apart(other, lead) for other, lead in not_beaten[:1] or measured)
 
 
 def _apart(other: str, lead: Lead) -> str:

@@ -7,7 +7,7 @@ from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, listed, ques
 from eldgr_dspy.figures.allowance import Allowed
 from eldgr_dspy.figures.authority import Authority
 from eldgr_dspy.figures.results.summary import Bounds
-from eldgr_dspy.tables.table import Table
+from eldgr_dspy.tables.table import Columns, Table, table_of
 
 ANY_DERIVER = (
     "Any deriver: each number that the check of derivations cannot exclude is taken for derivable, right or wrong."
@@ -16,62 +16,42 @@ ANY_DERIVER = (
 
 def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) -> Table:
     """Return the table of `figures.authority.pool_authority`, with the rules that pass above it."""
-    repairer = shown_type(pool["task"]).repairer
-    derives = repairer == "deriver"
+    repairer, changes, price = shown_type(pool["task"]).repairer, pool["can_change"], pool["price"]
+    derives, widest, scored = repairer == "deriver", widest_bounds(pool), pool["n_scored"]
     both, lms = ("any judge, any deriver", "judge or deriver") if derives else ("any judge, any span", "judge")
-    rows = [
-        (
-            rule,
-            interval(ends),
-            _over_both(pool, rule),
-            figure(pool["can_change"][rule]["judge"]),
-            figure(pool["can_change"][rule][repairer]),
-            *_price(pool, rule),
-        )
-        for rule, ends in pool["bounds"].items()
-    ]
+    columns: Columns = {
+        "any judge": lambda rule: interval(pool["bounds"][rule]),
+        both: lambda rule: interval(widest[rule]) if widest[rule] or not scored else "not computed",
+        "judge can change": lambda rule: figure(changes[rule]["judge"]),
+        f"{repairer} can change": lambda rule: figure(changes[rule][repairer]),
+        f"{lms} can lose": lambda rule: f"{of['lost']:,} of {of['of']:,}" if (of := price[rule]) else UNDEFINED,
+        "price": lambda rule: f"at most {figure(of['at_most'])}" if (of := price[rule]) else UNDEFINED,
+    }
     notes = []
-    asking = [rule for rule, changes in pool["can_change"].items() if changes[repairer] != 0]
+    asking = [rule for rule in changes if changes[rule][repairer] != 0]
     if asking:
         notes.append(
             f"Under any judge the {repairer} is assumed to abstain; {listed(asking)} may be outside by asking it."
         )
-    if pool["n_scored"] == 0:
+    if scored == 0:
         notes.append(f"{UNDEFINED}: no question has a gold answer. What a role can change needs none.")
-    elif pool["n_scored"] < pool["n"]:
-        notes.append(f"Bounds are over the {questions(pool['n_scored'])} with a gold answer, of {pool['n']:,}.")
+    elif scored < pool["n"]:
+        notes.append(f"Bounds are over the {questions(scored)} with a gold answer, of {pool['n']:,}.")
     if derives and asking:
         notes.append(ANY_DERIVER)
-    if given_up := pool.get("gives_up"):
-        notes.append(f"The answer type gives up {listed(given_up)}: what rests on it is not promised.")
-    if any("not computed" in row for row in rows):
+    if promises := pool.get("gives_up"):
+        notes.append(f"The answer type gives up {listed(promises)}: what rests on it is not promised.")
+    if scored and not all(widest[rule] for rule in pool["bounds"]):
         notes.append("not computed: bounds over all spans are available only for the package's rules and certificates.")
-    if any(pool["price"].values()):
+    if any(price.values()):
         notes.append(
             f"{lms.capitalize()} can lose: distinct questions that majority has right and some {lms} can make wrong. "
             f"Price: the most points of accuracy that a {lms} can cost against majority on new questions, with 95 % "
             "confidence for each rule by itself."
         )
-    headers = (
-        "rule",
-        "any judge",
-        both,
-        "judge can change",
-        f"{repairer} can change",
-        f"{lms} can lose",
-        "price",
-    )
     title = f"{name}: {pool['task']}, {questions(pool['n'])}: authority bounds, %"
-    return Table(title, headers, tuple(rows), tuple(notes), _on(allowed, lms) if allowed else "")
-
-
-def _price(pool: Authority, rule: str) -> tuple[str, str]:
-    price = pool["price"][rule]
-    return (
-        (f"{price['lost']:,} of {price['of']:,}", f"at most {figure(price['at_most'])}")
-        if price
-        else (UNDEFINED, UNDEFINED)
-    )
+    lead = _on(allowed, lms) if allowed else ""
+    return table_of(title, "rule", columns, {rule: rule for rule in pool["bounds"]}, notes, lead)
 
 
 def _on(allowed: Allowed, lms: str) -> str:
@@ -92,11 +72,6 @@ def _on(allowed: Allowed, lms: str) -> str:
         f"{failed} A rule that loses no question passes with {allowed['needed']:,} distinct questions or more; this "
         f"pool has {allowed['questions']:,}."
     )
-
-
-def _over_both(pool: Authority, rule: str) -> str:
-    both = widest_bounds(pool)[rule]
-    return interval(both) if both or not pool["n_scored"] else "not computed"
 
 
 def widest_bounds(pool: Bounds) -> Mapping[str, list[float] | None]:

@@ -1,6 +1,6 @@
 """The table of several judges on one pool: each alone and under the lock. An undefined value is a dash."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import Field
@@ -8,7 +8,7 @@ from pydantic import Field
 from eldgr_dspy.base.formatting import UNDEFINED, listed
 from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures
 from eldgr_dspy.rule.named_judges import labelled
-from eldgr_dspy.tables.table import Table, table_of
+from eldgr_dspy.tables.table import Table, columns_of, table_of
 
 
 class _Judge(JudgeFigures):
@@ -32,7 +32,7 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
         else {**of, "p_holm": tested.get(labelled("judge", judge))}
         for judge, of in pool["judges"].items()
     }
-    notes = (
+    notes = [
         "Alone: the judge has full authority. Locked: under the rule eldgr, where only a certified answer replaces "
         "consensus. Δ: locked minus alone, in points. Holm p: the p of Δ, adjusted for the judges of this pool, a "
         "family that is fixed before the run. Everything else is descriptive. "
@@ -40,21 +40,16 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
         "Lock fixes–breaks: wrong answers of the judge alone that the lock makes right, and right ones that it makes "
         "wrong. Judge fixes–breaks: the same for answers of majority that the judge alone replaces. Worst: the lowest "
         "accuracy over all judges.",
-    )
+        *(f"{judge} does not apply: {of['lacks']}." for judge, of in pool["judges"].items() if of["lacks"]),
+    ]
+    if positioned := [judge for judge, of in pool["judges"].items() if of["positioned"]]:
+        notes.append(
+            f"In the style of published systems that were not rerun, and so not tested: {listed(positioned)}. Their "
+            "Holm p is undefined."
+        )
     fields = (
         "alone locked delta p_holm locked_against_alone alone_against_majority worst_alone worst_locked "
         "asked abstained failed calls tokens gold_in_training logprobs"
     )
     title = f"{name}: judges alone and under the lock"
-    return table_of(title, "judge", _Judge, fields, rows, (*notes, *_on_judges(pool)))
-
-
-def _on_judges(pool: PoolFigures) -> Iterator[str]:
-    """A sentence for each judge that does not apply, and one on judges that are not tested."""
-    judges = pool.get("judges", {})
-    yield from (f"{judge} does not apply: {of.get('lacks')}." for judge, of in judges.items() if of["lacks"])
-    if positioned := [judge for judge, of in judges.items() if of["positioned"]]:
-        yield (
-            f"In the style of published systems that were not rerun, and so not tested: {listed(positioned)}. Their "
-            "Holm p is undefined."
-        )
+    return table_of(title, "judge", columns_of(_Judge, fields), rows, notes)

@@ -10,7 +10,7 @@ from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.record import Share
 from eldgr_dspy.figures.spelling_only import spelling_notes
 from eldgr_dspy.rule.named_judges import role_of
-from eldgr_dspy.tables.table import Table, table_of
+from eldgr_dspy.tables.table import Columns, Table, columns_of, table_of
 from eldgr_dspy.words import is_role
 
 
@@ -30,7 +30,7 @@ def contents_table(name: str, contents: PoolContents) -> Table:
     if columns := contents.get("columns"):
         notes.append(f"Stated of candidates: {', '.join(_column(name, one) for name, one in columns.items())}.")
     title = f"{name}: {contents['task']}, {questions(contents['n'])}"
-    return table_of(title, "what the pool holds", Share, "count of rate", rows, notes)
+    return table_of(title, "what the pool holds", columns_of(Share, "count of rate"), rows, notes)
 
 
 def _column(name: str, column: Column) -> str:
@@ -45,38 +45,31 @@ def _ends(ends: Ends) -> str:
 
 def forecast_table(forecast: Forecast) -> Table:
     """Return the table of the result of `programs.run.forecast`."""
-    headers = ("pool", "role", "asked of", "at most", "journaled", "recorded", "to ask", "calls")
+    columns: Columns = {
+        "role": lambda of: of["role"],
+        "asked of": lambda of: (
+            forecast["models"][of["role"]] or ("heuristic" if is_role(role_of(of["role"])) else "own code")
+        ),
+        **columns_of(RoleForecast, "at_most journaled recorded to_ask"),
+        "calls": lambda of: f"{of['to_ask']:,}+" if of["calls"] is None else f"{of['calls']:,}",
+    }
     rows = [
-        (
-            name,
-            role,
-            forecast["models"][role] or ("heuristic" if is_role(role_of(role)) else "own code"),
-            f"{counts['at_most']:,}",
-            f"{counts['journaled']:,}",
-            f"{counts['recorded']:,}",
-            f"{counts['to_ask']:,}",
-            _calls(counts),
-        )
+        (name, {"role": role, **counts})
         for name, pool in forecast["pools"].items()
         for role, counts in pool["roles"].items()
     ]
-    unsaid = any(of["calls"] is None for pool in forecast["pools"].values() for of in pool["roles"].values())
-    notes = ("Nobody was asked.", "+: at least one call a question; the role does not say how many it makes.")
-    return Table("what this run would ask, in questions", headers, tuple(rows), notes[: 1 + unsaid])
-
-
-def _calls(counts: RoleForecast) -> str:
-    return f"{counts['to_ask']:,}+" if counts["calls"] is None else f"{counts['calls']:,}"
+    notes = ["Nobody was asked."]
+    if any(of["calls"] is None for _, of in rows):
+        notes.append("+: at least one call a question; the role does not say how many it makes.")
+    return table_of("what this run would ask, in questions", "pool", columns, rows, notes)
 
 
 def needed_table(needed: QuestionsNeeded) -> Table:
     """Return the table of `figures.planning.plan_ahead`."""
     title = f"questions to see {signed(needed['gain'])} with power {needed['power']:g} at alpha {needed['alpha']:g}"
-    headers = ("discordant %", "questions", "power there", "wins–losses to expect")
-    row = (
-        figure(needed["discordant"]),
-        f"{needed['questions']:,}",
-        figure(needed["power_there"], 4),
-        f"{needed['wins']:,.0f}–{needed['losses']:,.0f}",
-    )
-    return Table(title, headers, (row,))
+    columns: Columns = {
+        "questions": lambda of: f"{of['questions']:,}",
+        "power there": lambda of: figure(of["power_there"], 4),
+        "wins–losses to expect": lambda of: f"{of['wins']:,.0f}–{of['losses']:,.0f}",
+    }
+    return table_of(title, "discordant %", columns, {figure(needed["discordant"]): needed})

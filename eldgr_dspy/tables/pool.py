@@ -4,25 +4,32 @@ The input is a pool of `summary.json`. An undefined value is shown as a dash, an
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast, get_args
 
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions, share_of
+from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, listed, questions, share_of
+from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.figures.remarks import never_asked
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Flips, RoleSums
-from eldgr_dspy.figures.results.summary import PoolFigures, Shipped, Summary
+from eldgr_dspy.figures.results.summary import Paired, PoolFigures, RuleFigures, Shipped, Summary
 from eldgr_dspy.rule.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
 from eldgr_dspy.tables.baselines import usefulness
 from eldgr_dspy.tables.bounds import ANY_DERIVER, widest_bounds
-from eldgr_dspy.tables.table import Table, difference, per_question, record, table_of, tokens_of
+from eldgr_dspy.tables.table import Columns, Table, columns_of, score_columns, table_of
 from eldgr_dspy.words import CONSULTED, Consulted
 
 _UNSCORED = f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
 _UNREPORTED = f"{UNDEFINED}: a server did not report it, or the price of a model is not known."
 _UNCOUNTED = f"{UNDEFINED}: a server did not report it."
 _NOTHING_SHIPS = f"{UNDEFINED}: no question that ships has a gold answer, so its risk is undefined."
+_AT_MOST = (
+    "At most: exact one-sided 95 % upper bound on the risk of new questions (Clopper–Pearson), if questions are "
+    "drawn independently and the rule was fixed beforehand."
+)
 _BECAME = "lost: consensus is right and what shipped is wrong; won: the reverse; wrong, right: both are."
 _UNBOUNDED = f"{UNDEFINED}: withheld, or not computable for this rule or without gold answers."
 
@@ -94,8 +101,8 @@ def usage_table(summary: Summary) -> Table | None:
         sums[name] is not None for sums in callers.values() for name in ("prompt_tokens", "completion_tokens", "cost")
     )
     notes = ([] if reported else [_UNREPORTED]) + summary["remarks"]
-    fields = "ok abstained failed calls cached prompt_tokens completion_tokens cost"
-    return table_of("what the run asked of LMs, in all", "role", RoleSums, fields, callers, notes)
+    columns = columns_of(RoleSums, "ok abstained failed calls cached prompt_tokens completion_tokens cost")
+    return table_of("what the run asked of LMs, in all", "role", columns, callers, notes)
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
@@ -107,25 +114,21 @@ def paper_table(name: str, pool: PoolFigures, remedy: str | None = None) -> Tabl
     Columns: accuracy, or EM and F1, in percent; Δ in percentage points, `eldgr` minus the row, with its 95 % interval;
     the two-sided exact McNemar p; wins and losses of `eldgr`; LM calls a question that the rule alone would need.
     """
-    rules = pool["rules"]
-    scores = [f"{score} %" for score in shown_type(pool["task"]).scores]
-    headers = ("rule", *scores, "Δ [95% CI]", "exact p", "wins–losses", "LM calls / question")
-    rows = [_paper_row(rule, pool) for rule in rules]
-    rows += [(rule, *[UNDEFINED] * (len(headers) - 1)) for rule in pool["withheld"]]
+    rules, n = pool["rules"], pool["n"]
+    leads = {one["against"]: one for one in pool["contrasts"] if unlabelled(one["rule"]) == "eldgr"}
+
+    def lead(show: Callable[[Any], str]) -> Callable[[Any], str]:
+        return lambda row: "" if row["leads"] else show(row["lead"]) if row["lead"] else UNDEFINED
+
+    columns: Columns = {
+        **score_columns(pool["task"]),
+        **{heading: lead(show) for heading, show in columns_of(Paired, "difference p record").items()},
+        "LM calls / question": lambda row: figure(sum(row["calls"].values()) / n if n and "calls" in row else None),
+    }
+    rows = {rule: {**of, "lead": leads.get(rule), "leads": unlabelled(rule) == "eldgr"} for rule, of in rules.items()}
+    rows |= {rule: {"lead": None, "leads": False} for rule in pool["withheld"]}
     title = f"{name}: {pool['task']}, {questions(pool['n'])}"
-    return Table(title, headers, tuple(rows), tuple(_notes(pool, remedy)), headline(pool))
-
-
-def _paper_row(rule: str, pool: PoolFigures) -> tuple[str, ...]:
-    figures = pool["rules"][rule]
-    scores = [figure(figures["em"]), *([figure(figures["f1"])] if shown_type(pool["task"]).has_f1 else [])]
-    calls = per_question(figures["calls"], pool["n"])
-    if unlabelled(rule) == "eldgr":
-        return (rule, *scores, "", "", "", calls)
-    for entry in pool["contrasts"]:
-        if (entry["rule"], entry["against"]) == (labelled("eldgr", judge_in(rule)), rule):
-            return (rule, *scores, difference(entry), probability(entry["p"]), record(entry), calls)
-    return (rule, *scores, UNDEFINED, UNDEFINED, UNDEFINED, calls)
+    return table_of(title, "rule", columns, rows, _notes(pool, remedy), headline(pool))
 
 
 def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
@@ -153,21 +156,6 @@ def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
         yield f"{questions(pool['n_failed'])} had a call that did not come through and decided as with a silent role."
 
 
-def _silent(pool: PoolFigures) -> list[str]:
-    """A sentence if a rule that also asks other roles can leave its bound over all judges."""
-    asking = dict.fromkeys(
-        unlabelled(rule)
-        for rule, figures in pool["rules"].items()
-        if any(figures["asked"][role] for role in ("deriver", "repairer"))
-    )
-    if not asking:
-        return []
-    judged = "under any judge " if shown_type(pool["task"]).way == "derivation" else ""
-    return [
-        f"The bounds {judged}hold with repairer and deriver silent; {listed(asking)} asked them, and may be outside."
-    ]
-
-
 def audits_in(pool: PoolFigures) -> Sequence[PoolFigures]:
     """Return the pool as it is, or with several named judges once for each, with the audit of its `eldgr[NAME]`."""
     audits: list[PoolFigures] = [
@@ -180,20 +168,20 @@ def audits_in(pool: PoolFigures) -> Sequence[PoolFigures]:
 
 def audit_table(name: str, pool: PoolFigures) -> Table:
     """Return the decision audit of `eldgr`: counts of questions and their share in percent."""
-    title, headers = f"{name}: decision audit of {first_of('eldgr', pool['rules'])}", ("decision", "questions", "%")
-    audit, decided = pool["audit"], pool["decided"]
-    if audit is None or decided is None:
-        return Table(title, headers, (), ("There is no audit: eldgr has no result here.",))
-    words = {**headings(AuditCounts)}
-    if shown_type(pool["task"]).way == "derivation":
-        words["certified_consensus"] = "consensus that a checked derivation confirms"
-    counts_by_name: Mapping[str, Any] = audit
-    counts = {word: counts_by_name[name] for name, word in words.items() if name not in Flips.__annotations__}
-    for rule, flips in {"majority": audit, **decided["flips"]}.items():
-        counts[f"correct to incorrect, against {rule}"] = flips["correct_to_incorrect"]
-        counts[f"incorrect to correct, against {rule}"] = flips["incorrect_to_correct"]
-    rows = [(word, count_of(count), share_of(count, pool["n"])) for word, count in counts.items()]
-    return Table(title, headers, tuple(rows), () if pool["n_scored"] else (_UNSCORED,))
+    audit, decided, scored = pool["audit"], pool["decided"], pool["n_scored"]
+    columns: Columns = {"questions": count_of, "%": lambda count: share_of(count, pool["n"])}
+    counts = dict[str, int | None]()
+    if audit is not None and decided is not None:
+        words, by_name = {**headings(AuditCounts)}, cast(Mapping[str, Any], audit)
+        if shown_type(pool["task"]).way == "derivation":
+            words["certified_consensus"] = "consensus that a checked derivation confirms"
+        counts |= {word: by_name[field] for field, word in words.items() if field not in Flips.__annotations__}
+        for rule, flips in {"majority": audit, **decided["flips"]}.items():
+            counts[f"correct to incorrect, against {rule}"] = flips["correct_to_incorrect"]
+            counts[f"incorrect to correct, against {rule}"] = flips["incorrect_to_correct"]
+    notes = ([] if scored else [_UNSCORED]) if counts else ["There is no audit: eldgr has no result here."]
+    title = f"{name}: decision audit of {first_of('eldgr', pool['rules'])}"
+    return table_of(title, "decision", columns, counts, notes)
 
 
 def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
@@ -203,30 +191,39 @@ def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
     counts = defaultdict[str, Counter[Became]](Counter)
     for row in pool["decided"]["outcomes"]:
         counts[f"{row['branch']}, {row['level']}"][row["outcome"]] += row["questions"]
-    columns = [word for word in get_args(Became) if any(of[word] for of in counts.values())]
-    rows = [(named, *(count_of(of[word]) for word in columns), count_of(of.total())) for named, of in counts.items()]
+    words = [word for word in get_args(Became) if any(of[word] for of in counts.values())]
+    columns: Columns = {word: partial(_count, word) for word in words} | {"questions": lambda of: count_of(of.total())}
     rule = first_of("eldgr", pool["rules"])
     under = "" if judge_in(rule) is None else f", under {rule}"
     title = f"{name}: what shipped, by decision and certificate{under}"
-    return Table(title, ("decision", *columns, "questions"), tuple(rows), () if columns == ["unscored"] else (_BECAME,))
+    return table_of(title, "decision", columns, counts, [] if words == ["unscored"] else [_BECAME])
+
+
+def _count(name: str, counts: Mapping[str, int | None]) -> str:
+    return count_of(counts[name])
 
 
 def bounds_table(name: str, pool: PoolFigures) -> Table:
     """Return every rule's measured accuracy next to its bounds over all judges, in percent."""
-    silent, widest = pool["bounds"], widest_bounds(pool)
+    rules, silent, widest = pool["rules"], pool["bounds"], widest_bounds(pool)
     derives = shown_type(pool["task"]).way == "derivation"
-    also = ["any judge, any deriver" if derives else "any judge, any span as repair"] if any(widest.values()) else []
-    headers = ("rule", "measured", "any judge", *also)
-    rows = []
-    for rule in dict.fromkeys([*pool["rules"], *silent]):
-        ends = [interval(silent.get(rule)), *([interval(widest.get(rule))] if also else [])]
-        measured = pool["rules"][rule]["em"] if rule in pool["rules"] else None
-        rows.append((rule, figure(measured), *ends))
-    notes = [_UNBOUNDED] if any(UNDEFINED in row for row in rows) else []
-    derived = [ANY_DERIVER] if derives and also else []
-    return Table(
-        f"{name}: authority bounds, %", headers, tuple(rows), (*notes, *_silent(pool), *derived, *_priced(pool))
-    )
+    columns: Columns = {
+        "measured": lambda rule: figure(rules[rule]["em"] if rule in rules else None),
+        "any judge": lambda rule: interval(silent.get(rule)),
+    }
+    if any(widest.values()):
+        any_other = "any judge, any deriver" if derives else "any judge, any span as repair"
+        columns = {**columns, any_other: lambda rule: interval(widest.get(rule))}
+    table = table_of(f"{name}: authority bounds, %", "rule", columns, {rule: rule for rule in [*rules, *silent]})
+    notes = [_UNBOUNDED] if any(UNDEFINED in row for row in table.rows) else []
+    asking = [rule for rule, of in rules.items() if of["asked"]["deriver"] or of["asked"]["repairer"]]
+    if asking:
+        judged, named = "under any judge " if derives else "", listed(dict.fromkeys(map(unlabelled, asking)))
+        notes.append(
+            f"The bounds {judged}hold with repairer and deriver silent; {named} asked them, and may be outside."
+        )
+    notes += [ANY_DERIVER] if derives and any(widest.values()) else []
+    return replace(table, notes=(*notes, *_priced(pool)))
 
 
 def _priced(pool: PoolFigures) -> Iterator[str]:
@@ -253,41 +250,36 @@ def shipping_table(name: str, pool: PoolFigures) -> Table | None:
         rows |= {rule: shipping["consensus"], f"{rule}, certified only": shipping["abstain"]}
     if not rows:
         return None
-    unknown = pool["n_scored"] and any(of["risk"] is None for of in rows.values())
-    title = f"{name}: risk and coverage if uncertified answers abstain"
-    notes = (*([_NOTHING_SHIPS] if unknown else []), *_notes_on_shipping(pool))
-    return table_of(title, "rule", Shipped, "questions coverage wrong risk risk_at_most", rows, notes)
-
-
-def _notes_on_shipping(pool: PoolFigures) -> Iterator[str]:
     derived = shown_type(pool["task"]).way == "derivation"
     ships = "derivation is checked" if derived else "certificate holds or does not apply"
-    yield f'Certified only: as under uncertified="abstain", an answer ships only if its {ships}.'
-    yield (
-        "At most: exact one-sided 95 % upper bound on the risk of new questions (Clopper–Pearson), if questions are "
-        "drawn independently and the rule was fixed beforehand."
-    )
+    notes = [_NOTHING_SHIPS] if pool["n_scored"] and any(of["risk"] is None for of in rows.values()) else []
+    notes += [f'Certified only: as under uncertified="abstain", an answer ships only if its {ships}.', _AT_MOST]
     if pool["n_scored"] == 0:
-        yield _UNSCORED
+        notes.append(_UNSCORED)
     elif pool["n_distinct"] < pool["n_scored"]:
-        yield "The bound counts a text that stands several times once, as wrong if any of its answers is wrong."
+        notes.append("The bound counts a text that stands several times once, as wrong if any of its answers is wrong.")
     if pool["conflicts"]:
-        yield (
+        notes.append(
             f"Several answers are certified on {pool['conflicts']:,} of {questions(pool['n'])}: the evidence there "
             "contradicts itself, or mentions a wrong answer too."
         )
+    title = f"{name}: risk and coverage if uncertified answers abstain"
+    return table_of(title, "rule", columns_of(Shipped, "questions coverage wrong risk risk_at_most"), rows, notes)
 
 
 def cost_table(name: str, pool: PoolFigures) -> Table:
     """Return how many questions each rule puts to each role, its LM calls and seconds, all in total."""
     rules = pool["rules"]
-    roles: list[Consulted] = [
-        role for role in CONSULTED if any(figures["asked"].get(role) for figures in rules.values())
-    ]
-    headers = ("rule", *(f"{role} asked" for role in roles), "LM calls", "tokens", "seconds")
-    rows = []
-    for rule, figures in rules.items():
-        counts = [*(figures["asked"][role] for role in roles), sum(figures["calls"].values()), tokens_of(figures)]
-        rows.append((rule, *map(count_of, counts), figure(figures["seconds"])))
-    unknown = [_UNCOUNTED] if any(UNDEFINED in row for row in rows) else []
-    return Table(f"{name}: what each rule alone would ask, in total", headers, tuple(rows), tuple(unknown))
+    roles = [role for role in CONSULTED if any(of["asked"].get(role) for of in rules.values())]
+    columns: Columns = {
+        **{f"{role} asked": partial(_asked, role) for role in roles},
+        "LM calls": lambda of: count_of(sum(of["calls"].values())),
+        "tokens": lambda of: count_of(total_of([*of["tokens"].values()])),
+        "seconds": lambda of: figure(of["seconds"]),
+    }
+    table = table_of(f"{name}: what each rule alone would ask, in total", "rule", columns, rules)
+    return replace(table, notes=(_UNCOUNTED,)) if any(UNDEFINED in row for row in table.rows) else table
+
+
+def _asked(role: Consulted, of: RuleFigures) -> str:
+    return count_of(of["asked"][role])

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, questions
 from eldgr_dspy.figures.results.record import OverrideRates, PoolStated, Record, Share, Silence
-from eldgr_dspy.tables.table import Table, table_of
+from eldgr_dspy.tables.table import Table, columns_of, table_of
 from eldgr_dspy.words import Branch
 
 _BRANCHES: Mapping[Branch, str] = {"judge": "by the judge", "repair": "by a repair or a derivation"}
@@ -28,12 +28,12 @@ def silences_table(record: Record) -> Table:
     """Return why roles abstained or failed, all attempts counted."""
     rows = [(of["role"], of) for of in record["silences"]]
     title = "why roles abstained or failed, all attempts counted"
-    return table_of(title, "role", Silence, "outcome kind reason consultations", rows)
+    return table_of(title, "role", columns_of(Silence, "outcome kind reason consultations"), rows)
 
 
 def pools_table(record: Record) -> Table:
     """Return the pools by their content."""
-    return table_of("pools by their content", "pool", PoolStated, "rows sha256", record["pools"].items())
+    return table_of("pools by their content", "pool", columns_of(PoolStated, "rows sha256"), record["pools"])
 
 
 def _rule(record: Record) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """All tables of an evaluation in the order in which they are read, and those of its contrasts."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from eldgr_dspy.answer_types import shown_type
@@ -19,7 +19,7 @@ from eldgr_dspy.tables.pool import (
     shipping_table,
     usage_table,
 )
-from eldgr_dspy.tables.table import Table, table_of
+from eldgr_dspy.tables.table import Table, columns_of, table_of
 
 _DESCRIPTIVE = (
     f"{UNDEFINED}: a contrast with a rule that is not one of the matched selectors is descriptive, not tested."
@@ -37,17 +37,9 @@ def tables_of(summary: Summary) -> Iterator[Table]:
 
 def main_tables(summary: Summary) -> Iterator[Table]:
     """Yield the main table, judges, baselines and bounds of each pool; remarks on the run are below the last."""
-    tables = [
-        table
-        for name, pool in summary["pools"].items()
-        for table in (
-            paper_table(name, pool),
-            judges_table(name, pool),
-            baselines_table(name, pool),
-            bounds_table(name, pool),
-        )
-        if table is not None
-    ]
+    builds = (paper_table, judges_table, baselines_table, bounds_table)
+    built = (build(name, pool) for name, pool in summary["pools"].items() for build in builds)
+    tables = [table for table in built if table is not None]
     if tables:
         tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *summary["remarks"]))
     return iter(tables)
@@ -67,40 +59,22 @@ def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     Columns: the difference with its percentile interval of 95 %, the exact McNemar p, the same adjusted by
     Holm's method for the tested contrasts of the pool, wins and losses.
     """
-    contrasts, score = pool["contrasts"], shown_type(pool["task"]).scores[0]
-    notes = (*_notes(contrasts), *_repeated(pool), *_warnings(contrasts))
-    rows = {_named(one): one for one in contrasts}
-    title = f"{name}: contrasts in {score}, percentage points"
-    return table_of(title, "contrast", RuleContrast, "delta ci p p_holm record", rows, notes) if rows else None
-
-
-def _named(contrast: RuleContrast) -> str:
-    return f"{contrast['rule']} − {contrast['against']}"
-
-
-def _notes(contrasts: Iterable[RuleContrast]) -> Iterator[str]:
-    """Yield a sentence for each reason why a cell is a dash."""
-    if any(one["p_holm"] is None for one in contrasts):
-        yield _DESCRIPTIVE
-
-
-def _repeated(pool: PoolFigures) -> Iterator[str]:
-    """Yield a sentence if questions are repeated; contrasts count them once."""
+    contrasts = {f"{one['rule']} − {one['against']}": one for one in pool["contrasts"]}
+    if not contrasts:
+        return None
+    notes = [_DESCRIPTIVE] if any(one["p_holm"] is None for one in contrasts.values()) else []
     if pool["n_distinct"] < pool["n_scored"]:
-        yield (
+        notes.append(
             f"{questions(pool['n_scored'])} have {pool['n_distinct']:,} different texts: a text that stands several "
             "times counts once in a contrast, with the mean of its outcomes."
         )
-
-
-def _warnings(contrasts: Iterable[RuleContrast]) -> Iterator[str]:
-    """Yield the reasons why contrasts say little, each a sentence with the names of its contrasts."""
-    of = defaultdict[str, list[str]](list)
-    for contrast in contrasts:
+    warned = defaultdict[str, list[str]](list)
+    for named, contrast in contrasts.items():
         for note in contrast["notes"]:
-            of[note].append(_named(contrast))
-    for note, named in of.items():
-        yield f"{', '.join(named)}: {note}"
+            warned[note].append(named)
+    notes += [f"{', '.join(named)}: {note}" for note, named in warned.items()]
+    title = f"{name}: contrasts in {shown_type(pool['task']).scores[0]}, percentage points"
+    return table_of(title, "contrast", columns_of(RuleContrast, "delta ci p p_holm record"), contrasts, notes)
 
 
 POOL_TABLES: dict[str, Callable[[str, PoolFigures], Table | None]] = {

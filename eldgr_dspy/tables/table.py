@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, probability, signed
-from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.figures.results import headings
-from eldgr_dspy.figures.results.summary import Delta, RuleFigures, WinsLosses
-from eldgr_dspy.words import Consulted
+from eldgr_dspy.figures.results.summary import Delta, WinsLosses
+from eldgr_dspy.words import Task
 
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "p": probability,
@@ -53,30 +53,46 @@ _COMPOSED: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 }
 """Columns that show several fields of a record in one cell: their headings, and the cell."""
 
+Columns = Mapping[str, Callable[[Any], str]]
+"""The columns of a table, in order: by heading, what is shown of a record."""
+
+
+def columns_of(kind: type, names: str) -> Columns:
+    """Return columns for fields of a type of results, whose documentation has the headings.
+
+    Args:
+        kind: The type. names: the fields, separated by spaces; and `difference`, `graded` and `record`.
+    """
+    return dict(_COMPOSED.get(name) or (headings(kind)[name], _field(name)) for name in names.split())
+
+
+def score_columns(task: Task) -> Columns:
+    """Return the columns of the scores of a task's answers."""
+    scores = zip(shown_type(task).scores, ("em", "f1"), strict=False)
+    return {f"{heading} %": _field(name) for heading, name in scores}
+
+
+def _field(name: str) -> Callable[[Any], str]:
+    return lambda of: cell(name, of.get(name))
+
 
 def table_of(
     title: str,
     named: str,
-    kind: type,
-    fields: str,
-    rows: Mapping[str, Mapping[str, Any]] | Iterable[tuple[str, Mapping[str, Any]]],
+    columns: Columns,
+    rows: Mapping[str, Any] | Iterable[tuple[str, Any]],
     notes: Iterable[str] = (),
+    lead: str = "",
 ) -> Table:
     """Return a table with a row a record.
 
     Args:
-        title: Its title. named: the heading of the names of the rows.
-        kind: The type of the records.
-        fields: Those that are columns, in order, separated by spaces; and `difference`, `graded` and `record`.
-        rows: The records by name, or pairs of both where names repeat. notes: sentences below.
+        title: Its title. named: the heading of the names of the rows. columns: the other columns.
+        rows: The records by name, or pairs of both where names repeat. notes: sentences below. lead: one above.
     """
-    columns = fields.split()
-    headers = (_COMPOSED[name][0] if name in _COMPOSED else headings(kind)[name] for name in columns)
-    cells: Any = tuple(
-        (label, *(_COMPOSED[name][1](of) if name in _COMPOSED else cell(name, of.get(name)) for name in columns))
-        for label, of in (rows.items() if isinstance(rows, Mapping) else rows)
-    )
-    return Table(title, (named, *headers), cells, tuple(notes))
+    pairs = rows.items() if isinstance(rows, Mapping) else rows
+    cells = tuple((label, *(show(of) for show in columns.values())) for label, of in pairs)
+    return Table(title, (named, *columns), cells, tuple(notes), lead)
 
 
 def cell(name: str, value: Any) -> str:
@@ -101,13 +117,3 @@ def _of_several(value: Mapping[str, Any]) -> str:
     if "value" in value:
         return f"{figure(value['value'])} {interval(value['ci'])} of {value['of']:,}"
     return f"{count_of(value['incorrect_to_correct'])}–{count_of(value['correct_to_incorrect'])}"
-
-
-def per_question(calls: Mapping[Consulted, int], n: int) -> str:
-    """Return calls a question over all roles, as `0.31`; a dash without questions."""
-    return figure(sum(calls.values()) / n if n else None)
-
-
-def tokens_of(figures: RuleFigures) -> int | None:
-    """Return the tokens that a rule took, read and written, over all roles; None where unknown for any."""
-    return total_of([*figures["tokens"].values()])

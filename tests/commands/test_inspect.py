@@ -316,7 +316,7 @@ def test_what_cannot_be_done_is_said_in_a_sentence(
 def test_scores_that_cannot_be_printed_are_an_error(capitals: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         run = piped(capitals, as_json=True, stdout=full)
-    assert b"ClickException: The scores could not be printed: Standard output: No space" in run.stderr
+    assert b"ClickException: The scores could not be written: Standard output: No space" in run.stderr
 
 
 # -- by a model that was trained --------------------------------------------------------------------------------------

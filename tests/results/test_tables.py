@@ -14,7 +14,7 @@ from eldgr_dspy.tables.bounds import ANY_DERIVER
 from eldgr_dspy.tables.formats import as_latex, as_markdown
 from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, headline, paper_table
 from eldgr_dspy.tables.run import tables_of
-from eldgr_dspy.tables.table import Table, difference, per_question, record
+from eldgr_dspy.tables.table import Table, difference, record
 from tests.figures import AUDITED, contrast_figures, pool_figures, rule_figures, summary_figures
 from tests.listed_contrasts import from_counts
 
@@ -368,5 +368,3 @@ def test_intervals_and_calls_are_undefined_where_a_part_is() -> None:
     assert interval(None) == interval([float("nan"), 1.0]) == UNDEFINED
     assert difference({"delta": 1.0, "ci": [float("nan"), 2.0]}) == "+1.00"
     assert record({"wins": 1_200, "losses": 3}) == "1,200–3"
-    assert per_question({"judge": 3}, 0) == UNDEFINED
-    assert per_question({"judge": 3, "repairer": 28}, 100) == "0.31"
