@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen2Config
 
-from eldgr_dspy.training.question_rows import prompt_of
+from eldgr_dspy.programs.pools.prompts import prompt_of
 
 SPECIAL: Final = ("<|pad|>", "<|im_start|>", "<|im_end|>", "<|unk|>")
 TEMPLATE: Final = (

@@ -23,8 +23,8 @@ import numpy as np
 
 from benchmarks._timing import line, pools_dir
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.channels.claims import RuleClaims
-from eldgr_dspy.channels.counterfactuals import RuleCounterfactuals
+from eldgr_dspy.channels.claims import rule_claims
+from eldgr_dspy.channels.counterfactuals import rule_counterfactuals
 from eldgr_dspy.channels.protocols import Reasoning, Retriever
 from eldgr_dspy.channels.undefined import Floats, Undefined
 from eldgr_dspy.pools import Row as PoolRow
@@ -32,7 +32,7 @@ from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.group import Compared, gather
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.programs.scoring.pairs import Asked, Pair, Row
+from eldgr_dspy.programs.scoring.pairs import MaybeRow, Pair, Row
 
 K = 5
 DISTINCT = np.array([[0.1, 0.2, 0.7], [0.2, 0.6, 0.2], [0.7, 0.2, 0.1]])
@@ -71,7 +71,7 @@ def together(step: Compared) -> int:
     return len(set(pairs(step.before, step.documents, step.changed, *claims(step))))
 
 
-def pairs(*rows: Asked) -> list[Pair]:
+def pairs(*rows: MaybeRow) -> list[Pair]:
     """Return the pairs of rows, as often as they occur."""
     return [pair for row in rows if isinstance(row, Row) for pair in row.pairs]
 
@@ -86,8 +86,8 @@ def measure(name: str, groups: Sequence[Sequence[Reasoning]], retriever: Retriev
     nli = Instant()
     scorer = NLIScorer(nli, retriever, K)
     seconds = [seconds_of(scorer, group) for group in groups]
-    gathered = [gather(group, retriever, K, RuleClaims(), RuleCounterfactuals()) for group in groups]
-    steps = [step for group in gathered for step in group.compared if isinstance(step.documents, Row)]
+    gathered = [gather(group, retriever, K, rule_claims, rule_counterfactuals) for group in groups]
+    steps = [step for group in gathered for step in group.steps if isinstance(step.documents, Row)]
     five = [step for step in steps if len(pairs(step.documents)) == K]
     single = [step for step in five if claims(step) == (step.documents,)]
     print(f"\n{name}: {len(groups)} groups, {sum(map(len, groups)):,} texts, {len(steps):,} steps that can be scored")

@@ -24,11 +24,12 @@ from eldgr_dspy.programs.repeated_deriver import RepeatedDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.rule_roles import later_roles, may_ask
 from eldgr_dspy.programs.scoring.candidates import (
-    CandidateScores,
     Scorers,
+    Tables,
     ascore_candidates,
     reasonings_of,
     score_candidates,
+    undefined_tables,
 )
 from eldgr_dspy.programs.service.saved_state import CHOICES, Saved, SavedChoices
 from eldgr_dspy.programs.service.service_log import log_silence
@@ -292,30 +293,30 @@ class Selector(Saved):
     def _texts(self, case: Case, evidence: Any) -> "Sequence[Reasoning]":
         return reasonings_of(case.question, corpus=evidence is not None) if self.scorers else ()
 
-    def _score(self, scorer: "Scorer", texts: "Sequence[Reasoning]", calls: Calls) -> CandidateScores:
+    def _score(self, scorer: "Scorer", texts: "Sequence[Reasoning]", calls: Calls) -> Tables:
         try:
             return calls.within(SCORER, lambda one: score_candidates(one, texts), scorer)
         except Exception as error:  # noqa: BLE001 - the answer is decided, and no scorer may change that
             return self._unscored(error, len(texts))
 
-    async def _ascore(self, scorer: "Scorer", texts: "Sequence[Reasoning]", calls: Calls) -> CandidateScores:
+    async def _ascore(self, scorer: "Scorer", texts: "Sequence[Reasoning]", calls: Calls) -> Tables:
         try:
             return await calls.awithin(SCORER, lambda one: ascore_candidates(one, texts), scorer)
         except Exception as error:  # noqa: BLE001 - as in `_score`
             return self._unscored(error, len(texts))
 
-    def _unscored(self, error: Exception, n: int) -> CandidateScores:
+    def _unscored(self, error: Exception, n: int) -> Tables:
         if self.on_error == "raise" and not (self.on_failure == "abstain" and isinstance(error, FAILURES)):
             raise error
         log_silence(SCORER, Abstention.failure(error))
-        return CandidateScores.undefined(error, n)
+        return undefined_tables(error, n)
 
     def _prediction(
         self,
         case: Case,
         decision: Decision,
         replies: Mapping[Role, Reply],
-        scored: Sequence[CandidateScores],
+        scored: Sequence[Tables],
         calls: Calls,
     ) -> dspy.Prediction:
         answer = None if self.uncertified == "abstain" and is_withheld(case, decision) else decision.answer
@@ -323,5 +324,6 @@ class Selector(Saved):
         values = {**plain(decision), "consulted": consulted, "failures": calls.failures, "votes": case.votes()}
         values |= {"answer": answer, self.answer_field: answer}
         if scored:
-            values |= {"ranking": [*case.ranking(replies, scored[0].rewards)], "scores": self.scorers.shown(scored)}
+            rewards = [table["reward"] for table in scored[0]]
+            values |= {"ranking": [*case.ranking(replies, rewards)], "scores": self.scorers.shown(scored)}
         return dspy.Prediction(**values)

@@ -6,6 +6,7 @@
 Importing this package starts neither torch nor TRL.
 """
 
+from eldgr_dspy.programs.pools.prompts import prompt_of
 from eldgr_dspy.training.conditioned import Conditioned
 from eldgr_dspy.training.confidence import TokenConfidence
 from eldgr_dspy.training.curves import Point, learning_curve, read_curve, rolling_mean
@@ -14,7 +15,7 @@ from eldgr_dspy.training.groups import GroupReward, eldgr_rank
 from eldgr_dspy.training.named_rewards import NamedNLI, prm, process_reward, ra_msd, ra_msd_conditioned
 from eldgr_dspy.training.outcome import FormatReward, OutcomeReward, format, orm
 from eldgr_dspy.training.policy import policy_confidence, token_logps
-from eldgr_dspy.training.question_rows import prompt_of, training_rows
+from eldgr_dspy.training.question_rows import training_rows
 from eldgr_dspy.training.recipe import RewardArguments, recipe_path, rewards_of
 from eldgr_dspy.training.reward_base import Reward, kept_random_state, require_columns, weights_of
 from eldgr_dspy.training.reward_calls import COLUMNS

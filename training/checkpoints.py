@@ -152,19 +152,23 @@ def rendered(tokenizer: Any, checkpoint: str, question: str, prompt: Any) -> lis
             f"The checkpoint {checkpoint!r} has no chat template to render {what}, and without one its "
             "completions would be worthless; save the tokenizer that it was trained with into its folder."
         )
-    _require_messages(what, prompt)
-    return _templated(tokenizer, checkpoint, what, prompt)
-
-
-def _templated(tokenizer: Any, checkpoint: str, what: str, messages: Sequence[Any]) -> list[int]:
+    fits = isinstance(prompt, Sequence) and all(
+        isinstance(message, dict) and all(isinstance(message.get(name), str) for name in ("role", "content"))
+        for message in prompt
+    )
+    if not fits or not prompt or prompt[-1]["role"] != "user":
+        raise ArgumentError(
+            f"{what[0].upper()}{what[1:]} must be messages with a role and a text, the last one the user's; "
+            f"got {prompt!r:.80}."
+        )
     try:
-        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        text = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
     except Exception as error:  # a template may raise anything
         raise ArgumentError(
             f"The chat template of the checkpoint {checkpoint!r} cannot render {what} ({brief(error, 200)}); fix the "
             "messages, or give the template that it was trained with."
         ) from error
-    if messages[-1]["content"].strip() not in text:
+    if prompt[-1]["content"].strip() not in text:
         raise ArgumentError(
             f"The chat template of the checkpoint {checkpoint!r} leaves out the last message of {what}; give the "
             "template that it was trained with."
@@ -180,15 +184,3 @@ def _spelling(tokenizer: Any, checkpoint: str, what: str, text: str, tokens: lis
             "it was trained with into its folder."
         )
     return tokens
-
-
-def _require_messages(what: str, prompt: Any) -> None:
-    fits = isinstance(prompt, Sequence) and all(
-        isinstance(message, dict) and all(isinstance(message.get(name), str) for name in ("role", "content"))
-        for message in prompt
-    )
-    if not fits or not prompt or prompt[-1]["role"] != "user":
-        raise ArgumentError(
-            f"{what[0].upper()}{what[1:]} must be messages with a role and a text, the last one the user's; "
-            f"got {prompt!r:.80}."
-        )

@@ -9,15 +9,14 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from eldgr_dspy.answer_types import IN_FILES
-from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.lexical import is_yes_no
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.training.reward_base import Measured, Reward
-from eldgr_dspy.training.reward_calls import Call, task_of
-from eldgr_dspy.words import Policy, Task
+from eldgr_dspy.training.reward_calls import Call
+from eldgr_dspy.words import Policy
 
 Key = tuple[int, bool, bool, float]
 """Stratum, supported and in consensus, scored, score: a later entry only breaks ties of the earlier ones."""
@@ -55,7 +54,6 @@ class GroupReward(Reward):
         *,
         auxiliary: Reward | None = None,
         certificate: Policy = "folded",
-        answer: Task | AnswerType | None = None,
         group_size: int | None = None,
         name: str = "eldgr_rank",
     ) -> None:
@@ -64,7 +62,6 @@ class GroupReward(Reward):
         Args:
             auxiliary: The reward that ranks inside a stratum, as `StepReward`; an undefined score ranks last there.
             certificate: What counts as occurring in the evidence.
-            answer: The answer type of all rows; None reads the column `task`.
             group_size: How many completions a prompt has, if the caller is not a trainer that knows it.
             name: Under which it is logged.
 
@@ -73,17 +70,16 @@ class GroupReward(Reward):
         """
         if group_size is not None and (type(group_size) is not int or group_size < 1):
             raise ArgumentError(f"group_size must be a whole number of at least 1; got {group_size!r:.80}.")
-        columns = ["question", "evidence", *([] if answer else ["task"]), *(auxiliary.needs if auxiliary else ())]
+        columns = ["question", "evidence", "task", *(auxiliary.needs if auxiliary else ())]
         wanted, parts = auxiliary is not None and auxiliary.confidence, [auxiliary] if auxiliary else []
         super().__init__(name, list(dict.fromkeys(columns)), confidence=wanted, parts=parts)
-        self.task = None if answer is None else task_of(answer)
         self.auxiliary, self.group_size = auxiliary, group_size
         self.settings = Settings(certificate=certificate)
 
     def check(self, call: Call) -> None:
         """Raise if certificates are looked for and no row has passages; also what `Reward.check` raises."""
         super().check(call)
-        kinds = [IN_FILES.get(task) for task in call.tasks(self.task)]
+        kinds = [IN_FILES.get(task) for task in call.tasks()]
         if any(kind is None or kind.way == "evidence" for kind in kinds):
             call.require_passages()
 
@@ -95,7 +91,7 @@ class GroupReward(Reward):
         """
         size = self._size(call)
         _require_whole_groups(call, size)
-        answers = [answer.answer if answer else None for answer in call.answers(self.task)]
+        answers = [answer.answer if answer else None for answer in call.answers()]
         scores, questions = self._auxiliary_scores(call), self._questions(call)
         places, keys = list[float](), list[Key]()
         for at in range(0, len(answers), size):
@@ -126,7 +122,7 @@ class GroupReward(Reward):
 
     def _questions(self, call: Call) -> list[Question]:
         """Return the question of each row with its evidence, and no candidates yet."""
-        rows = zip(call.strings("question"), call.tasks(self.task), call.passages(), strict=True)
+        rows = zip(call.strings("question"), call.tasks(), call.passages(), strict=True)
         return [Question(question, task, (), passages=passages or ()) for question, task, passages in rows]
 
     def _keys(self, question: Question, answers: Sequence[str | None], scores: Sequence[Score]) -> list[Key]:

@@ -7,7 +7,7 @@ resumes it, with the settings that are given. Every flag and field of `GRPOConfi
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from eldgr_dspy.base.files import replacing
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import ArgumentError, EldgrError, brief
 from eldgr_dspy.showing import shown
-from eldgr_dspy.training.recipe import NAMES, RewardArguments, first_rows, recipe_path, rewards_of
+from eldgr_dspy.training.recipe import NAMES, RewardArguments, recipe_path, rewards_of
 from eldgr_dspy.training.reward_base import Reward, require_columns, require_names, weights_of
 
 
@@ -60,6 +60,8 @@ def parsed(arguments: Sequence[str]) -> Recipe:
             f"rewards has {unnamed[0]!r:.80}, and a recipe imports nothing. Give all rewards on the command line: "
             f"--rewards {' '.join(map(str, recipe.rewards.rewards)):.200}"
         )
+    if recipe.training.remove_unused_columns:
+        raise ArgumentError("remove_unused_columns must be false, for rewards read columns; got true. Leave it out.")
     return recipe
 
 
@@ -114,9 +116,7 @@ def trainer_of(recipe: Recipe) -> Any:
         "dtype": recipe.model.dtype,
         **(settings.model_init_kwargs or {}),
     }
-    script, splits = recipe.script, _data(recipe)
-    train = first_rows(_split(splits, script, "dataset_train_split"), recipe.rewards.train_rows)
-    test = _split(splits, script, "dataset_test_split") if settings.eval_strategy != "no" else None
+    train, test = data_of(recipe)
     datasets = [dataset for dataset in (train, test) if dataset is not None]
     for dataset in datasets:
         require_columns(dataset, own)
@@ -177,22 +177,31 @@ def _trl() -> Any:
     return trl
 
 
-def _data(recipe: Recipe) -> Any:
+def data_of(recipe: Recipe) -> tuple[Any, Any]:
+    """Return the data to train on, and those to evaluate on or None."""
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
 
+    script, n = recipe.script, recipe.rewards.train_rows
     if recipe.datasets.datasets:
-        return _trl().get_dataset(recipe.datasets)
-    script = recipe.script
-    if script.dataset_name is None:
+        splits = _trl().get_dataset(recipe.datasets)
+    elif script.dataset_name is None:
         raise ArgumentError("The recipe names no data; give dataset_name, a folder with train.jsonl, or datasets.")
-    try:
-        return load_dataset(script.dataset_name, name=script.dataset_config, streaming=script.dataset_streaming)
-    except (OSError, ValueError, DatasetsError) as error:
-        raise ArgumentError(
-            f"dataset_name={script.dataset_name!r} cannot be loaded ({brief(error, 200)}); give a folder with "
-            "train.jsonl, or a name on the Hugging Face Hub."
-        ) from error
+    else:
+        try:
+            splits = load_dataset(script.dataset_name, name=script.dataset_config, streaming=script.dataset_streaming)
+        except (OSError, ValueError, DatasetsError) as error:
+            raise ArgumentError(
+                f"dataset_name={script.dataset_name!r} cannot be loaded ({brief(error, 200)}); give a folder with "
+                "train.jsonl, or a name on the Hugging Face Hub."
+            ) from error
+    train = _split(splits, script, "dataset_train_split")
+    if n is not None and n < 1:
+        raise ArgumentError(f"train_rows must be a whole number of at least 1; got {n}. Leave it out for all rows.")
+    if n is not None:
+        train = train.take(min(n, len(train)) if isinstance(train, Sized) else n)  # one that is streamed has no length
+    evaluated = recipe.training.eval_strategy != "no"
+    return train, _split(splits, script, "dataset_test_split") if evaluated else None
 
 
 def _split(splits: Any, script: Any, field: str) -> Any:

@@ -5,13 +5,12 @@ from functools import lru_cache
 from typing import ClassVar
 
 from eldgr_dspy.answer_types.answers import score
-from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answer_types.extraction import Extraction, extract_answer
 from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training.reward_base import Measured, Reward, reasons
-from eldgr_dspy.training.reward_calls import COLUMNS, Call, is_marked, task_of
+from eldgr_dspy.training.reward_calls import COLUMNS, Call, is_marked
 from eldgr_dspy.words import Task
 
 NO_GOLD = Undefined("the row has no gold answer; give one in the column gold")
@@ -34,19 +33,12 @@ class OutcomeReward(Reward):
 
     weight: ClassVar[float] = OUTCOME_WEIGHT
 
-    def __init__(self, *, answer: Task | AnswerType | None = None, name: str = "orm") -> None:
-        """Make the reward.
-
-        Args:
-            answer: The answer type of all rows; None reads the column `task`.
-            name: Under which it is logged.
-        """
-        super().__init__(name, ["gold"] if answer else ["gold", "task"])
-        self.task = None if answer is None else task_of(answer)
+    def __init__(self, *, name: str = "orm") -> None:
+        super().__init__(name, ["gold", "task"])
 
     def measure(self, call: Call) -> Measured:
         """Return whether each completion is right; see `Reward.measure`."""
-        tasks, extractions, golds = call.tasks(self.task), call.answers(self.task), self._golds(call)
+        tasks, extractions, golds = call.tasks(), call.answers(), self._golds(call)
         scores = Scores.of(_right(*row) for row in zip(extractions, golds, tasks, strict=True))
         answers = [extraction.answer if extraction else None for extraction in extractions]
         parts = {"exact_match": scores, "answered": _flags(extraction is not None for extraction in extractions)}
@@ -58,7 +50,7 @@ class OutcomeReward(Reward):
         self._golds(call)
 
     def _golds(self, call: Call) -> list[tuple[str, ...]]:
-        rows = enumerate(zip(call.column("gold"), call.tasks(self.task), strict=True))
+        rows = enumerate(zip(call.column("gold"), call.tasks(), strict=True))
         return [read_gold(f"gold[{at}]", _accepted(call, at, gold), task) for at, (gold, task) in rows]
 
 
@@ -73,14 +65,12 @@ class FormatReward(Reward):
 
     weight: ClassVar[float] = FORMAT_WEIGHT
 
-    def __init__(self, *, answer: Task | AnswerType | None = None, name: str = "format") -> None:
-        """Make the reward; the arguments are those of `OutcomeReward`."""
-        super().__init__(name, [] if answer else ["task"])
-        self.task = None if answer is None else task_of(answer)
+    def __init__(self, *, name: str = "format") -> None:
+        super().__init__(name, ["task"])
 
     def measure(self, call: Call) -> Measured:
         """Return whether each completion marks its answer; see `Reward.measure`."""
-        extractions = call.answers(self.task)
+        extractions = call.answers()
         return Measured(
             _flags(is_marked(extraction) for extraction in extractions),
             columns={"form": [extraction.form if extraction else None for extraction in extractions]},

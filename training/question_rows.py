@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from eldgr_dspy.answer_types import BUILT_IN, answer_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.programs.pools.prompts import prompt_of
 from eldgr_dspy.programs.pools.question_files import Evidence, read_questions
 from eldgr_dspy.training.outcome import read_gold
-from eldgr_dspy.training.reward_calls import task_of
 from eldgr_dspy.words import Task
-
-__all__ = ["prompt_of", "training_rows"]
 
 
 def training_rows(
@@ -31,7 +29,7 @@ def training_rows(
         ArgumentError: The type is not known, or a row has gold that is not an answer of it.
         PoolError: The file cannot be read, naming line and field.
     """
-    task = task_of(answer)
+    task = answer_type(answer, "answer", BUILT_IN).name_in_files
     for number, entry in enumerate(read_questions(Path(path), evidence), start=1):
         question = entry.question or ""
         yield {

@@ -6,32 +6,30 @@ arguments, so that vLLM, DeepSpeed, FSDP and whatever TRL adds need no line of o
 
 import json
 import os
-from collections.abc import Sized
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, get_args
 
 from eldgr_dspy.base.named_objects import object_named
-from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Retriever
 from eldgr_dspy.channels.rewards import PAPER, TAU, Weighting
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.pools import read_records
-from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.cross_encoder import Precision
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.programs.scoring.texts import read_passages
 from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.training.conditioned import Conditioned
 from eldgr_dspy.training.groups import eldgr_rank
 from eldgr_dspy.training.named_rewards import BATCH, NLI_VARIABLE, NamedNLI, process_reward
 from eldgr_dspy.training.outcome import format, orm
+from eldgr_dspy.training.reward_base import Reward
 from eldgr_dspy.training.steps_reward import StepReward
+from eldgr_dspy.words import Reading
 
 RECIPES: Final = Path(__file__).parent / "recipes"
 """Where the recipes of this package are."""
-
-NAMES: Final = ("orm", "format", "prm", "ra_msd", "eldgr_rank", "ra_msd_conditioned")
 
 
 @dataclass
@@ -58,7 +56,7 @@ class RewardArguments:
 
     rewards: list[str] = field(default_factory=lambda: ["orm", "format", "ra_msd"], metadata={"help": "Names."})
     nli: str | None = field(default=None, metadata={"help": "NLI model, a name or a folder."})
-    reading: str = field(default="label", metadata={"help": "How f_NLI is made: label, expected or settled."})
+    reading: Reading = field(default="label", metadata={"help": "How f_NLI is made: label, expected or settled."})
     corpus: str | None = field(default=None, metadata={"help": "File of passages for all rows."})
     documents: int = field(default=5, metadata={"help": "Passages that a step is compared with at most."})
     channel_weights: dict | str | None = field(  # type: ignore[type-arg]  # the form that the parser understands
@@ -68,7 +66,7 @@ class RewardArguments:
     tau: float = field(default=TAU, metadata={"help": "Threshold of the gate."})
     drop: list[str] = field(default_factory=list, metadata={"help": "Channels to drop."})
     train_rows: int | None = field(default=None, metadata={"help": "The first rows of the data; all by default."})
-    nli_dtype: str = field(default="float32", metadata={"help": "Precision of the NLI model."})
+    nli_dtype: Precision = field(default="float32", metadata={"help": "Precision of the NLI model."})
     nli_batch_size: int = field(default=BATCH, metadata={"help": "Pairs that the NLI model reads at once."})
     nli_device: str | None = field(default=None, metadata={"help": "Device of the NLI model, if not the trainer's."})
 
@@ -81,19 +79,18 @@ class RewardArguments:
         Raises:
             ArgumentError: A name is not a channel, or the weights do not sum to 1.
         """
-        value: Any = self.channel_weights
-        if isinstance(value, str):
+        weights: Any = self.channel_weights
+        if isinstance(weights, str):
             try:
-                value = json.loads(value)
+                weights = json.loads(weights)
             except ValueError as error:
                 raise ArgumentError(
-                    f"channel_weights={value!r:.80} is not JSON ({error}); give an object, as "
+                    f"channel_weights={weights!r:.80} is not JSON ({error}); give an object, as "
                     f"{json.dumps(dict(PAPER.weights))}."
                 ) from error
-        weights = dict(PAPER.weights) if value is None else dict(value)
-        gated: frozenset[Any] = frozenset(self.gate)
-        dropped: list[Any] = [*self.drop]
-        return Weighting(weights, gated, self.tau).without(*dropped)
+        gated: Any = frozenset(self.gate)
+        dropped: Any = self.drop
+        return Weighting(dict(PAPER.weights if weights is None else weights), gated, self.tau).without(*dropped)
 
 
 def rewards_of(arguments: RewardArguments) -> list[Any]:
@@ -102,22 +99,7 @@ def rewards_of(arguments: RewardArguments) -> list[Any]:
     Raises:
         ArgumentError: A name is not known, or a field has a value that is not allowed.
     """
-    return [_reward(name, arguments) for name in arguments.rewards]
-
-
-def first_rows(rows: Any, n: int | None) -> Any:
-    """Return the first rows of a dataset, which may be streamed.
-
-    Args:
-        rows: A dataset of Hugging Face's `datasets`.
-        n: How many; None, or more than there are, for all.
-
-    Raises:
-        ArgumentError: `n` is below 1.
-    """
-    if n is not None and n < 1:
-        raise ArgumentError(f"train_rows must be a whole number of at least 1; got {n}. Leave it out for all rows.")
-    return rows if n is None else rows.take(min(n, len(rows)) if isinstance(rows, Sized) else n)
+    return [NAMES[name](arguments) if name in NAMES else _own(name) for name in arguments.rewards]
 
 
 def recipe_path(name: str) -> Path:
@@ -135,23 +117,12 @@ def recipe_path(name: str) -> Path:
     raise ArgumentError(f"--config must be a file or one of {', '.join(names)}; got {name!r:.80}.")
 
 
-def _reward(name: str, arguments: RewardArguments) -> Any:
-    if name == "ra_msd":
-        return _steps(arguments)
-    if name == "ra_msd_conditioned":
-        return Conditioned(_steps(arguments), on=orm)
-    if name == "prm":
-        return process_reward(_nli(arguments))
-    plain = {"orm": orm, "format": format, "eldgr_rank": eldgr_rank}
-    return plain[name] if name in plain else _own(name)
-
-
 def _steps(arguments: RewardArguments) -> StepReward:
     scorer = NLIScorer(
         _nli(arguments),
         retriever=None if arguments.corpus is None else _corpus(Path(arguments.corpus)),
         k=arguments.documents,
-        reading=_any(arguments.reading),
+        reading=arguments.reading,
         weighting=arguments.weighting(),
     )
     return StepReward(scorer, evidence=arguments.corpus is None)
@@ -161,24 +132,26 @@ def _nli(arguments: RewardArguments) -> NamedNLI:
     require_one_of("nli_dtype", arguments.nli_dtype, get_args(Precision))
     if arguments.nli_batch_size < 1:
         raise ArgumentError(f"nli_batch_size must be at least 1; got {arguments.nli_batch_size}. Give 1 or more.")
-    return NamedNLI(arguments.nli, _any(arguments.nli_dtype), arguments.nli_batch_size, arguments.nli_device)
+    return NamedNLI(arguments.nli, arguments.nli_dtype, arguments.nli_batch_size, arguments.nli_device)
 
 
-def _any(value: Any) -> Any:
-    """Return a word of a recipe; the function that receives it checks that it is allowed."""
-    return value
+NAMES: Final[Mapping[str, Callable[[RewardArguments], Reward]]] = {
+    "orm": lambda _: orm,
+    "format": lambda _: format,
+    "prm": lambda arguments: process_reward(_nli(arguments)),
+    "ra_msd": _steps,
+    "eldgr_rank": lambda _: eldgr_rank,
+    "ra_msd_conditioned": lambda arguments: Conditioned(_steps(arguments), on=orm),
+}
+"""The rewards of this package that a recipe may name."""
 
 
 def _corpus(path: Path) -> Retriever:
-    passages, place = list[Passage](), ""
     try:
-        for where, record in read_records(path):
-            place = f"{path}, {where}: "
-            passages += to_passages([record])
-            place = ""
+        passages = read_passages(path)
     except (PoolError, ArgumentError) as error:
         raise ArgumentError(
-            f"corpus={str(path)!r} cannot be read ({place}{error}); give a file of passages, or leave the field out to "
+            f"corpus={str(path)!r} cannot be read ({error}); give a file of passages, or leave the field out to "
             "compare each step with the evidence of its row."
         ) from error
     if not passages:

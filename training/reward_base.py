@@ -31,22 +31,17 @@ def kept_random_state() -> Iterator[None]:
     A trainer samples from these streams, and the first number that a reward drew would change every later completion.
     A stream that does not exist yet is not saved: torch if nothing has imported it, CUDA if nothing has used it.
     """
-    python, legacy = random.getstate(), np.random.get_state()
+    python, legacy, torch = random.getstate(), np.random.get_state(), sys.modules.get("torch")
+    kept: AbstractContextManager[Any] = nullcontext()
+    if torch is not None:
+        devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+        kept = torch.random.fork_rng(devices=list(devices), device_type="cuda")
     try:
-        with _kept_torch():
+        with kept:
             yield
     finally:
         random.setstate(python)
         np.random.set_state(legacy)
-
-
-def _kept_torch() -> AbstractContextManager[Any]:
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
-        return nullcontext()
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    context: AbstractContextManager[Any] = torch.random.fork_rng(devices=list(devices), device_type="cuda")
-    return context
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +51,12 @@ class Measured:
     Attributes:
         scores: The reward, unweighted.
         parts: Its parts, by name; each is logged as the mean over the completions where it is defined.
-        shown: Plain values for each completion in the table of completions, by column.
+        columns: Plain values for each completion in the table of completions, by column.
     """
 
     scores: Scores
     parts: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
     columns: Mapping[str, Sequence[object]] = field(default_factory=dict[str, Sequence[object]])
-
-    def rewards(self) -> list[float]:
-        """The rewards as a trainer takes them: 0 if undefined."""
-        return [0.0 if isinstance(score, Undefined) else score for score in self.scores]
 
 
 class Reward(ABC):
@@ -140,26 +131,18 @@ class Reward(ABC):
         with kept_random_state():
             measured = self.measure(call)
         self._log(measured, time.perf_counter() - began, columns.get("log_metric"), columns.get("log_extra"))
-        return measured.rewards()
+        return [0.0 if isinstance(score, Undefined) else score for score in measured.scores]
 
     def _log(self, measured: Measured, seconds: float, log_metric: object, log_extra: object) -> None:
         if callable(log_metric):
-            for name, value in {**metrics(measured), "seconds": seconds}.items():
-                log_metric(f"{self.__name__}/{name}", value)
+            n, means = len(measured.scores), {name: part.mean() for name, part in measured.parts.items()}
+            shares: dict[str, Score] = {"undefined": float(n - measured.scores.defined.sum()) / n} if n else {}
+            for name, value in {**shares, **means, "seconds": seconds}.items():
+                if not isinstance(value, Undefined):  # a part that is never defined has no mean
+                    log_metric(f"{self.__name__}/{name}", value)
         if callable(log_extra):
             for column, values in measured.columns.items():
                 log_extra(f"{self.__name__}_{column}", list(values))
-
-
-def metrics(measured: Measured) -> dict[str, float]:
-    """Return the share of undefined completions, and the mean of each part over those where it is defined.
-
-    A part that is never defined is left out: it has no mean.
-    """
-    n = len(measured.scores)
-    shares = {"undefined": float(n - measured.scores.defined.sum()) / n} if n else {}
-    means = {name: part.mean() for name, part in measured.parts.items()}
-    return {**shares, **{name: mean for name, mean in means.items() if not isinstance(mean, Undefined)}}
 
 
 def weights_of(rewards: Sequence[Reward]) -> list[float]:

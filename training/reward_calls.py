@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from eldgr_dspy.answer_types import BUILT_IN, IN_FILES, answer_type
-from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.answer_types import BUILT_IN, IN_FILES
 from eldgr_dspy.answer_types.extraction import Extraction, extract_answer
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
@@ -29,15 +28,6 @@ COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
 """The columns that rewards read besides `prompt`, and the content of each."""
 
 _FALLBACKS: Final = frozenset({"last_number", "whole"})
-
-
-def task_of(answer: Task | AnswerType) -> Task:
-    """Return the name that the column `task` has for an answer type.
-
-    Raises:
-        ArgumentError: No type has that name.
-    """
-    return answer_type(answer, "answer", BUILT_IN).name_in_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +97,8 @@ class Call:
                 )
         return values
 
-    def tasks(self, task: Task | None) -> list[Task]:
-        """Return the task of each row: `task` if it is given, otherwise the dataset's column of that name.
-
-        Raises:
-            ArgumentError: A task is not known; also as `strings`.
-        """
-        if task is not None:
-            return [task] * len(self.outputs)
+    def tasks(self) -> list[Task]:
+        """Return the task of each row; raises what `strings` raises, also for a task that is not known."""
         named = self.strings("task")
         for at, name in enumerate(named):
             if name not in IN_FILES:
@@ -123,9 +107,9 @@ class Call:
                 )
         return named
 
-    def answers(self, task: Task | None) -> list[Extraction | None]:
+    def answers(self) -> list[Extraction | None]:
         """Return the final answer of each completion with its form; None if it has none, or its thinking never ends."""
-        rows = zip(self.outputs, self.tasks(task), strict=True)
+        rows = zip(self.outputs, self.tasks(), strict=True)
         return [extract_answer(output.final, row_task) for output, row_task in rows]
 
     def passages(self) -> list[tuple[Passage, ...] | None]:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from itertools import compress, pairwise
 from typing import Any, ClassVar
 
-from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.channels.protocols import Reasoning, Scorer
 from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.channels.table import StepTable, checked_tables
@@ -23,8 +22,8 @@ from eldgr_dspy.training.model_outputs import Output
 from eldgr_dspy.training.padding import without_padding
 from eldgr_dspy.training.policy import policy_confidence
 from eldgr_dspy.training.reward_base import Measured, Reward, reasons
-from eldgr_dspy.training.reward_calls import Call, is_marked, task_of
-from eldgr_dspy.words import CHANNELS, Task
+from eldgr_dspy.training.reward_calls import Call, is_marked
+from eldgr_dspy.words import CHANNELS
 
 TOKEN_CONFIDENCE = "token_confidence"
 """The column of a `TokenConfidence` a completion, for a caller that has them; otherwise the policy is asked."""
@@ -54,7 +53,6 @@ class StepReward(Reward):
         scorer: Scorer,
         *,
         name: str = "ra_msd",
-        answer: Task | AnswerType | None = None,
         evidence: bool = True,
         confidence: bool = True,
     ) -> None:
@@ -64,7 +62,6 @@ class StepReward(Reward):
             scorer: Who scores the channels, and by which weights: `NLIScorer`, or any other. It is pickled with the
                 reward, if a trainer does that.
             name: Under which it is logged; two such rewards in one run need two.
-            answer: The answer type of all rows; None reads the column `task`.
             evidence: Whether each row brings its passages in the column `evidence`; False if the scorer has its own
                 corpus, or needs no passage.
             confidence: Whether token probabilities of the policy are computed, on which `epist` depends.
@@ -76,9 +73,7 @@ class StepReward(Reward):
             raise ArgumentError(
                 f"scorer must be an object with score(reasonings), such as NLIScorer; got {scorer!r:.80}."
             )
-        columns = {"question": True, "evidence": evidence, "task": answer is None}
-        super().__init__(name, [column for column, wanted in columns.items() if wanted], confidence=confidence)
-        self.task = None if answer is None else task_of(answer)
+        super().__init__(name, ["question", *(["evidence"] if evidence else []), "task"], confidence=confidence)
         self.scorer, self.evidence = scorer, evidence
 
     def prepare(self) -> None:
@@ -107,7 +102,7 @@ class StepReward(Reward):
 
     def _reasonings(self, call: Call, lines: Sequence[Lines]) -> list[Reasoning]:
         questions = call.strings("question")
-        answers = [answer.answer if answer and is_marked(answer) else "" for answer in call.answers(self.task)]
+        answers = [answer.answer if answer and is_marked(answer) else "" for answer in call.answers()]
         passages = call.passages() if self.evidence else [None] * len(call.texts)
         confidences = self._confidences(call, lines) if self.confidence else [None] * len(call.texts)
         texts = ["".join(line for line, _ in own) for own in lines]
@@ -144,9 +139,15 @@ class StepReward(Reward):
 
 def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
     """Return what the trainer passed, or else the probabilities from the caller's policy; None without either."""
-    passed: Any = call.columns.get(TOKEN_CONFIDENCE)
+    passed = call.columns.get(TOKEN_CONFIDENCE)
     if passed is not None:
-        return _one_each(call, passed)
+        confidences = list(passed) if isinstance(passed, Sequence) else []
+        if len(confidences) != len(call.texts) or not all(isinstance(one, TokenConfidence) for one in confidences):
+            raise ArgumentError(
+                f"The column {TOKEN_CONFIDENCE!r} for the reward {call.reward!r} must have one TokenConfidence for "
+                f"each of {len(call.texts)} completions; got {passed!r:.80}. Give them, or leave the column out."
+            )
+        return confidences
     ids: Any = call.columns.get("completion_ids")
     return None if call.trainer is None or ids is None else policy_confidence(call.trainer, call.prompts, ids)
 
@@ -162,16 +163,6 @@ def _of_steps(tokens: TokenConfidence, output: Output, lines: Lines) -> list[Sco
     return own.of_steps(
         whole, [(places[start], places[end - 1] + 1) if start < end else (0, 0) for start, end in steps]
     )
-
-
-def _one_each(call: Call, passed: object) -> list[TokenConfidence]:
-    confidences = list(passed) if isinstance(passed, Sequence) else []
-    if len(confidences) != len(call.texts) or not all(isinstance(tokens, TokenConfidence) for tokens in confidences):
-        raise ArgumentError(
-            f"The column {TOKEN_CONFIDENCE!r} for the reward {call.reward!r} must have one TokenConfidence for each of "
-            f"{len(call.texts)} completions; got {passed!r:.80}. Give one for each, or leave the column out."
-        )
-    return confidences
 
 
 def _earned(table: StepTable, padding: int) -> Score:

@@ -10,19 +10,9 @@ here calls a model or retrieves. A channel describes a step; it does not certify
     [1.0, 0.5, Undefined(reason='there is no corpus')]
 """
 
-from eldgr_dspy.channels.conflation import DELTA, ETA, conflated, unsupported_rate
-from eldgr_dspy.channels.formulas import (
-    BETA,
-    SOURCES,
-    adv,
-    epist,
-    fact,
-    info,
-    logic,
-    minimality,
-    triang,
-)
-from eldgr_dspy.channels.grounding import ENTAILS, Grounding, f_nli, is_neutral
+from eldgr_dspy.channels.conflation import conflated, unsupported_rate
+from eldgr_dspy.channels.formulas import adv, epist, fact, info, logic, minimality, triang
+from eldgr_dspy.channels.grounding import Grounding, f_nli
 from eldgr_dspy.channels.rewards import (
     PAPER,
     TAU,
@@ -50,17 +40,13 @@ __all__ = [
     "triang",
     "adv",
     "minimality",
-    "SOURCES",
-    "BETA",
     # their inputs
     "Score",
     "Scores",
     "Values",
     "Undefined",
     "Grounding",
-    "ENTAILS",
     "f_nli",
-    "is_neutral",
     # rewards, records and analyses
     "WEIGHTS",
     "TAU",
@@ -71,8 +57,6 @@ __all__ = [
     "step_reward",
     "CompletionReward",
     "completion_reward",
-    "ETA",
-    "DELTA",
     "conflated",
     "unsupported_rate",
     "VarianceDecomposition",

@@ -34,10 +34,11 @@ def blocks(text: str) -> list[tuple[int, int]]:
         closer = _closer(token)
         if closer is None:
             continue
-        last = _following(closers[closer], at)
-        if last is not None:
-            spans.append((token.start(), tokens[last].end()))
-            at = last + 1
+        places = closers[closer]
+        following = bisect_left(places, at)
+        if following < len(places):
+            spans.append((token.start(), tokens[places[following]].end()))
+            at = places[following] + 1
         elif token["fence"]:
             spans.append((token.start(), len(text)))
             break
@@ -68,9 +69,3 @@ def _closer(token: re.Match[str]) -> str | None:
     if token["open"]:
         return _CLOSES[token["open"]]
     return f"end {token['begin']}" if token["begin"] else None
-
-
-def _following(places: list[int], at: int) -> int | None:
-    """The first of the places that is not before `at`."""
-    index = bisect_left(places, at)
-    return places[index] if index < len(places) else None

@@ -1,14 +1,12 @@
 """Find the claims of a step: its statements, each to be checked against the evidence separately.
 
-`Claims` is what a channel scorer asks; `RuleClaims` finds them by rule. A claim by rule is a slice
-of the step: nothing is rewritten, no pronoun resolved, and a sentence that joins two facts without a conjunction stays
-one claim. A claim may be false. Linear in the length of the step.
+`Claims` is what a channel scorer asks; `rule_claims` finds them by rule. A claim by rule is a slice of the step:
+nothing is rewritten, no pronoun resolved, and a sentence that joins two facts without a conjunction stays one claim. A
+claim may be false. Linear in the length of the step.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 from eldgr_dspy.channels.blocks import outside
 from eldgr_dspy.channels.overlap import units
@@ -19,6 +17,9 @@ from eldgr_dspy.text.sentence_ends import sentences
 Claimed = tuple[str, ...] | Undefined
 """The claims of one step, in order; empty if it claims nothing, undefined if that could not be determined."""
 
+Claims = Callable[[Sequence[StepInContext]], Sequence[Claimed]]
+"""Finds the claims of each step, in order."""
+
 MOST = 32
 """Claims a step, so that one step can't use up all pairs of a batch."""
 
@@ -27,6 +28,8 @@ _VERB = (
     "|costs?|equals?|gives?|gets?|got|makes?|made|means?|needs?|says?|said|sells?|sold|takes?|took|won|wrote|\\w{2,}ed"
 )
 _SUBJECT = "he|she|it|they|we|there|this|that|these|those|his|her|its|their|the|a|an|each|all|both|so|[A-Z0-9$]\\S*+"
+# What is not part of a claim at its ends: white space of any kind, commas and semicolons.
+_AROUND = "".join(filter(str.isspace, map(chr, range(0x3001)))) + ",;"
 # Before a clause with its own subject and verb.
 _CLAUSE = re.compile(
     rf""";\s++ | (?<=\s)(?:while|whereas)\s++(?=\S++\s)
@@ -42,21 +45,9 @@ _PLAN = re.compile(
 )
 
 
-class Claims(Protocol):
-    """Finds the claims of steps."""
-
-    def find(self, steps: Sequence[StepInContext]) -> Sequence[Claimed]:
-        """Return the claims of each step, in order; `Undefined` for a step on which it abstains."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class RuleClaims:
-    """Claims by rule, from the step alone: see `claims_of`."""
-
-    def find(self, steps: Sequence[StepInContext]) -> list[Claimed]:
-        """Return the claims of each step."""
-        return [claims_of(step.text) for step in steps]
+def rule_claims(steps: Sequence[StepInContext]) -> list[Claimed]:
+    """Return the claims of each step by rule, from the step alone: see `claims_of`."""
+    return [claims_of(step.text) for step in steps]
 
 
 def claims_of(step: str) -> tuple[str, ...]:
@@ -72,13 +63,6 @@ def claims_of(step: str) -> tuple[str, ...]:
     return tuple(claims[:MOST])
 
 
-def _trimmed(piece: str) -> str:
-    """A piece without the white space, of any kind, and the commas and semicolons at its ends."""
-    while (less := piece.strip().strip(",;")) != piece:
-        piece = less
-    return piece
-
-
 def _clauses(sentence: str) -> list[str]:
     """A sentence cut into clauses; a part of less than two words stays with the clause before it."""
     cuts = [cut.span() for cut in _CLAUSE.finditer(sentence)]
@@ -87,5 +71,5 @@ def _clauses(sentence: str) -> list[str]:
     for start, end in zip(starts, ends, strict=True):
         small = len(units(sentence[start:end])) < 2
         spans.append((spans.pop()[0], end) if small and spans else (start, end))
-    pieces = (_trimmed(sentence[start:end]) for start, end in spans)
+    pieces = (sentence[start:end].strip(_AROUND) for start, end in spans)
     return [piece for piece in pieces if len(units(piece)) > 1]

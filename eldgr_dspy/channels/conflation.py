@@ -12,6 +12,7 @@ import numpy as np
 from eldgr_dspy.channels.grounding import Grounding
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values, each
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.rule.questions import require_one_of
 
 ETA = -0.8
 """eta: at or below this value no document supports the step; the paper's example."""
@@ -44,8 +45,7 @@ def conflated(
     """
     if not eta < 0 < delta <= 1:
         raise ArgumentError(f"eta and delta must satisfy eta < 0 < delta <= 1; got eta={eta} and delta={delta}.")
-    if over not in get_args(Over):
-        raise ArgumentError(f"over must be {' or '.join(get_args(Over))}; got {over!r}.")
+    require_one_of("over", over, get_args(Over))
     scores = Scores.of(judged, "judged", 0, 1)
     best = _best(grounding) if over == "retrieved" else grounding.best_of_those_that_speak()
     verdicts = each(lambda score, most: (score >= delta) & (most <= eta), scores, best)

@@ -1,8 +1,8 @@
 """Change the meaning of a step: `adv` checks the changed step against the same documents as the step itself.
 
-`Counterfactuals` is what a channel scorer asks; `RuleCounterfactuals` is the rule: change a
-number, else swap an entity, else negate, else take an antonym. It is deterministic and does not understand meaning: if
-a step is true, the changed one is usually false, but this is not checked. Linear in the length of step and passages.
+`Counterfactuals` is what a channel scorer asks; `rule_counterfactuals` is the rule: change a number, else swap an
+entity, else negate, else take an antonym. It is deterministic and does not understand meaning: if a step is true, the
+changed one is usually false, but this is not checked. Linear in the length of step and passages.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Literal, Protocol
+from typing import Literal
 
 from eldgr_dspy.channels.blocks import blocks
 from eldgr_dspy.channels.steps import StepInContext
@@ -32,22 +32,13 @@ class Counterfactual:
 Changed = Counterfactual | Undefined | None
 """None if nothing in the step can be changed; undefined if it could not be scored."""
 
-
-class Counterfactuals(Protocol):
-    """Changes steps."""
-
-    def change(self, steps: Sequence[StepInContext]) -> Sequence[Changed]:
-        """Return each step with its meaning changed."""
-        ...
+Counterfactuals = Callable[[Sequence[StepInContext]], Sequence[Changed]]
+"""Changes the meaning of each step."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleCounterfactuals:
-    """Counterfactuals by rule: see `counterfactual`."""
-
-    def change(self, steps: Sequence[StepInContext]) -> list[Changed]:
-        """Return each step changed, by an entity of its passages or of the question."""
-        return [counterfactual(step.text, (*step.passages, step.question)) for step in steps]
+def rule_counterfactuals(steps: Sequence[StepInContext]) -> list[Changed]:
+    """Return each step changed by rule, by an entity of its passages or of the question: see `counterfactual`."""
+    return [counterfactual(step.text, (*step.passages, step.question)) for step in steps]
 
 
 def counterfactual(step: str, passages: Sequence[str] = ()) -> Counterfactual | None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eldgr_dspy.channels.undefined import Flags, Floats, Scores, Undefined, refuse
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.words import READINGS, Reading
 
 ENTAILS = 0.5
@@ -38,8 +39,7 @@ def f_nli(probabilities: ArrayLike, reading: Reading = "label") -> Floats:
     Raises:
         ArgumentError: A row is not a distribution (NaN, negative, not summing to 1), or `reading` is unknown.
     """
-    if reading not in READINGS:
-        raise ArgumentError(f"reading must be one of {', '.join(READINGS)}; got {reading!r}.")
+    require_one_of("reading", reading, READINGS)
     rows = _distributions(probabilities)
     labels = _labels(rows)
     if reading == "label":
@@ -48,12 +48,6 @@ def f_nli(probabilities: ArrayLike, reading: Reading = "label") -> Floats:
     if reading == "settled":
         expected[labels == 0] = 0.0
     return expected
-
-
-def is_neutral(probabilities: ArrayLike) -> Flags:
-    """Say of each pair, shape (n,), whether neutral is its label; arguments and errors are those of `f_nli`."""
-    flags: Flags = _labels(_distributions(probabilities)) == 0
-    return flags
 
 
 def _labels(rows: Floats) -> Floats:
@@ -134,7 +128,7 @@ class Grounding:
         arrays = [np.zeros((0, 3)) if isinstance(row, Undefined) else row for row in checked]
         ends = np.cumsum([len(row) for row in arrays])[:-1]
         flat = np.concatenate(arrays) if arrays else np.zeros((0, 3))
-        f, neutral = np.split(f_nli(flat, reading), ends), np.split(is_neutral(flat), ends)
+        f, neutral = np.split(f_nli(flat, reading), ends), np.split(f_nli(flat) == 0, ends)
         return cls._padded(f, neutral, reasons) if arrays else cls._padded([], [], {})
 
     @classmethod

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.grounding import ENTAILS
 from eldgr_dspy.channels.undefined import Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
@@ -25,7 +26,7 @@ SHINGLE = 3
 
 # Runs of scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han.
 _RUN = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+)"
 )
 
 
@@ -36,15 +37,11 @@ def units(text: str) -> list[str]:
 
 
 def _parts(word: str) -> Iterator[str]:
-    end = 0
-    for run in _RUN.finditer(word):
-        if run.start() > end:
-            yield word[end : run.start()]
-        characters = run.group()
-        yield from map("".join, pairwise(characters)) if len(characters) > 1 else characters
-        end = run.end()
-    if end < len(word):
-        yield word[end:]
+    for at, part in enumerate(_RUN.split(word)):  # every second part is a run
+        if at % 2:
+            yield from map("".join, pairwise(part)) if len(part) > 1 else part
+        elif part:
+            yield part
 
 
 def _content(text: str) -> frozenset[str]:
@@ -96,26 +93,16 @@ def progress(steps: Sequence[str], question: str, answer: str = "") -> Scores:
     return Scores.of(shares, "progress", 0, 1)
 
 
-def independent_sources(texts: Sequence[str], sources: Sequence[str]) -> int:
+def independent_sources(documents: Sequence[Passage]) -> int:
     """n_indep: how many of the documents that entail a step are independent of one another.
 
-    Two documents count as one if they have the same source or are near-duplicates, and so do all documents that such
-    pairs connect. Neither their order nor another copy changes the number.
-
-    Args:
-        texts: The documents.
-        sources: The title or address of each; empty if it is unknown.
-
-    Raises:
-        ArgumentError: The two differ in length.
+    Two documents count as one if they have the same title or are near-duplicates, and so do all documents that such
+    pairs connect. An empty title is none. Neither their order nor another copy changes the number.
     """
-    if len(texts) != len(sources):
-        raise ArgumentError(
-            f"sources must have one entry a text; got {len(sources)} sources for {len(texts)} texts. Give '' for none."
-        )
-    shingles, names = [_shingles(text) for text in texts], [fold(source).text.strip() for source in sources]
-    group = list(range(len(texts)))
-    for index in range(len(texts)):
+    shingles = [_shingles(document.text) for document in documents]
+    names = [fold(document.title).text.strip() for document in documents]
+    group = list(range(len(documents)))
+    for index in range(len(documents)):
         for other in range(index):
             if (names[index] and names[index] == names[other]) or _jaccard(shingles[index], shingles[other]) >= NEAR:
                 joined, into = group[index], group[other]

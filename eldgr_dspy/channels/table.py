@@ -4,17 +4,15 @@ Channels that a model measured and aspects that a judge stated have the same rec
 and its reason is under `undefined`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eldgr_dspy.channels.conflation import DELTA, ETA, conflated
+from eldgr_dspy.channels.conflation import conflated
 from eldgr_dspy.channels.grounding import Grounding
 from eldgr_dspy.channels.rewards import PAPER, Columns, Weighting, columns_of, gate, step_reward
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
 from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.words import Channel
-
-UNGROUNDED = "the step was not checked against documents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +41,8 @@ class StepScores:
 
     def to_json(self) -> dict[str, object]:
         """Return plain JSON values: null for undefined scores, with their reasons under `undefined`."""
-        single: dict[str, Score | bool] = {
-            "gate": self.gate,
-            "reward": self.reward,
-            "conflated": self.conflated,
-            "conflated_not_neutral": self.conflated_not_neutral,
-            "least": self.least,
-        }
+        names = ("gate", "reward", "conflated", "conflated_not_neutral", "least")
+        single: dict[str, Score | bool] = {name: getattr(self, name) for name in names}
         every = (*self.channels.items(), *single.items())
         reasons = {name: score.reason for name, score in every if isinstance(score, Undefined)}
         return {
@@ -117,8 +110,6 @@ def score_steps(
     grounding: Grounding | None = None,
     weighting: Weighting = PAPER,
     judged: Values | None = None,
-    eta: float = ETA,
-    delta: float = DELTA,
 ) -> tuple[StepScores, ...]:
     """Return the record of every step.
 
@@ -127,27 +118,22 @@ def score_steps(
         grounding: What the documents say of the steps; None for aspects that a judge stated.
         weighting: Weights, gate and threshold.
         judged: The score that is tested for conflation; by default `logic`, which reads no evidence.
-        eta: As in `conflated`.
-        delta: As in `conflated`.
 
     Raises:
         ArgumentError: As `weighted_mean` and `conflated`.
     """
     complete = columns_of(columns)
-    n = len(complete["logic"])
-    held = Grounding.of([Undefined(UNGROUNDED)] * n) if grounding is None else grounding
-    under_test = complete["logic"] if judged is None else judged
-    tests: tuple[Sequence[bool | Undefined], ...] = (
-        conflated(under_test, held, eta, delta),
-        conflated(under_test, held, eta, delta, over="not_neutral"),
-    )
+    if grounding is None:
+        grounding = Grounding.of([Undefined("the step was not checked against documents")] * len(complete["logic"]))
+    judged = complete["logic"] if judged is None else judged
     rest = zip(
         gate(complete, weighting),
         step_reward(complete, weighting),
-        *tests,
-        held.least(),
-        held.deciding(),
-        held.contradicting(),
+        conflated(judged, grounding),
+        conflated(judged, grounding, over="not_neutral"),
+        grounding.least(),
+        grounding.deciding(),
+        grounding.contradicting(),
         strict=True,
     )
     return tuple(

@@ -7,6 +7,7 @@ one document finds nothing. k1 is 1.5 and b is 0.75, the values of rank-bm25.
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from rank_bm25 import BM25Okapi
@@ -14,7 +15,6 @@ from rank_bm25 import BM25Okapi
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.protocols import Hit
-from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.matching.occurrences import STOP_WORDS
 from eldgr_dspy.rule.consultations import show_passage
@@ -23,40 +23,49 @@ from eldgr_dspy.rule.consultations import show_passage
 class BM25:
     """A corpus that is searched; a query takes time in proportion to its words times the documents.
 
-    Args:
-        passages: The corpus, in order; may be empty.
+    Attributes:
+        documents: The corpus, in order; may be empty.
 
     Raises:
         ArgumentError: The corpus is not a list of passages.
     """
 
     def __init__(self, passages: Iterable[Passage]) -> None:
-        self._documents = _require_passages(passages)
-        words = [document_words(passage) for passage in self._documents]
+        corpus: object = passages
+        self.documents: Sequence[Any] = tuple(corpus) if isinstance(corpus, Iterable) else (corpus,)
+        for index, passage in enumerate(self.documents):
+            if not isinstance(passage, Passage):
+                raise ArgumentError(
+                    f"passages[{index}] is {passage!r:.80} ({type(passage).__name__}); give Passage(title, text)."
+                )
+        words = [document_words(passage) for passage in self.documents]
         self._engine = _Lucene(words) if any(words) else None  # it divides by the number of words
-
-    @property
-    def documents(self) -> Sequence[Passage]:
-        """The corpus, in order."""
-        return self._documents
-
-    def scores(self, words: list[str]) -> Floats:
-        """Return the score of each document, shape (documents,); a word that is twice in the query counts twice."""
-        if self._engine is None:
-            return np.zeros(len(self._documents))
-        scores: Floats = self._engine.get_scores([word for word in words if word in self._engine.idf])
-        return scores
 
     def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
         """Return at most k documents for each query, best first, ties to the earliest; only those that match.
 
-        A query without a word to look for finds nothing, and so does every query in an empty corpus.
+        A word that is twice in a query counts twice. A query without a word to look for finds nothing, and so does
+        every query in an empty corpus.
 
         Raises:
             ArgumentError: `queries` is not a list of strings, or k not a whole number from 1.
         """
         require_search(queries, k)
-        return [best(self.scores(query_words(query)), k) for query in queries]
+        return [self._find(query_words(query), k) for query in queries]
+
+    def _find(self, words: list[str], k: int) -> list[Hit]:
+        """Return the k best documents in time linear in the corpus.
+
+        Scores are rounded to single precision. So a tie is one whatever the order in which its parts were added up.
+        """
+        if self._engine is None:
+            return []
+        scores = self._engine.get_scores([word for word in words if word in self._engine.idf]).astype(np.float32)
+        positive = np.flatnonzero(scores > 0)
+        if len(positive) > k:
+            positive = positive[scores[positive] >= np.partition(scores[positive], -k)[-k]]
+        ranked = positive[np.argsort(-scores[positive], kind="stable")[:k]]
+        return [Hit(int(document), float(scores[document])) for document in ranked]
 
 
 class _Lucene(BM25Okapi):
@@ -85,39 +94,10 @@ def query_words(query: str) -> list[str]:
     return [word for word in units(query) if word not in STOP_WORDS]
 
 
-def best(scores: Floats, k: int) -> list[Hit]:
-    """Return the k best of the documents that score above 0, best first, ties to the earliest; linear in the corpus.
-
-    Scores are rounded to single precision. So a tie is one whatever the order in which its parts were added up.
-    """
-    rounded = scores.astype(np.float32)
-    positive = np.flatnonzero(rounded > 0)
-    if len(positive) > k:
-        least = np.partition(rounded[positive], -k)[-k]
-        positive = positive[rounded[positive] >= least]
-    ranked = positive[np.argsort(-rounded[positive], kind="stable")[:k]]
-    return [Hit(int(document), float(rounded[document])) for document in ranked]
-
-
-def require_search(queries: Sequence[str], k: int) -> None:
+def require_search(queries: object, k: object) -> None:
     """Raise an `ArgumentError` unless this is a list of strings and a number of documents."""
-    if isinstance(queries, str) or not isinstance(queries, Sequence):
+    listed = queries if isinstance(queries, Sequence) and not isinstance(queries, str) else [None]
+    if not all(isinstance(query, str) for query in listed):
         raise ArgumentError(f"queries must be a list of strings; got {queries!r:.80}.")
-    for index, query in enumerate(queries):
-        if not isinstance(query, str):
-            raise ArgumentError(f"queries[{index}] must be a string; got {query!r:.80} ({type(query).__name__}).")
     if type(k) is not int or k < 1:
         raise ArgumentError(f"k must be a whole number of at least 1; got {k!r:.80}.")
-
-
-def _require_passages(passages: object) -> tuple[Passage, ...]:
-    """Return the corpus, frozen; raise an `ArgumentError` unless it holds passages and nothing else."""
-    if not isinstance(passages, Iterable):
-        raise ArgumentError(f"passages must be a list of passages; got {passages!r:.80}.")
-    documents = tuple(passages)
-    for index, passage in enumerate(documents):
-        if not isinstance(passage, Passage):
-            raise ArgumentError(
-                f"passages[{index}] is {passage!r:.80} ({type(passage).__name__}); give Passage(title, text)."
-            )
-    return documents

@@ -5,9 +5,8 @@ A scorer's scores rank candidates inside a stratum (`eldgr_dspy.rule.ranking`); 
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
@@ -42,29 +41,17 @@ def reasonings_of(question: Question, *, corpus: bool) -> "list[Reasoning]":
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateScores:
-    """What one scorer said about the candidates of a question.
-
-    Attributes:
-        tables: The JSON of the table of each candidate, in pool order; see `StepTable.to_json`.
-    """
-
-    tables: list[dict[str, Any]]
-
-    @property
-    def rewards(self) -> list[float | None]:
-        """The reward of each candidate, higher is better; None if undefined."""
-        return [table["reward"] for table in self.tables]
-
-    @classmethod
-    def undefined(cls, error: Exception, n: int) -> "CandidateScores":
-        """Return what is known of n candidates if the scorer raised: why there is no table."""
-        said = f"{type(error).__name__}: {error}".partition("\n")[0]
-        return cls([{"reward": None, "undefined": f"the scorer failed: {brief(said)}", "steps": []} for _ in range(n)])
+Tables = list[dict[str, Any]]
+"""What one scorer says of a question: the JSON of each candidate's table, in pool order; see `StepTable.to_json`."""
 
 
-def score_candidates(scorer: "Scorer", reasonings: "Sequence[Reasoning]") -> CandidateScores:
+def undefined_tables(error: Exception, n: int) -> Tables:
+    """Return the tables of n candidates if the scorer raised: why there is none."""
+    message = f"{type(error).__name__}: {error}".partition("\n")[0]
+    return [{"reward": None, "undefined": f"the scorer failed: {brief(message)}", "steps": []} for _ in range(n)]
+
+
+def score_candidates(scorer: "Scorer", reasonings: "Sequence[Reasoning]") -> Tables:
     """Score all candidates of a question in one call; without candidates, the scorer is not called.
 
     Raises:
@@ -74,27 +61,28 @@ def score_candidates(scorer: "Scorer", reasonings: "Sequence[Reasoning]") -> Can
     return _scores(scorer.score(reasonings) if reasonings else [], len(reasonings), scorer)
 
 
-async def ascore_candidates(scorer: "Scorer", reasonings: "Sequence[Reasoning]") -> CandidateScores:
+async def ascore_candidates(scorer: "Scorer", reasonings: "Sequence[Reasoning]") -> Tables:
     """Do the same as `score_candidates` without blocking: `ascore` is awaited; a scorer without it runs in a thread.
 
     In a thread it finds the current settings of DSPy.
     """
     if not reasonings:
-        return CandidateScores([])
+        return []
     ascore = getattr(scorer, "ascore", None)
     tables = await (ascore(reasonings) if ascore else asyncio.to_thread(scorer.score, reasonings))
     return _scores(tables, len(reasonings), scorer)
 
 
-def _scores(tables: object, n: int, scorer: "Scorer") -> CandidateScores:
+def _scores(tables: object, n: int, scorer: "Scorer") -> Tables:
     from eldgr_dspy.channels.table import checked_tables
 
     name = type(scorer).__name__
     checked = checked_tables(tables, n, f"{name}.score")
     try:
-        return CandidateScores(json.loads(json.dumps([table.to_json() for table in checked], allow_nan=False)))
+        plain: Tables = json.loads(json.dumps([table.to_json() for table in checked], allow_nan=False))
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(f"{name}.score returned a table with a value that is not a score: {error}") from error
+    return plain
 
 
 class Scorers(list["Scorer"]):
@@ -119,21 +107,21 @@ class Scorers(list["Scorer"]):
                     f"{name}={scorer!r:.80} is not a scorer; give an object with score(reasonings), or a list of such."
                 )
 
-    def shown(self, scores: Sequence[CandidateScores]) -> list[dict[str, Any]] | dict[str, list[dict[str, Any]]]:
+    def shown(self, scores: Sequence[Tables]) -> Tables | dict[str, Tables]:
         """Return the tables of the candidates, or several scorers' by name: its `name`, else that of its class."""
         if not self.several:
-            return scores[0].tables
-        return dict(zip(self._names(), (own.tables for own in scores), strict=True))
+            return scores[0]
+        return dict(zip(self._names(), scores, strict=True))
 
-    def _names(self) -> Iterator[str]:
+    def _names(self) -> list[str]:
         """Return the names in order; a repeated one is numbered."""
-        seen = set[str]()
+        names = list[str]()
         for scorer in self:
             own = getattr(scorer, "name", None)
             name = own if isinstance(own, str) else type(scorer).__name__
             numbered = (f"{name} {number}" for number in count(2))
-            yield (free := next(label for label in chain([name], numbered) if label not in seen))
-            seen.add(free)
+            names.append(next(label for label in chain([name], numbered) if label not in names))
+        return names
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Scorers":
         copied = [deepcopy(scorer, memo) if isinstance(scorer, dspy.Module) else scorer for scorer in self]

@@ -6,7 +6,6 @@ it is not a certificate, and its scale is not that of an NLI model.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import dspy
@@ -15,9 +14,9 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.formulas import adv, epist, fact, triang
 from eldgr_dspy.channels.grounding import Grounding
 from eldgr_dspy.channels.protocols import Reasoning
-from eldgr_dspy.channels.steps import LONGEST, Steps, split_steps, unmeasurable
+from eldgr_dspy.channels.steps import LONGEST, split_steps, unmeasurable
 from eldgr_dspy.channels.table import StepTable, score_steps
-from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
+from eldgr_dspy.channels.undefined import Score, Undefined, Values
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.lms.consulting import Said
@@ -93,16 +92,9 @@ class ChannelScorer(dspy.Module):
         [table] = self.score([_reasoning(reasoning, question, evidence, confidences)])
         return dspy.Prediction(**table.to_json())
 
-    async def aforward(
-        self,
-        *,
-        reasoning: str,
-        question: str = "",
-        evidence: Any = None,
-        confidences: Sequence[Score] | None = None,
-    ) -> dspy.Prediction:
+    async def aforward(self, **arguments: Any) -> dspy.Prediction:
         """Do the same as `forward`, without blocking."""
-        [table] = await self.ascore([_reasoning(reasoning, question, evidence, confidences)])
+        [table] = await self.ascore([_reasoning(**arguments)])
         return dspy.Prediction(**table.to_json())
 
     def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
@@ -111,24 +103,26 @@ class ChannelScorer(dspy.Module):
         Raises:
             ArgumentError, dspy.LMError: As `forward`.
         """
-        plans = [_plan(reasoning) for reasoning in reasonings]
+        plans = list(map(_Plan, reasonings))
         return _tables(plans, ask_each(self._requests(plans)))
 
     async def ascore(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
         """Do the same as `score`, with a bounded number of calls at once."""
-        plans = [_plan(reasoning) for reasoning in reasonings]
+        plans = list(map(_Plan, reasonings))
         return _tables(plans, await aask_each(self._requests(plans)))
 
     def _requests(self, plans: "Sequence[_Plan]") -> list[Request]:
         return [Request(self.steps, one._asdict()) for one in _distinct(plans)]
 
 
-def _reasoning(text: Any, question: Any, evidence: Any, confidences: Sequence[Score] | None) -> Reasoning:
-    for name, value in (("reasoning", text), ("question", question)):
+def _reasoning(
+    reasoning: Any, question: Any = "", evidence: Any = None, confidences: Sequence[Score] | None = None
+) -> Reasoning:
+    for name, value in (("reasoning", reasoning), ("question", question)):
         if not isinstance(value, str | dspy.Reasoning):
             raise ArgumentError(f"{name} must be text; got {value!r:.80} ({type(value).__name__}). Give a string.")
     passages = None if evidence is None else to_passages(evidence)
-    return Reasoning(str(text), str(question), passages, confidences=confidences)
+    return Reasoning(str(reasoning), str(question), passages, confidences=confidences)
 
 
 # --- what is asked, and what the replies give -------------------------------------------------------------------------
@@ -142,23 +136,20 @@ class _Inputs(NamedTuple):
     steps: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is asked about one text.
+    """A text, why each of its steps can't be scored (or None), and what is asked; None if no step can be scored."""
 
-    Attributes:
-        reasoning: The text.
-        steps: Its steps.
-        confidences: c_t of each; None if they are not given.
-        unmeasurable: For each step why it can't be scored, or None.
-        request: What is asked; None if no step can be scored.
-    """
-
-    reasoning: Reasoning
-    steps: Steps
-    confidences: Scores | None
-    unmeasurable: list[Undefined | None]
-    request: _Inputs | None
+    def __init__(self, reasoning: Reasoning) -> None:
+        self.reasoning, self.steps = reasoning, split_steps(reasoning.text)
+        own, n = self.steps.steps, len(self.steps.steps)
+        self.confidences = reasoning.confidences_of(n)
+        many = [Undefined(f"the text has {n} steps, more than {MOST} to ask an LM about")] * n
+        self.unmeasurable = many if n > MOST else [unmeasurable(step.content) for step in own]
+        self.request: _Inputs | None = None
+        if any(why is None for why in self.unmeasurable):
+            evidence = tuple(show_passage(passage.title, passage.text) for passage in reasoning.passages or ())
+            # Of a step that is too long to be scored, the beginning is shown, as context.
+            self.request = _Inputs(reasoning.question, evidence, tuple(step.content[:LONGEST] for step in own))
 
     def table(self, content: Mapping[str, Any] | None) -> StepTable:
         """Return the table, from the reply."""
@@ -172,25 +163,6 @@ class _Plan:
         }
         grounding = Grounding.of([Undefined("an LM does not say what each document makes of a step")] * n)
         return StepTable(self.reasoning.text, self.steps.spans, score_steps(values, grounding))
-
-
-def _plan(reasoning: Reasoning) -> _Plan:
-    """Return what is asked; of a step that is too long to be scored, the beginning is shown, as context."""
-    steps = split_steps(reasoning.text)
-    confidences = reasoning.confidences_of(len(steps.steps))
-    unmeasurable = _unmeasurable(steps)
-    evidence = tuple(show_passage(passage.title, passage.text) for passage in reasoning.passages or ())
-    texts = tuple(step.content[:LONGEST] for step in steps.steps)
-    measurable = any(why is None for why in unmeasurable)
-    request = _Inputs(reasoning.question, evidence, texts) if measurable else None
-    return _Plan(reasoning, steps, confidences, unmeasurable, request)
-
-
-def _unmeasurable(steps: Steps) -> list[Undefined | None]:
-    n = len(steps.steps)
-    if n > MOST:
-        return [Undefined(f"the text has {n} steps, more than {MOST} to ask an LM about")] * n
-    return [unmeasurable(step.content) for step in steps.steps]
 
 
 def _columns(content: Mapping[str, Any] | None, n: int) -> dict[Channel, Values]:

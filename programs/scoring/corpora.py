@@ -17,9 +17,6 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.questions import require_one_of
 
-SOLUTIONS = 1_000
-"""How many training solutions the paper's corpus for GSM8K has."""
-
 Unit = Literal["sentence", "paragraph"]
 
 _ANNOTATION = re.compile(r"<<[^<>]*>>")
@@ -86,7 +83,7 @@ def _facts(row: _HotpotQA, unit: Unit) -> Iterator[Passage]:
             yield Passage(title, ("".join(sentences) if unit == "paragraph" else sentences[number]).strip())
 
 
-def gsm8k_corpus(rows: Iterable[Mapping[str, Any]], solutions: int = SOLUTIONS) -> tuple[Passage, ...]:
+def gsm8k_corpus(rows: Iterable[Mapping[str, Any]], solutions: int = 1_000) -> tuple[Passage, ...]:
     """Return the first solutions of GSM8K's training split as a corpus; they have no titles.
 
     The calculator's annotations (`<<48/2=24>>`) and the last line (`#### 72`) are removed: both are written for
@@ -95,7 +92,7 @@ def gsm8k_corpus(rows: Iterable[Mapping[str, Any]], solutions: int = SOLUTIONS) 
 
     Args:
         rows: Rows of `gsm8k`, `main`, with an `answer`. No more are read than are asked for.
-        solutions: How many, at least 1; fewer rows make a smaller corpus.
+        solutions: How many, at least 1; the paper has 1,000. Fewer rows make a smaller corpus.
 
     Raises:
         ArgumentError: `solutions` is not such a number, or a row has another layout.

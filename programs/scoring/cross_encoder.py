@@ -125,37 +125,14 @@ class CrossEncoderNLI:
         return logits
 
 
-def columns(id2label: Mapping[int, str], model: str) -> tuple[int, int, int]:
-    """Return the columns of contradiction, neutral and entailment in the output of a model.
-
-    Models differ in their order, so it is read from `config.id2label`; case does not matter.
-
-    Args:
-        id2label: Column -> label, as in the model's configuration.
-        model: The name of the model in an error.
-
-    Raises:
-        ArgumentError: The labels are not exactly these three: one is absent, named twice, or there is another one.
-    """
-    named = {label.strip().casefold(): column for column, label in sorted(id2label.items(), reverse=True)}
-    if len(id2label) != len(LABELS) or set(named) != set(LABELS):
-        names = ", ".join(str(label) for _, label in sorted(id2label.items())) or "none"
-        raise ArgumentError(
-            f"model={model!r} must have exactly the labels contradiction, neutral and entailment; got {names}. "
-            "Give a model trained on three-way NLI; if this is one, name its columns under id2label in "
-            "its config.json."
-        )
-    contradiction, neutral, entailment = (named[label] for label in LABELS)
-    return contradiction, neutral, entailment
-
-
 def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
-    """Return the columns of the three labels as the config.json of a model's folder states them.
+    """Return the columns of contradiction, neutral and entailment as the config.json of a model's folder states them.
 
-    The file is read before transformers reads it, which makes up labels if it states none.
+    Models differ in their order; case does not matter. The file is read before transformers reads it, which makes up
+    labels if it states none.
 
     Raises:
-        ArgumentError: It is not JSON, does not say which column has which label, or names labels other than the three.
+        ArgumentError: It is not JSON, or does not name exactly these three labels, each for one column.
     """
     path = folder / "config.json"
     try:
@@ -165,16 +142,16 @@ def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
             f"model={model!r} could not be loaded from {str(folder)!r}: its config.json is not JSON ({error})."
         ) from error
     stated = config.get("id2label") if isinstance(config, dict) else None
-    named = isinstance(stated, dict) and all(isinstance(label, str) for label in stated.values())
-    if not stated or not named or set(stated) != set(map(str, range(len(stated)))):
-        has = f"has {stated!r:.80} as id2label" if stated else "has no id2label"
+    entries = stated.items() if isinstance(stated, dict) else ()
+    named = {str(label).strip().casefold(): column for column, label in entries}
+    if set(named) != set(LABELS) or {column for column, _ in entries} != {"0", "1", "2"}:
         raise ArgumentError(
-            f"model={model!r} does not say which column of its output has which label: its config.json {has}, but "
-            "must name contradiction, neutral and entailment. If it is a three-way NLI model, name its "
-            'columns there in the order of its training, as "id2label": '
-            '{"0": "contradiction", "1": "entailment", "2": "neutral"}.'
+            f"model={model!r} must have exactly the labels contradiction, neutral and entailment; its config.json has "
+            f"{stated!r:.120} as id2label. If it is a three-way NLI model, name its columns there in the order of its "
+            'training, as "id2label": {"0": "contradiction", "1": "entailment", "2": "neutral"}.'
         )
-    return columns({int(column): label for column, label in stated.items()}, model)
+    contradiction, neutral, entailment = (int(named[label]) for label in LABELS)
+    return contradiction, neutral, entailment
 
 
 def _loaded_again(settings: Mapping[str, Any], name: str) -> CrossEncoderNLI:

@@ -18,7 +18,7 @@ from eldgr_dspy.channels.steps import StepInContext, Steps, split_steps, unmeasu
 from eldgr_dspy.channels.undefined import Score, Undefined
 from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.programs.scoring.bm25 import BM25
-from eldgr_dspy.programs.scoring.pairs import Asked, Row
+from eldgr_dspy.programs.scoring.pairs import MaybeRow, Row
 from eldgr_dspy.rule.consultations import show_passage
 from eldgr_dspy.text.folding import drop_invisible
 
@@ -31,41 +31,30 @@ NO_CONFIDENCE = Undefined("there are no token probabilities")
 NOTHING_BEFORE = Undefined("nothing stands before the step")
 NOTHING_TO_CHANGE = Undefined("nothing in the step can be changed")
 
-_Asked = TypeVar("_Asked", bound=Hashable)
+_Question = TypeVar("_Question", bound=Hashable)
 _Reply = TypeVar("_Reply")
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A step, and the documents that it is compared with.
+class Compared:
+    """A step, and the pairs that an NLI model must read for it, or why it can't.
 
     Attributes:
         step: Without its marker and invisible characters; its passages are the documents as an NLI model reads them.
-        documents: Number in the corpus -> document, best first; empty if nothing was retrieved.
         silent: Why the step can't be scored; None if it can.
-        ungrounded: Why it is compared with no document: it can't be scored, or has no corpus; None if it has one.
-    """
-
-    step: StepInContext
-    documents: Mapping[int, Passage]
-    silent: Undefined | None
-    ungrounded: Undefined | None
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """The pairs that an NLI model must read for a step, or why it can't.
-
-    Attributes:
+        found: Number in the corpus -> document, best first; empty if nothing was retrieved.
         before: The step under question and earlier steps.
         documents: The step under its documents.
         changed: The changed step under the same documents.
         claims: Each claim under the same documents.
     """
 
-    before: Asked
-    documents: Asked
-    changed: Asked
+    step: StepInContext
+    silent: Undefined | None
+    found: Mapping[int, Passage]
+    before: MaybeRow
+    documents: MaybeRow
+    changed: MaybeRow
     claims: tuple[Row, ...] | Undefined
 
 
@@ -77,19 +66,17 @@ class Group:
         reasonings: The texts as they were given.
         texts: The same, split.
         confidences: c_t of each step.
-        steps: Each step with its documents.
-        compared: The pairs to read for each step.
+        steps: Each step with the pairs to read for it.
     """
 
     reasonings: tuple[Reasoning, ...]
     texts: tuple[Steps, ...]
     confidences: tuple[Score, ...]
-    steps: tuple[Held, ...]
-    compared: tuple[Compared, ...]
+    steps: tuple[Compared, ...]
 
-    def rows(self) -> Iterator[Asked]:
+    def rows(self) -> Iterator[MaybeRow]:
         """All pairs to read, step by step; a pair may occur several times."""
-        for step in self.compared:
+        for step in self.steps:
             yield from (step.before, step.documents, step.changed)
             yield from () if isinstance(step.claims, Undefined) else step.claims
 
@@ -129,9 +116,9 @@ def gather(
     corpora = [retriever] * len(texts) if retriever is not None else _own(reasonings)
     steps = [step for pair in zip(reasonings, texts, strict=True) for step in _in_context(*pair)]
     searched = [corpus for corpus, text in zip(corpora, texts, strict=True) for _ in text.steps]
-    with_documents = tuple(_with_documents(steps, searched, k))
-    compared = tuple(_compared(with_documents, claims, counterfactuals))
-    return Group(tuple(reasonings), texts, tuple(chain.from_iterable(confidences)), with_documents, compared)
+    silent = [unmeasurable(step.text) for step in steps]
+    compared = _compared(steps, silent, list(_found(steps, silent, searched, k)), claims, counterfactuals)
+    return Group(tuple(reasonings), texts, tuple(chain.from_iterable(confidences)), tuple(compared))
 
 
 def _own(reasonings: Sequence[Reasoning]) -> list[Retriever | None]:
@@ -152,49 +139,63 @@ def _visible(text: str) -> str:
     return drop_invisible(text).strip()
 
 
-def _with_documents(steps: Sequence[StepInContext], corpora: Sequence[Retriever | None], k: int) -> Iterator[Held]:
-    """Return each step with its documents; a corpus is searched once, for all steps that are compared with it."""
-    triples = [(step, corpus, unmeasurable(step.text)) for step, corpus in zip(steps, corpora, strict=True)]
+def _found(
+    steps: Sequence[StepInContext], silent: Sequence[Undefined | None], corpora: Sequence[Retriever | None], k: int
+) -> Iterator[Mapping[int, Passage] | Undefined]:
+    """Return the documents of each step, or why it has none; a corpus is searched once, for all its steps."""
     sought: dict[int, tuple[Retriever, dict[str, None]]] = {}
-    for step, corpus, silent in triples:
-        if corpus is not None and silent is None:
+    for step, why, corpus in zip(steps, silent, corpora, strict=True):
+        if corpus is not None and why is None:
             sought.setdefault(id(corpus), (corpus, {}))[1][step.text] = None
     hits = {at: _documents(corpus, list(queries), k) for at, (corpus, queries) in sought.items()}
-    for step, corpus, silent in triples:
-        ungrounded = NO_CORPUS if silent is None and corpus is None else silent
-        documents = hits[id(corpus)][step.text] if ungrounded is None else {}
-        texts = tuple(_visible(show_passage(document.title, document.text)) for document in documents.values())
-        yield Held(replace(step, passages=texts), documents, silent, ungrounded)
+    for step, why, corpus in zip(steps, silent, corpora, strict=True):
+        yield why if why is not None else NO_CORPUS if corpus is None else hits[id(corpus)][step.text]
 
 
 def _documents(corpus: Retriever, queries: list[str], k: int) -> dict[str, dict[int, Passage]]:
     """Return the documents found for each query, by their numbers."""
-    hits = _answers("search", corpus, queries, corpus.search(queries, k), partial(_are_hits, corpus))
+    expected = "a list of Hit, each with the number of one of its documents"
+    hits = _answers(corpus.search, queries, corpus.search(queries, k), partial(_are_hits, corpus), expected)
     return {query: {hit.document: corpus.documents[hit.document] for hit in own[:k]} for query, own in hits.items()}
 
 
-def _compared(items: Sequence[Held], claims: Claims, counterfactuals: Counterfactuals) -> Iterator[Compared]:
-    steps = list(dict.fromkeys(item.step for item in items if item.ungrounded is None))
-    claimed = _answers("find", claims, steps, claims.find(steps) if steps else [], _are_claims)
-    answers = counterfactuals.change(steps) if steps else []
-    changed = _answers("change", counterfactuals, steps, answers, _is_changed)
-    for item in items:
-        before = item.silent if item.silent is not None else _before(item.step)
-        if item.ungrounded is not None:
-            yield Compared(before, item.ungrounded, item.ungrounded, item.ungrounded)
+def _compared(
+    steps: Sequence[StepInContext],
+    silent: Sequence[Undefined | None],
+    found: Sequence[Mapping[int, Passage] | Undefined],
+    claims: Claims,
+    counterfactuals: Counterfactuals,
+) -> Iterator[Compared]:
+    read = [replace(step, passages=_passages(documents)) for step, documents in zip(steps, found, strict=True)]
+    pairs = zip(read, found, strict=True)
+    grounded = list(dict.fromkeys(step for step, documents in pairs if not isinstance(documents, Undefined)))
+    replies, changes = (claims(grounded), counterfactuals(grounded)) if grounded else ((), ())
+    claimed = _answers(claims, grounded, replies, _are_claims, "a tuple of texts, or Undefined")
+    changed = _answers(counterfactuals, grounded, changes, _is_changed, "a Counterfactual, None or Undefined")
+    for step, why, documents in zip(read, silent, found, strict=True):
+        before = why if why is not None else _before(step)
+        if isinstance(documents, Undefined):
+            yield Compared(step, why, {}, before, documents, documents, documents)
             continue
-        documents, own = item.step.passages, claimed[item.step]
-        change = changed[item.step]
+        own, change = claimed[step], changed[step]
         other = NOTHING_TO_CHANGE if change is None else change
         yield Compared(
+            step,
+            why,
+            documents,
             before,
-            Row(item.step.text, documents),
-            Row(other.text, documents) if isinstance(other, Counterfactual) else other,
-            own if isinstance(own, Undefined) else tuple(Row(claim, documents) for claim in own),
+            Row(step.text, step.passages),
+            Row(other.text, step.passages) if isinstance(other, Counterfactual) else other,
+            own if isinstance(own, Undefined) else tuple(Row(claim, step.passages) for claim in own),
         )
 
 
-def _before(step: StepInContext) -> Asked:
+def _passages(documents: Mapping[int, Passage] | Undefined) -> tuple[str, ...]:
+    own = () if isinstance(documents, Undefined) else documents.values()
+    return tuple(_visible(show_passage(document.title, document.text)) for document in own)
+
+
+def _before(step: StepInContext) -> MaybeRow:
     """Return the step under the question and as many of the latest earlier steps as fit; of a long one, its end."""
     parts, room = list[str](), EARLIER
     for earlier in reversed(step.earlier):
@@ -208,28 +209,22 @@ def _before(step: StepInContext) -> Asked:
 
 # --- what was answered ------------------------------------------------------------------------------------------------
 
-_EXPECTED = {
-    "search": "a list of Hit, each with the number of one of its documents",
-    "find": "a tuple of texts, or Undefined",
-    "change": "a Counterfactual, None or Undefined",
-}
-
 
 def _answers(
-    method: str,
     whom: object,
-    questions: Sequence[_Asked],
+    questions: Sequence[_Question],
     replies: Sequence[_Reply],
     allowed: Callable[[object], bool],
-) -> dict[_Asked, _Reply]:
-    """Return what was answered to each."""
-    name = f"{type(whom).__name__}.{method}"
+    expected: str,
+) -> dict[_Question, _Reply]:
+    """Return what a function or object of the user's answered to each question."""
+    name = getattr(whom, "__qualname__", type(whom).__name__)
     replies = settled(replies, name, "give one that is not")
     if len(replies) != len(questions):
         raise ArgumentError(f"{name} returned {len(replies)} answers for {len(questions)}; expected one for each.")
     for reply in replies:
         if not allowed(reply):
-            raise ArgumentError(f"{name} returned {reply!r:.200}; expected for each {_EXPECTED[method]}.")
+            raise ArgumentError(f"{name} returned {reply!r:.200}; expected for each {expected}.")
     return dict(zip(questions, replies, strict=True))
 
 

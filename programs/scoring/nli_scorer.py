@@ -7,13 +7,12 @@ read in one call, each once. A score is what a model said about pairs, and certi
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain
+from typing import Any
 
-from eldgr_dspy.certificates import Passage
-from eldgr_dspy.channels.claims import Claims, RuleClaims
-from eldgr_dspy.channels.counterfactuals import Counterfactuals, RuleCounterfactuals
+from eldgr_dspy.channels.claims import Claims, rule_claims
+from eldgr_dspy.channels.counterfactuals import Counterfactuals, rule_counterfactuals
 from eldgr_dspy.channels.formulas import adv, epist, fact, info, logic, minimality, triang
 from eldgr_dspy.channels.grounding import Grounding
 from eldgr_dspy.channels.overlap import independent_sources, new_unsupported, novelty, progress
@@ -22,14 +21,14 @@ from eldgr_dspy.channels.rewards import PAPER, Weighting
 from eldgr_dspy.channels.table import StepTable, score_steps
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.scoring.group import Compared, Group, gather
-from eldgr_dspy.programs.scoring.pairs import Asked, Readings, read
+from eldgr_dspy.programs.scoring.group import Group, gather
+from eldgr_dspy.programs.scoring.pairs import MaybeRow, Readings, read
 from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.words import READINGS, Channel, Reading
 
 UNREAD = Undefined("the NLI model gave no number for the step under anything")
 
-_ReadRows = Callable[[Iterable[Asked]], Grounding]
+_ReadRows = Callable[[Iterable[MaybeRow]], Grounding]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +53,8 @@ class NLIScorer:
     retriever: Retriever | None = None
     k: int = 5
     reading: Reading = "label"
-    claims: Claims = field(default_factory=RuleClaims)
-    counterfactuals: Counterfactuals = field(default_factory=RuleCounterfactuals)
+    claims: Claims = rule_claims
+    counterfactuals: Counterfactuals = rule_counterfactuals
     weighting: Weighting = PAPER
 
     def __post_init__(self) -> None:
@@ -75,7 +74,9 @@ class NLIScorer:
         group = gather(reasonings, self.retriever, self.k, self.claims, self.counterfactuals)
         readings = read(self.nli, group.rows())
         group = _without_unread(group, readings)
-        columns, grounding = _measured(group, partial(_f, readings, self.reading))
+        columns, grounding = _measured(
+            group, lambda rows: Grounding.from_probabilities(map(readings.of, rows), self.reading)
+        )
         scores = score_steps(columns, grounding, self.weighting)
         own = zip(group.texts, group.slices(), strict=True)
         return [StepTable(text.text, text.spans, scores[steps]) for text, steps in own]
@@ -83,34 +84,27 @@ class NLIScorer:
 
 def _without_unread(group: Group, readings: Readings) -> Group:
     """Return the group; a step for which the model gave no number under any premise can't be scored."""
-    unread = [readings.nothing_of(step.before, step.documents) for step in group.compared]
+    nothing: Any = dict.fromkeys(("silent", "before", "documents", "changed", "claims"), UNREAD)
     steps = [
-        replace(step, silent=UNREAD, ungrounded=UNREAD) if lost else step
-        for step, lost in zip(group.steps, unread, strict=True)
+        replace(step, **nothing) if readings.nothing_of(step.before, step.documents) else step for step in group.steps
     ]
-    nothing = Compared(UNREAD, UNREAD, UNREAD, UNREAD)
-    compared = [nothing if lost else step for step, lost in zip(group.compared, unread, strict=True)]
-    return replace(group, steps=tuple(steps), compared=tuple(compared))
-
-
-def _f(readings: Readings, reading: Reading, rows: Iterable[Asked]) -> Grounding:
-    return Grounding.from_probabilities(map(readings.of, rows), reading)
+    return replace(group, steps=tuple(steps))
 
 
 def _measured(group: Group, f: _ReadRows) -> tuple[dict[Channel, Scores], Grounding]:
     """Return the channels of all steps in one row, and what the documents say; `f` reads rows of premises."""
-    grounding = f(step.documents for step in group.compared)
+    grounding = f(step.documents for step in group.steps)
     grounding = grounding.numbered(
-        [() if at in grounding.reasons else tuple(step.documents) for at, step in enumerate(group.steps)]
+        [() if at in grounding.reasons else tuple(step.found) for at, step in enumerate(group.steps)]
     )
     grounded = fact(grounding.best())
     columns: dict[Channel, Scores] = {
-        "logic": logic(f(step.before for step in group.compared).best()),
+        "logic": logic(f(step.before for step in group.steps).best()),
         "fact": grounded,
         "epist": epist(_unless_silent(group, group.confidences), grounded),
         "info": _info(group),
         "triang": triang(_independent(group, grounding)),
-        "adv": adv(grounded, fact(f(step.changed for step in group.compared).best())),
+        "adv": adv(grounded, fact(f(step.changed for step in group.steps).best())),
         "min": minimality(_unsupported(group, f)),
     }
     return columns, grounding
@@ -132,23 +126,20 @@ def _info(group: Group) -> Scores:
 
 def _independent(group: Group, grounding: Grounding) -> list[Score]:
     """n_indep of each step."""
+    rows = zip(group.steps, grounding.entailing(), strict=True)
     return [
-        entailing if isinstance(entailing, Undefined) else _sources([one.documents[number] for number in entailing])
-        for one, entailing in zip(group.steps, grounding.entailing(), strict=True)
+        row if isinstance(row, Undefined) else independent_sources([step.found[number] for number in row])
+        for step, row in rows
     ]
-
-
-def _sources(documents: Sequence[Passage]) -> int:
-    return independent_sources([document.text for document in documents], [document.title for document in documents])
 
 
 def _unsupported(group: Group, f: _ReadRows) -> list[Score]:
     """n_new of each step."""
-    rows = [() if isinstance(step.claims, Undefined) else step.claims for step in group.compared]
+    rows = [() if isinstance(step.claims, Undefined) else step.claims for step in group.steps]
     best, ends = f(chain.from_iterable(rows)).best(), accumulate(map(len, rows))
     support = [best[end - len(own) : end] for own, end in zip(rows, ends, strict=True)]
     claims = [
         step.claims if isinstance(step.claims, Undefined) else [row.hypothesis for row in step.claims]
-        for step in group.compared
+        for step in group.steps
     ]
     return [count for steps in group.slices() for count in new_unsupported(claims[steps], support[steps])]

@@ -29,7 +29,7 @@ class Row:
         return [(premise, self.hypothesis) for premise in self.premises]
 
 
-Asked = Row | Undefined
+MaybeRow = Row | Undefined
 """The pairs to read, or why nothing can be read."""
 
 
@@ -45,7 +45,7 @@ class Readings:
     probabilities: Floats
     places: Mapping[Pair, int]
 
-    def of(self, row: Asked) -> Floats | Undefined:
+    def of(self, row: MaybeRow) -> Floats | Undefined:
         """Return the probabilities of a row, shape (premises, 3); undefined if the model gave no number for one."""
         if isinstance(row, Undefined):
             return row
@@ -53,13 +53,13 @@ class Readings:
         lost = int(np.isnan(values).any(axis=1).sum())
         return Undefined(f"the NLI model gave no number for {lost} of {len(values)} pairs") if lost else values
 
-    def nothing_of(self, *rows: Asked) -> bool:
+    def nothing_of(self, *rows: MaybeRow) -> bool:
         """Return whether there were pairs to read in these rows, and the model gave no number for any."""
         places = [self.places[pair] for row in rows if isinstance(row, Row) for pair in row.pairs]
         return bool(places) and bool(np.isnan(self.probabilities[places]).any(axis=1).all())
 
 
-def read(nli: NLI, rows: Iterable[Asked]) -> Readings:
+def read(nli: NLI, rows: Iterable[MaybeRow]) -> Readings:
     """Return what a model reads in the pairs of all rows: each pair once, in one call; without pairs, no call.
 
     The longest pairs are first, so that a model that reads in batches pads little; their order depends only on the

@@ -15,6 +15,8 @@ from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.bm25 import require_search
 
+_NUMBERING = Lock()  # of all retrievers, because a lock of their own could not be copied
+
 
 class DSPyRetriever:
     """Any DSPy retriever as a `Retriever`: one call a query, and a corpus that is known only as far as it was found.
@@ -28,6 +30,9 @@ class DSPyRetriever:
             text (`text`, `long_text`) and perhaps a `title`. How many it returns is its own setting, as in
             `dspy.Retrieve(k=5)`; any beyond the number asked for are dropped.
 
+    Attributes:
+        documents: Those found so far, each once; the list grows with every search, and no number changes.
+
     Raises:
         ArgumentError: `search` cannot be called.
     """
@@ -36,20 +41,8 @@ class DSPyRetriever:
         if not callable(search):
             raise ArgumentError(f"search must be a function or module of the query; got {search!r:.80}.")
         self._search = search
-        self._documents: list[Passage] = []
+        self.documents: list[Passage] = []
         self._numbers: dict[Passage, int] = {}
-        self._lock = Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}  # which cannot be copied
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=Lock())
-
-    @property
-    def documents(self) -> Sequence[Passage]:
-        """The documents found so far, each once; the list grows with every search, and no number changes."""
-        return self._documents
 
     def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
         """Return at most k documents for each query, best first; a query without a word is not asked and finds nothing.
@@ -77,10 +70,10 @@ class DSPyRetriever:
         return [Hit(self._number(passage), score) for passage, score in islice(matching.items(), k)]
 
     def _number(self, passage: Passage) -> int:
-        with self._lock:
-            number = self._numbers.setdefault(passage, len(self._documents))
-            if number == len(self._documents):
-                self._documents.append(passage)
+        with _NUMBERING:
+            number = self._numbers.setdefault(passage, len(self.documents))
+            if number == len(self.documents):
+                self.documents.append(passage)
         return number
 
 

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eldgr_dspy.answer_types.extraction import extract_answer
-from eldgr_dspy.base.files import read_lines, read_object, require_file
+from eldgr_dspy.base.files import require_file
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.formats.rows import MAX_CHARACTERS, MAX_PASSAGES
-from eldgr_dspy.pools import open_pool
+from eldgr_dspy.pools import open_pool, read_records
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.candidates import reasonings_of
-from eldgr_dspy.rule.questions import Question
 
 _BLANK_LINES = re.compile(r"(?:\r?\n[ \t]*){2,}")
 
@@ -43,8 +42,11 @@ def texts_of_pool(path: Path, limit: int | None = None) -> Iterator[list[Text]]:
     Raises:
         PoolError: As `open_pool`.
     """
-    pool = open_pool(path)
-    return ([*_candidates(row.id, row.to_question())] for row in pool.rows(limit))
+    rows = ((row.id, row.to_question()) for row in open_pool(path).rows(limit))
+    return (
+        [Text(one, id, at) for at, one in enumerate(reasonings_of(question, corpus=bool(question.passages)))]
+        for id, question in rows
+    )
 
 
 def text_of_file(path: Path, question: str = "", evidence: Path | None = None) -> Text:
@@ -66,11 +68,6 @@ def text_of_file(path: Path, question: str = "", evidence: Path | None = None) -
     return Text(Reasoning(text, question, None if evidence is None else _passages(evidence), answer))
 
 
-def _candidates(id: str, question: Question) -> Iterator[Text]:
-    for at, reasoning in enumerate(reasonings_of(question, corpus=bool(question.passages))):
-        yield Text(reasoning, id, at)
-
-
 def _text(path: Path) -> str:
     require_file(path)
     try:
@@ -88,8 +85,7 @@ def _text(path: Path) -> str:
 
 def _passages(path: Path) -> tuple[Passage, ...]:
     if path.name.endswith((".jsonl", ".jsonl.gz")):
-        require_file(path)
-        passages = [_passage(f"{path}, line {number}", line) for number, line in read_lines(path) if line.strip()]
+        passages = read_passages(path)
     else:
         passages = [Passage("", part.strip()) for part in _BLANK_LINES.split(_text(path)) if part.strip()]
     if not passages or len(passages) > MAX_PASSAGES:
@@ -97,9 +93,17 @@ def _passages(path: Path) -> tuple[Passage, ...]:
     return tuple(passages)
 
 
-def _passage(where: str, line: bytes) -> Passage:
-    try:
-        (passage,) = to_passages([read_object(line, where)])
-    except ArgumentError as error:
-        raise ArgumentError(f"{where}: {error}") from None
-    return passage
+def read_passages(path: Path) -> list[Passage]:
+    """Return the passages of a file in JSON lines or Parquet, with `text` and perhaps `title`.
+
+    Raises:
+        PoolError: It cannot be read.
+        ArgumentError: A row is not a passage.
+    """
+    passages = list[Passage]()
+    for where, record in read_records(path):
+        try:
+            passages += to_passages([record])
+        except ArgumentError as error:
+            raise ArgumentError(f"{path}, {where}: {error}") from None
+    return passages

@@ -64,22 +64,18 @@ def _lacking(folder: Path) -> list[str]:
 
 def revision_of(folder: Path, files: Iterable[str] = _FILES) -> str:
     """Return what identifies the model in a folder: its commit in the cache of the Hub, else a digest of files."""
-    commit = commit_of(folder)
-    return commit[:_HEX] if commit else digest(path for kind in files for path in folder.glob(kind))
+    if commit := commit_of(folder):
+        return commit[:_HEX]
+    whole = hashlib.sha256()
+    for path in sorted(path for kind in files for path in folder.glob(kind)):
+        with path.open("rb") as file:
+            whole.update(f"{path.name}:{hashlib.file_digest(file, 'sha256').hexdigest()};".encode())
+    return whole.hexdigest()[:_HEX]
 
 
 def commit_of(folder: Path) -> str | None:
     """Return the commit of a model in the cache of the Hub; None for a folder elsewhere."""
     return folder.name if folder.parent.name == "snapshots" else None
-
-
-def digest(paths: Iterable[Path]) -> str:
-    """Return twelve hexadecimal digits of a hash over the names and contents of files."""
-    whole = hashlib.sha256()
-    for path in sorted(paths):
-        with path.open("rb") as file:
-            whole.update(f"{path.name}:{hashlib.file_digest(file, 'sha256').hexdigest()};".encode())
-    return whole.hexdigest()[:_HEX]
 
 
 def stored(folder: Path) -> set[str]:

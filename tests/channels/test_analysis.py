@@ -71,7 +71,7 @@ def test_thresholds_of_conflation_have_their_ranges(eta: float, delta: float) ->
 
 def test_an_unknown_set_of_documents_and_different_lengths_are_refused() -> None:
     over: Any = "engaged"
-    with pytest.raises(ArgumentError, match="over must be retrieved or not_neutral; got 'engaged'"):
+    with pytest.raises(ArgumentError, match="over='engaged' is not known; use one of 'retrieved', 'not_neutral'"):
         channels.conflated([1], Grounding.of([[0.0]]), over=over)
     with pytest.raises(ArgumentError, match=r"\[1, 2\] entries"):
         channels.conflated([1], Grounding.of([[0.0], [0.0]]))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.channels.claims import MOST, RuleClaims, claims_of
+from eldgr_dspy.channels.claims import MOST, claims_of, rule_claims
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.steps import StepInContext
 from tests.channels.hard_texts import HOSTILE, PIECES
@@ -61,7 +61,7 @@ def test_no_step_claims_more_than_is_scored() -> None:
 
 
 def test_the_rule_finds_the_claims_of_each_step() -> None:
-    assert RuleClaims().find([StepInContext("It is so."), StepInContext("Dubai")]) == [("It is so.",), ()]
+    assert rule_claims([StepInContext("It is so."), StepInContext("Dubai")]) == [("It is so.",), ()]
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

@@ -7,11 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.channels.counterfactuals import (
-    Counterfactual,
-    RuleCounterfactuals,
-    counterfactual,
-)
+from eldgr_dspy.channels.counterfactuals import Counterfactual, counterfactual, rule_counterfactuals
 from eldgr_dspy.channels.steps import StepInContext
 from eldgr_dspy.text.folding import fold
 from tests.channels.hard_texts import HOSTILE, PIECES
@@ -99,7 +95,7 @@ def test_the_rule_takes_entities_from_passages_then_question() -> None:
         StepInContext("It was Dubai there.", "Was it Paris?"),
         StepInContext("Nothing here"),
     ]
-    assert RuleCounterfactuals().change(steps) == [
+    assert rule_counterfactuals(steps) == [
         Counterfactual("It was Doha there.", "entity"),
         Counterfactual("It was Paris there.", "entity"),
         None,

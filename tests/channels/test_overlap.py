@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels import Scores, Undefined
 from eldgr_dspy.channels.overlap import independent_sources, new_unsupported, novelty, progress, units
 from eldgr_dspy.errors import ArgumentError
@@ -67,21 +68,27 @@ def test_a_step_makes_progress_by_what_it_is_the_first_to_cover() -> None:
 LONG = "Doha is the capital and the largest city of the state of Qatar on the coast of the Persian Gulf"
 
 
-def test_copies_and_documents_of_one_source_count_once() -> None:
-    assert independent_sources([], []) == 0
-    assert independent_sources([LONG, LONG.upper() + " ."], ["A", "B"]) == 1
-    assert independent_sources([LONG, "Doha is the capital"], ["A", " a"]) == 1
-    assert independent_sources([LONG, "Doha is the capital"], ["A", "B"]) == 2
-    assert independent_sources([LONG, "Doha is the capital"], ["", ""]) == 2
+def sources(*documents: tuple[str, str]) -> int:
+    """n_indep of documents, each a text with its title."""
+    return independent_sources([Passage(title, text) for text, title in documents])
 
 
-def test_what_a_copy_connects_is_one_source() -> None:
-    assert independent_sources([LONG, LONG, "The city of Doha"], ["A", "B", "B"]) == 1
-
-
-def test_long_documents_that_differ_by_a_number_are_copies_and_short_ones_are_not() -> None:
-    assert independent_sources([f"{LONG} in 1990", f"{LONG} in 1991"], ["", ""]) == 1
-    assert independent_sources([f"Doha had {n} million people in 199{n[-1]}" for n in ("1.2", "1.3")], ["", ""]) == 2
+@pytest.mark.parametrize(
+    ("documents", "n"),
+    [
+        ([], 0),
+        ([(LONG, "A"), (LONG.upper() + " .", "B")], 1),
+        ([(LONG, "A"), ("Doha is the capital", " a")], 1),
+        ([(LONG, "A"), ("Doha is the capital", "B")], 2),
+        ([(LONG, ""), ("Doha is the capital", "")], 2),
+        ([(LONG, "A"), (LONG, "B"), ("The city of Doha", "B")], 1),
+        ([(f"{LONG} in 1990", ""), (f"{LONG} in 1991", "")], 1),
+        ([(f"Doha had {n} million people in 199{n[-1]}", "") for n in ("1.2", "1.3")], 2),
+    ],
+    ids=["none", "copies", "one title", "two", "no titles", "a copy connects", "long ones", "short ones"],
+)
+def test_copies_and_documents_of_one_source_count_once(documents: list[tuple[str, str]], n: int) -> None:
+    assert sources(*documents) == n
 
 
 @given(st.lists(st.tuples(words, st.sampled_from(["", "A", "B"])), max_size=5), st.randoms(use_true_random=False))
@@ -89,23 +96,16 @@ def test_long_documents_that_differ_by_a_number_are_copies_and_short_ones_are_no
 def test_neither_order_nor_copies_change_the_number_of_sources(
     documents: list[tuple[str, str]], random: Random
 ) -> None:
-    count = independent_sources([text for text, _ in documents], [source for _, source in documents])
-    shuffled = random.sample(documents, len(documents))
-    again = [*shuffled, *((text, "C") for text, _ in documents[:1] if units(text))]
-    assert independent_sources([text for text, _ in shuffled], [source for _, source in shuffled]) == count
-    assert independent_sources([text for text, _ in again], [source for _, source in again]) == count
+    count, shuffled = sources(*documents), random.sample(documents, len(documents))
+    copies = [(text, "C") for text, _ in documents[:1] if units(text)]
+    assert sources(*shuffled) == sources(*shuffled, *copies) == count
     assert (count > 0) == bool(documents) and count <= len(documents)
 
 
 @given(st.text(), st.text())
 def test_two_texts_are_alike_in_either_order_and_a_text_with_words_is_like_itself(one: str, other: str) -> None:
-    assert independent_sources([one, other], ["", ""]) == independent_sources([other, one], ["", ""])
-    assert independent_sources([one, one], ["", ""]) == (1 if units(one) else 2)
-
-
-def test_sources_are_one_a_text() -> None:
-    with pytest.raises(ArgumentError, match="got 0 sources for 1 texts"):
-        independent_sources(["a"], [])
+    assert sources((one, ""), (other, "")) == sources((other, ""), (one, ""))
+    assert sources((one, ""), (one, "")) == (1 if units(one) else 2)
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_a_claim_is_new_unless_it_is_like_any_that_was_made_before(claims: list[
     for own, count in zip(claims, counts, strict=True):
         new = 0
         for claim in own:
-            new += all(independent_sources([claim, earlier], ["", ""]) == 2 for earlier in made)
+            new += all(sources((claim, ""), (earlier, "")) == 2 for earlier in made)
             made.append(claim)
         assert count == new if own else isinstance(count, Undefined)
 

@@ -6,7 +6,7 @@ import pytest
 
 from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training import FormatReward, OutcomeReward, format, orm, weights_of
+from eldgr_dspy.training import OutcomeReward, format, orm, weights_of
 from tests.dates import LISTED
 from tests.training.calling import Log, rows, said
 
@@ -35,7 +35,7 @@ def test_the_weights_are_the_papers_and_stand_beside_the_rewards() -> None:
 def test_two_rewards_of_one_name_are_refused_for_a_trainer_would_log_them_as_one() -> None:
     assert weights_of([orm, OutcomeReward(name="numeric")]) == [3.0, 3.0]
     with pytest.raises(ArgumentError, match=r"2 rewards are named 'orm'.*give each a name of its own"):
-        weights_of([orm, OutcomeReward(answer="short")])
+        weights_of([orm, OutcomeReward()])
 
 
 def test_numbers_are_compared_by_value() -> None:
@@ -125,12 +125,10 @@ def test_a_conversation_earns_what_its_text_earns() -> None:
     assert marked(said("#### 7")) == marked("#### 7") == 1.0
 
 
-def test_each_row_is_read_by_its_own_task_or_all_by_one() -> None:
+def test_each_row_is_read_by_its_own_task() -> None:
     """'1.0' and '1' are one number; as words they differ."""
     columns: dict[str, Any] = {"prompts": ["?", "?"], "completions": ["A: 1.0", "A: 1.0"], "gold": ["1", "1"]}
     assert orm(**columns, task=["arithmetic", "retrieval"]) == [1.0, 0.0]
-    assert OutcomeReward(answer="number")(**columns) == [1.0, 1.0]
-    assert FormatReward(answer="short")(["?"], ["so we get 7"]) == [0.0]
 
 
 def test_what_is_logged_beside_the_rewards() -> None:

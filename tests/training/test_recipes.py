@@ -10,11 +10,12 @@ import yaml
 
 from eldgr_dspy.channels.rewards import PAPER
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.pools.prompts import prompt_of
 from eldgr_dspy.training import format, orm
-from eldgr_dspy.training.grpo import parsed
+from eldgr_dspy.training.grpo import data_of, parsed
 from eldgr_dspy.training.named_rewards import LOGIC_ALONE, NamedNLI
-from eldgr_dspy.training.question_rows import prompt_of, training_rows
-from eldgr_dspy.training.recipe import NAMES, RECIPES, RewardArguments, first_rows, recipe_path, rewards_of
+from eldgr_dspy.training.question_rows import training_rows
+from eldgr_dspy.training.recipe import NAMES, RECIPES, RewardArguments, recipe_path, rewards_of
 from eldgr_dspy.words import CHANNELS
 from tests.refusing import refused
 from tests.training.by_name import ra_msd as fake
@@ -105,16 +106,20 @@ def test_all_that_the_paper_does_not_state_is_called_ours(name: str) -> None:
     assert ("per_device_train_batch_size" in unnamed) == (name in POLICIES)
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-def test_only_the_first_rows_are_trained_on(streamed: bool) -> None:
+@pytest.mark.parametrize("streamed", ["false", "true"])
+def test_only_the_first_rows_are_trained_on(streamed: str, tmp_path: Path) -> None:
     """As many as the recipe says; all without a number, or if there are fewer."""
-    from datasets import Dataset
+    (tmp_path / "train.jsonl").write_text("".join(f'{{"id": {number}}}\n' for number in range(5)), "utf-8")
+    flags = ["--dataset_name", str(tmp_path), "--dataset_streaming", streamed, "--use_cpu", "true"]
 
-    rows: Any = Dataset.from_list([{"id": number} for number in range(5)])
-    rows = rows.to_iterable_dataset() if streamed else rows
-    wanted = {2: [0, 1], 9: [0, 1, 2, 3, 4], None: [0, 1, 2, 3, 4]}
-    assert {n: [row["id"] for row in first_rows(rows, n)] for n in wanted} == wanted
-    assert refused(lambda: first_rows(rows, 0)) == (
+    def rows(*further: str) -> list[int]:
+        train, test = data_of(parsed(["--config", "grpo", *flags, *further]))
+        assert test is None
+        return [row["id"] for row in train]
+
+    assert rows("--train_rows", "2") == [0, 1]
+    assert rows("--train_rows", "9") == [0, 1, 2, 3, 4]
+    assert refused(lambda: rows("--train_rows", "0")) == (
         "train_rows must be a whole number of at least 1; got 0. Leave it out for all rows."
     )
 
