@@ -144,8 +144,8 @@ def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
         confidences = list(passed) if isinstance(passed, Sequence) else []
         if len(confidences) != len(call.texts) or not all(isinstance(one, TokenConfidence) for one in confidences):
             raise ArgumentError(
-                f"The column {TOKEN_CONFIDENCE!r} for the reward {call.reward!r} must have one TokenConfidence for "
-                f"each of {len(call.texts)} completions; got {passed!r:.80}. Give them, or leave the column out."
+                f"The column {TOKEN_CONFIDENCE!r} for the reward {call.reward!r} must have one TokenConfidence for each"
+                f" of {len(call.texts)} completions; got {passed!r:.80}. Give one for each, or leave the column out."
             )
         return confidences
     ids: Any = call.columns.get("completion_ids")

@@ -271,15 +271,10 @@ def _reading(last: _Last) -> Iterator[None]:
             raise dspy.AdapterParseError(unread.adapter, unread.signature, unread.reply, text) from error
 
 
-def knows_async(program: object) -> bool:
-    """Return whether a program is a module that can be awaited as it is, without a thread."""
-    return isinstance(program, dspy.Module) and hasattr(program, "aforward")
-
-
 def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     """Return how a program is awaited: as it says itself, or in a thread if it has no async."""
     untyped: Any = program
-    if knows_async(program):
+    if isinstance(program, dspy.Module) and hasattr(program, "aforward"):
         acall: Callable[..., Awaitable[Any]] = untyped.acall
         return acall
     threaded = dspy.asyncify(untyped)

@@ -1,7 +1,6 @@
 """A counterfactual differs from its step in one thing: a number, an entity, a negation or an antonym, in this order."""
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.channels.counterfactuals import Counterfactual, counterfactual, rule_counterfactuals
 from eldgr_dspy.channels.steps import StepInContext
 from eldgr_dspy.text.folding import fold
-from tests.channels.hard_texts import HOSTILE, PIECES
+from tests.channels.hard_texts import PIECES
 
 PASSAGES = ("Doha is the capital of Qatar, said John Lennon of the BBC.",)
 WORDS = (
@@ -100,10 +99,3 @@ def test_the_rule_takes_entities_from_passages_then_question() -> None:
         Counterfactual("It was Paris there.", "entity"),
         None,
     ]
-
-
-@pytest.mark.parametrize("piece", [*HOSTILE, "Aa ", "Aa Bb, ", "is", "1", "1.", "'"])
-def test_a_hundred_kilobytes_of_anything_take_no_time_to_speak_of(piece: str) -> None:
-    text, started = "x " + piece * (100_000 // len(piece)) + " y", time.monotonic()
-    counterfactual(text, [text])
-    assert time.monotonic() - started < 20  # quadratic time would take minutes

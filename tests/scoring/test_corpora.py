@@ -132,6 +132,3 @@ def test_the_number_of_solutions_is_a_whole_number_from_one(solutions: Any) -> N
 def test_a_row_without_a_solution_is_refused() -> None:
     with pytest.raises(ArgumentError, match=r"rows\[0\]\['answer'\] is None; give rows of `gsm8k` as Hugging Face"):
         gsm8k_corpus([{"question": "?", "answer": None}])
-
-
-# --- pools ------------------------------------------------------------------------------------------------------------

@@ -88,13 +88,6 @@ def test_a_batch_scores_as_one_call_does() -> None:
     assert [prediction.toDict() for prediction in found] == [one] * 4
 
 
-def test_a_copy_is_changed_apart_from_the_scorer() -> None:
-    scorer = ChannelScorer()
-    twin = scorer.deepcopy()
-    twin.set_lm(obliging())
-    assert [predictor.lm for predictor in scorer.predictors()] == [None]
-
-
 def test_what_was_learnt_is_saved_and_loaded(tmp_path: Path) -> None:
     scorer, loaded = ChannelScorer(), ChannelScorer()
     predict: Any = scorer.predictors()[-1]
@@ -113,12 +106,6 @@ def test_an_optimizer_teaches_the_role() -> None:
     with dspy.context(lm=obliging()):
         compiled = optimizer.compile(ChannelScorer(), trainset=[dspy.Example(**INPUTS).with_inputs(*INPUTS)])
     assert [len(predictor.demos) for predictor in compiled.predictors()] == [1]
-
-
-def test_usage_is_counted_for_the_whole() -> None:
-    with dspy.context(lm=obliging(), track_usage=True):
-        usage: Any = ChannelScorer()(**INPUTS).get_lm_usage()
-    assert usage["scripted/lm"]["total_tokens"] > 0
 
 
 # --- texts that give orders -------------------------------------------------------------------------------------------

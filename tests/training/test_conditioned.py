@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.channels.undefined import Score, Undefined
-from eldgr_dspy.errors import ArgumentError, ScoringError
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import Conditioned, StepReward, format, orm, weights_of
 from tests.refusing import refused
 from tests.scoring.readers import Reader
-from tests.training.calling import Broken, Fixed, Log, by_heart, rows
+from tests.training.calling import Fixed, Log, by_heart, rows
 from tests.training.given import Given, rewarded
 
 UNKNOWN = Undefined("not measured")
@@ -105,8 +105,3 @@ def test_it_is_pickled_named_and_weighed_as_the_other_rewards() -> None:
     assert weights_of([orm, reward, Conditioned(format, on=orm, name="other")]) == [3.0, 1.0, 1.0]
     with pytest.raises(ArgumentError, match="2 rewards are named 'orm'"):
         Conditioned(Given("orm", [1.0]), on=orm)
-
-
-def test_a_scorer_that_fails_ends_the_training_as_it_does_alone() -> None:
-    with pytest.raises(ScoringError, match="'ra_msd' failed on 1 completions"):
-        Conditioned(StepReward(Broken(), confidence=False), on=orm)(["?"], ["A: Qatar"], **rows(1))

@@ -28,8 +28,8 @@ def directly(model: Any, prompt: list[int], completion: list[int], temperature: 
     return [float(found[len(prompt) - 1 + at, token]) for at, token in enumerate(completion)]
 
 
-PROMPTS = [[5, 6, 7, 8], [9], [4, 5, 4, 5, 4, 5, 4]]
-COMPLETIONS = [[6, 7, 2], [8, 8, 8, 8, 8, 8], [2]]
+PROMPTS = [[5, 6, 7, 8], [9], [4, 5, 4, 5, 4, 5, 4], [4, 5]]
+COMPLETIONS = [[6, 7, 2], [8, 8, 8, 8, 8, 8], [2], []]
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
@@ -38,11 +38,6 @@ def test_the_log_probabilities_are_those_of_each_sequence_alone(batch_size: int)
     found = token_logps(model, PROMPTS, COMPLETIONS, batch_size=batch_size)
     for row, prompt, completion in zip(found, PROMPTS, COMPLETIONS, strict=True):
         assert row == pytest.approx(directly(model, prompt, completion), abs=1e-5)
-
-
-def test_an_empty_completion_has_no_log_probabilities() -> None:
-    model = tiny_policy(tiny_tokenizer(["a b c"]))
-    assert token_logps(model, [[4, 5], [4]], [[], [5]])[0] == []
 
 
 def test_every_module_is_left_in_the_mode_that_it_was_in() -> None:
@@ -84,7 +79,7 @@ class Probe:
 @pytest.mark.slow
 @pytest.mark.parametrize("lora", [False, True], ids=["whole model", "lora with dropout"])
 def test_in_training_it_equals_a_direct_forward_pass(lora: bool, tmp_path: Path) -> None:
-    """Sampled at another temperature, with gradient checkpointing (TRL's default), over three updates of the policy."""
+    """Sampled at another temperature, with gradient checkpointing (TRL's default), over two updates of the policy."""
     from peft import LoraConfig
 
     adapter = LoraConfig(r=4, lora_alpha=8, lora_dropout=0.3, target_modules=["q_proj", "v_proj"])
@@ -95,8 +90,9 @@ def test_in_training_it_equals_a_direct_forward_pass(lora: bool, tmp_path: Path)
         peft_config=adapter if lora else None,
         temperature=0.7,
         learning_rate=0.03,
+        max_steps=2,
     ).train()
-    assert len(reward.passed) == 24 and any(found.logps for found in reward.passed)
+    assert len(reward.passed) == 16 and any(found.logps for found in reward.passed)
     assert reward.worst < 1e-5
 
 
@@ -125,12 +121,6 @@ def test_the_policy_is_asked_once_and_only_where_a_reward_wants_it(wants: bool) 
         columns = rows(2, completion_ids=ids, log_metric=caller.log_metric)
         reward(["Six", "Six"], ["Six."] * 2, **columns)
         assert caller.asked == reward.confidence == (wants and reward not in (orm, format)), reward.__name__
-
-
-@pytest.mark.parametrize("wants", [True, False])
-def test_a_reward_of_rewards_wants_it_where_one_of_them_does(wants: bool) -> None:
-    steps = StepReward(Fixed(), confidence=wants)
-    assert Conditioned(steps, on=orm).confidence == GroupReward(auxiliary=steps).confidence == steps.confidence == wants
 
 
 # --- tokens and steps -------------------------------------------------------------------------------------------------

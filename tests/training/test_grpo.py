@@ -161,7 +161,7 @@ def test_the_total_is_the_weighted_sum_and_all_that_is_logged_is_finite(run: Run
 
 def trajectory(rewards: list[Any], folder: Path, weights: list[float]) -> tuple[list[str], list[Any]]:
     """What a training sampled, and the weights that it ended with."""
-    made = trainer(rewards, folder, reward_weights=weights, log_completions=True)
+    made = trainer(rewards, folder, reward_weights=weights, log_completions=True, max_steps=2)
     made.train()
     return [text_of(row) for row in completions(folder)], [one.tolist() for one in made.model.parameters()]
 
@@ -171,7 +171,7 @@ def test_a_reward_that_draws_random_numbers_changes_neither_what_is_sampled_nor_
     scorer = Drawing()
     drawing = StepReward(scorer, name="drawing")
     assert trajectory([orm, format, drawing], tmp_path / "drawing", [3.0, 0.5, 0.0]) == plain_run
-    assert (scorer.calls, len(scorer.given)) == (3, 24), "one call for all completions of a generation batch"
+    assert (scorer.calls, len(scorer.given)) == (2, 16), "one call for all completions of a generation batch"
 
 
 def unkept(prompts: list[Any], **columns: Any) -> list[float]:

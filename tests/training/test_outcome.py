@@ -23,9 +23,35 @@ def marked(completion: Any, task: str = "arithmetic") -> float:
     return reward
 
 
-def test_a_right_answer_earns_one_and_a_wrong_one_nothing() -> None:
-    assert outcome("3 + 4 = 7\n#### 7", "7") == 1.0
-    assert outcome("3 + 4 = 8\n#### 8", "7") == 0.0
+CALLED: list[dict[str, object]] = [
+    {"role": "assistant", "content": None, "tool_calls": []},
+    {"role": "tool", "content": "#### 7"},
+    {"role": "assistant", "content": "#### 8"},
+]
+"""With tools, a completion also holds the messages of the tools; an answer in one of these was not given."""
+TOWER = ["La tour Eiffel", "Eiffel Tower"]
+
+
+@pytest.mark.parametrize(
+    ("completion", "gold", "task", "right", "states"),
+    [
+        ("3 + 4 = 7\n#### 7", "7", "arithmetic", 1, 1),
+        ("3 + 4 = 8\n#### 8", "7", "arithmetic", 0, 1),
+        ("#### 1,000.0", "1000", "arithmetic", 1, 1),
+        ("#### 1000", "-1000", "arithmetic", 0, 1),
+        ("A: the Eiffel Tower", TOWER, "retrieval", 1, 1),
+        ("A: the Louvre", TOWER, "retrieval", 0, 1),
+        ("so we get 7", "7", "arithmetic", 1, 0),
+        (said("#### 7"), "7", "arithmetic", 1, 1),
+        (CALLED, "7", "arithmetic", 0, 1),
+        (CALLED[:2], "7", "arithmetic", 0, 0),
+    ],
+    ids=str,
+)
+def test_a_right_answer_earns_one_and_a_stated_one_the_format_right_or_wrong(
+    completion: Any, gold: Any, task: str, right: float, states: float
+) -> None:
+    assert (outcome(completion, gold, task), marked(completion, task)) == (right, states)
 
 
 def test_the_weights_are_the_papers_and_stand_beside_the_rewards() -> None:
@@ -36,16 +62,6 @@ def test_two_rewards_of_one_name_are_refused_for_a_trainer_would_log_them_as_one
     assert weights_of([orm, OutcomeReward(name="numeric")]) == [3.0, 3.0]
     with pytest.raises(ArgumentError, match=r"2 rewards are named 'orm'.*give each a name of its own"):
         weights_of([orm, OutcomeReward()])
-
-
-def test_numbers_are_compared_by_value() -> None:
-    assert outcome("#### 1,000.0", "1000") == 1.0
-    assert outcome("#### 1000", "-1000") == 0.0
-
-
-def test_a_retrieval_answer_may_match_any_accepted_spelling() -> None:
-    assert outcome("A: the Eiffel Tower", ["La tour Eiffel", "Eiffel Tower"], "retrieval") == 1.0
-    assert outcome("A: the Louvre", ["La tour Eiffel", "Eiffel Tower"], "retrieval") == 0.0
 
 
 @pytest.mark.parametrize("gold", [None, [], ()])
@@ -97,32 +113,10 @@ def test_a_completion_without_an_answer_is_wrong_and_the_log_says_what_to_do(tex
     assert log.columns["orm_note"] == [note]
 
 
-def test_an_unmarked_last_number_counts_for_the_outcome_and_not_for_the_format() -> None:
-    assert outcome("so we get 7", "7") == 1.0
-    assert marked("so we get 7") == 0.0
-
-
 @pytest.mark.parametrize("text", ["#### 7", "A: 7", r"\boxed{7}", "The answer is 7."])
 def test_a_marked_final_answer_earns_the_format_reward_right_or_wrong(text: str) -> None:
     assert marked(text) == 1.0
     assert marked(text.replace("7", "8")) == 1.0
-
-
-def test_only_what_the_assistant_wrote_is_read() -> None:
-    """With tools, a completion also holds the messages of the tools; an answer in one of these was not given."""
-    called: list[dict[str, object]] = [
-        {"role": "assistant", "content": None, "tool_calls": []},
-        {"role": "tool", "content": "#### 7"},
-        {"role": "assistant", "content": "#### 8"},
-    ]
-    assert outcome(called, "7") == 0.0
-    assert outcome(called[:2], "7") == 0.0
-    assert marked(called[:2]) == 0.0
-
-
-def test_a_conversation_earns_what_its_text_earns() -> None:
-    assert outcome(said("#### 7"), "7") == outcome("#### 7", "7") == 1.0
-    assert marked(said("#### 7")) == marked("#### 7") == 1.0
 
 
 def test_each_row_is_read_by_its_own_task() -> None:

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy import training
 from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT
-from eldgr_dspy.training import Reward, format, orm, prm, ra_msd, weights_of
+from eldgr_dspy.training import Reward, prm
 from eldgr_dspy.training.named_rewards import NLI_VARIABLE, NamedNLI
 from tests.training.calling import rows
 
@@ -26,32 +25,12 @@ def named(dotted: str) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_ready_reward_is_found_by_its_name_and_logged_under_it(name: str) -> None:
+def test_a_ready_reward_is_found_by_its_name_and_pickled_without_its_model(name: str) -> None:
     reward = named(f"eldgr_dspy.training.{name}")
     assert isinstance(reward, Reward) and reward.__name__ == name
-    assert named(f"eldgr_dspy.training.{name}") is reward
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_ready_reward_is_pickled_without_its_model(name: str) -> None:
-    reward = named(f"eldgr_dspy.training.{name}")
     data = pickle.dumps(reward)
     same = pickle.loads(data)  # noqa: S301 - our own bytes, made in the line before
     assert len(data) < 2_000 and (same.__name__, same.weight, same.needs) == (name, reward.weight, reward.needs)
-
-
-def test_the_recipes_of_the_paper_have_the_weights_of_the_paper() -> None:
-    assert weights_of([orm, format, ra_msd]) == weights_of([orm, format, prm]) == [3.0, 0.5, 1.0]
-
-
-def test_an_unknown_name_is_an_attribute_error_as_the_command_expects() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'rm'"):
-        named("eldgr_dspy.training.rm")
-
-
-def test_every_public_name_is_there() -> None:
-    assert {name for name in training.__all__ if getattr(training, name, None) is None} == set()
-    assert set(training.__all__) <= set(dir(training))
 
 
 def test_finding_the_rewards_starts_neither_torch_nor_trl() -> None:

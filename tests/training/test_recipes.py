@@ -252,20 +252,7 @@ def test_a_reward_of_ones_own_is_named_with_dots() -> None:
         ({"nli_dtype": "float8"}, "nli_dtype='float8' is not known; use one of 'float32', 'bfloat16', 'float16'"),
         ({"nli_batch_size": 0}, "nli_batch_size must be at least 1; got 0"),
     ],
-    ids=[
-        "name",
-        "dotted",
-        "drop",
-        "gate",
-        "tau",
-        "sum",
-        "json",
-        "documents",
-        "reading",
-        "corpus",
-        "nli_dtype",
-        "nli_batch",
-    ],
+    ids=str,
 )
 def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], said: str) -> None:
     assert said in refused(lambda: rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changed})))

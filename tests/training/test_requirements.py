@@ -33,11 +33,6 @@ def refused(rows: Any, rewards: Any = ()) -> str:
     return str(caught.value)
 
 
-def test_a_dataset_with_all_columns_passes() -> None:
-    rewards = [orm, format, StepReward(Fixed())]
-    require_columns(ROWS, rewards)
-
-
 @pytest.mark.parametrize("column", ["task", "gold", "question", "evidence"])
 def test_a_column_that_is_missing_is_named_with_the_reward_that_reads_it(column: str) -> None:
     rows = [{name: value for name, value in row.items() if name != column} for row in ROWS]

@@ -11,14 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.channels import CHANNELS, PAPER
+from eldgr_dspy.channels import CHANNELS
 from eldgr_dspy.channels.protocols import Reasoning
-from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.channels.table import StepTable
-from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.training import StepReward, TokenConfidence, weights_of
+from eldgr_dspy.training import StepReward, TokenConfidence
 from eldgr_dspy.training.named_rewards import process_reward
 from tests.refusing import refused
 from tests.scoring.readers import Reader, by_chance
@@ -64,14 +62,6 @@ def test_the_process_reward_is_the_mean_of_logic_and_reads_no_passage() -> None:
     assert len(reader.pairs) == 2 and reward.needs == ("question", "task")
 
 
-def test_the_ablation_of_a_channel_is_the_scorers_weighting() -> None:
-    whole, without = (
-        silent(NLIScorer(Reader(by_heart), weighting=one))(["?"], ["The host was Qatar."], **rows(1))
-        for one in (PAPER, PAPER.without("fact"))
-    )
-    assert whole != without and all(0 <= one <= 1 for one in (*whole, *without))
-
-
 @pytest.mark.parametrize("text", ["", "   ", "Yes.", "A: Qatar", "```\nx = 1\n```"])
 def test_a_completion_without_a_measurable_step_earns_0_and_is_logged_as_undefined(text: str) -> None:
     log = Log()
@@ -93,12 +83,6 @@ def test_a_row_without_a_corpus_is_not_a_row_whose_corpus_is_empty() -> None:
     silent(NLIScorer(Reader()))(["?"] * 2, ["The host was Qatar."] * 2, **rows(2, evidence=[None, []]), **log.arguments)
     facts = [json.loads(table)["steps"][0]["channels"]["fact"] for table in log.columns["ra_msd_steps"]]
     assert facts == [None, 0.5] and log.metrics["ra_msd/fact"] == 0.5
-
-
-def test_two_rewards_of_steps_in_one_run_need_two_names() -> None:
-    with pytest.raises(ArgumentError, match="2 rewards are named 'ra_msd'"):
-        weights_of([silent(Fixed()), silent(Fixed())])
-    assert weights_of([silent(Fixed()), silent(Fixed(), name="other")]) == [1.0, 1.0]
 
 
 # --- c_t --------------------------------------------------------------------------------------------------------------
@@ -170,25 +154,11 @@ def test_what_a_scorer_may_not_return_never_reaches_the_trainer(tables: Any, sai
         silent(scorer)(["?"], ["The host was Qatar."], **rows(1))
 
 
-@pytest.mark.parametrize(("column", "holds"), [("question", "the question as text"), ("evidence", "the passages as")])
-def test_a_column_that_the_dataset_lacks_is_named_with_the_remedy(column: str, holds: str) -> None:
-    columns = rows(1)
-    del columns[column]
-    with pytest.raises(ArgumentError, match=f"'ra_msd' needs the column '{column}' .{holds}.*; add it to the dataset"):
-        silent(Fixed())(["?"], [TEXT], **columns)
-
-
 def test_evidence_that_is_not_passages_is_named_with_its_row() -> None:
     with pytest.raises(
         ArgumentError, match=r"evidence\[1\] cannot be used .evidence\[0\] must be .*got 7 .*[Ff]ix the row"
     ):
         silent(Fixed())(["?"] * 2, [TEXT] * 2, **rows(2, evidence=[["fine"], [7]]))
-
-
-def test_documents_as_hugging_face_has_them_are_passages() -> None:
-    scorer = Fixed()
-    silent(scorer)(["?"], [TEXT], **rows(1, evidence=[[{"title": "Cup", "text": "The host was Qatar."}]]))
-    assert scorer.given[0].passages == (Passage("Cup", "The host was Qatar."),)
 
 
 def test_settings_that_mean_nothing_are_refused() -> None:
@@ -212,10 +182,3 @@ def test_whatever_is_written_and_read_each_reward_is_finite_and_in_range(texts: 
         found = reward(["?"] * len(texts), texts, **columns, **log.arguments)
         assert all(type(one) is float and 0 <= one <= 1 for one in found)
     assert all(type(value) is float and math.isfinite(value) for value in log.metrics.values())
-
-
-def test_the_steps_are_those_that_the_confidence_is_aligned_to() -> None:
-    """The tokens of the answer line belong to no step."""
-    spans = split_steps(TEXT).spans
-    tokens = TokenConfidence(TEXT, (20, 51, 54, len(TEXT)), (0.0, -1.0, -9.0, -9.0))
-    assert [score for score in tokens.of_steps(TEXT, spans) if not isinstance(score, Undefined)] == [1, math.exp(-1)]
