@@ -92,7 +92,7 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         fields = [(name, field, inputs[name]) for name, field in signature.input_fields.items() if name in inputs]
         if not all(_is_text(value) or _is_texts(field, value) for _, field, value in fields):
             return str(super().format_user_message_content(signature, inputs, prefix, suffix, main_request))
-        shown = [f"[[ ## {name} ## ]]\n{value if _is_text(value) else _ENCODER.encode(value)}" for name, _, value in fields]
+        shown = [f"[[ ## {name} ## ]]\n{value if _is_text(value) else _listed(value)}" for name, _, value in fields]
         wanted = [self.user_message_output_requirements(signature)] if main_request else []
         return "\n\n".join([prefix, *shown, *wanted, suffix]).strip()
 
@@ -194,6 +194,10 @@ def _is_text(value: Any) -> bool:
 def _is_texts(field: Any, value: Any) -> bool:
     """Return whether a field's value is a list of texts shown as JSON; DSPy numbers the items of a text field."""
     return type(value) is list and field.annotation is not str and all(map(_is_text, value))
+
+
+def _listed(value: list[str]) -> str:
+    return _ENCODER.encode(value)
 
 
 def reason_of(error: dspy.AdapterParseError) -> str:
