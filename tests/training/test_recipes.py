@@ -296,6 +296,12 @@ def test_a_field_that_nobody_knows_is_refused(tmp_path: Path) -> None:
         parsed(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"])
 
 
+def test_columns_that_rewards_read_may_not_be_dropped() -> None:
+    assert refused(lambda: parsed(["--config", "grpo", "--use_cpu", "true", "--remove_unused_columns", "true"])) == (
+        "remove_unused_columns must be false, for rewards read columns; got true. Leave it out."
+    )
+
+
 def test_fields_of_trl_pass_through() -> None:
     flags = ["--vllm_mode", "server", "--loss_type", "dr_grpo", "--beta", "0.04", "--load_in_4bit", "true"]
     recipe = parsed(["--config", SMALL, *flags])
