@@ -13,7 +13,7 @@ from benchmarks.experiments.partition.task import Questions
 from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.extraction import extract_answer
 from eldgr_dspy.base.files import replacing
-from eldgr_dspy.channels import DELTA
+from eldgr_dspy.channels.conflation import DELTA
 from eldgr_dspy.channels.protocols import Reasoning, Scorer
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
