@@ -4,11 +4,11 @@ Each question is reduced to a few marks, and every number is a function of how m
 Source: ours.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from eldgr_dspy.decision import Decision
+from eldgr_dspy.figures.distinct import counts_by
 from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Decisions
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.words import Branch, Consulted
@@ -35,10 +35,6 @@ class Marks(NamedTuple):
     abstained: bool
 
 
-Audited: TypeAlias = Mapping[Marks, int]
-"""How many questions have which marks."""
-
-
 def became(before: bool, after: bool) -> Became:
     """Return the outcome of an answer from whether it was right before and is right after."""
     if after:
@@ -53,53 +49,46 @@ def marks_of(case: Case, decision: Decision, outcome: Became, failed: Collection
         case: The question. decision: what was decided. outcome: that of the answer, against consensus.
         failed: The roles whose call failed.
     """
-    is_consensus = decision.branch == "consensus"
+    is_consensus, certified = decision.branch == "consensus", decision.certified
     if case.type.way == "derivation":
-        settled: bool | None = is_consensus and decision.certified is True
+        settled: bool | None = is_consensus and certified is True
+        level: str = case.settings.derivation if certified else "unchecked"
     else:
-        settled = decision.certified if is_consensus else case.certified(decision.consensus)
+        settled = certified if is_consensus else case.certified(decision.consensus)
+        level = "inapplicable" if certified is None else "uncertified"
+        level = decision.witness.level if decision.witness else level
     abstained = any(role not in failed for role in decision.abstentions)
-    return Marks(decision.branch, _level(case, decision), outcome, case.vote.n_classes == 1, settled, abstained)
-
-
-def _level(case: Case, decision: Decision) -> str:
-    if case.type.way == "derivation":
-        return case.settings.derivation if decision.certified else "unchecked"
-    if decision.witness is not None:
-        return decision.witness.level
-    return "inapplicable" if decision.certified is None else "uncertified"
+    return Marks(decision.branch, level, outcome, case.vote.n_classes == 1, settled, abstained)
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
 
 
-def _count(audited: Audited, holds: Callable[[Marks], object]) -> int:
-    return sum(n for marks, n in audited.items() if holds(marks))
-
-
-def audit_counts(audited: Audited, *, scored: bool) -> AuditCounts:
+def audit_counts(audited: Mapping[Marks, int], *, scored: bool) -> AuditCounts:
     """Return the counts of `audit` in `summary.json`; without gold answers the effect of a flip is unknown.
 
     `preserved + judge_overrides + repair_overrides` is the number of questions. In arithmetic a derivation that
     differs from consensus is a repair override, and `certified_consensus` counts checked derivations that equal it.
     """
+
+    def count(holds: Callable[[Marks], object]) -> int:
+        return counts_by(audited, lambda marks: bool(holds(marks)))[True]
+
     return {
-        "preserved": _count(audited, lambda marks: marks.branch == "consensus"),
-        "judge_overrides": _count(audited, lambda marks: marks.branch == "judge"),
-        "repair_overrides": _count(audited, lambda marks: marks.branch == "repair"),
-        "correct_to_incorrect": _count(audited, lambda marks: marks.became == "lost") if scored else None,
-        "incorrect_to_correct": _count(audited, lambda marks: marks.became == "won") if scored else None,
-        "abstentions": _count(audited, lambda marks: marks.abstained),
-        "homogeneous": _count(audited, lambda marks: marks.homogeneous),
-        "certified_consensus": _count(audited, lambda marks: marks.settled),
+        "preserved": count(lambda marks: marks.branch == "consensus"),
+        "judge_overrides": count(lambda marks: marks.branch == "judge"),
+        "repair_overrides": count(lambda marks: marks.branch == "repair"),
+        "correct_to_incorrect": count(lambda marks: marks.became == "lost") if scored else None,
+        "incorrect_to_correct": count(lambda marks: marks.became == "won") if scored else None,
+        "abstentions": count(lambda marks: marks.abstained),
+        "homogeneous": count(lambda marks: marks.homogeneous),
+        "certified_consensus": count(lambda marks: marks.settled),
     }
 
 
-def audit_outcomes(audited: Audited) -> list[Decisions]:
+def audit_outcomes(audited: Mapping[Marks, int]) -> list[Decisions]:
     """Return the questions by the branch that decided, the support of the answer that shipped, and its outcome."""
-    totals = Counter[tuple[Branch, str, Became]]()
-    for marks, n in audited.items():
-        totals[marks.branch, marks.level, marks.became] += n
+    totals = counts_by(audited, lambda marks: (marks.branch, marks.level, marks.became))
     return [
         {"branch": branch, "level": level, "outcome": became, "questions": n}
         for (branch, level, became), n in sorted(totals.items())

@@ -8,34 +8,34 @@ value is None, never 0. Source: ours.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple, NotRequired
+from typing import NamedTuple
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.decision import DEFAULT_RULES
+from eldgr_dspy.decision import DEFAULT_RULES, Rule
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.bounds import (
-    answers_over_derivers,
-    answers_over_judges,
-    asks,
+    answer_and_roles,
+    answers_over_any,
     derivable,
     differ,
     ends_of,
     extreme_spans,
-    interval,
     roles_over_any,
     sways,
 )
-from eldgr_dspy.figures.distinct import Column, Units, text_key
+from eldgr_dspy.figures.distinct import Column, Units, counts_by, questions_in, text_key
 from eldgr_dspy.figures.results.summary import Bounds, Price
 from eldgr_dspy.formats.rows import Row
+from eldgr_dspy.rule.authority_order import chains
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import naming_question
 from eldgr_dspy.rule.named_judges import unlabelled
 from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.rule.rules import is_own, require_no_judge
-from eldgr_dspy.statistics import proportion_upper_bound
+from eldgr_dspy.statistics import passing, proportion_upper_bound, questions_without_loss
 from eldgr_dspy.words import ASKING_NOBODY, Role, Task
 
 
@@ -79,29 +79,32 @@ def question_bounds(
     silent, widest, lost, uncovered = list[tuple[bool, bool]](), list[tuple[bool, bool]](), set[str](), set[str]()
     for name in rules:
         rule = case.rule(name)
-        ends = ends_of(judged[name] if judged else answers_over_judges(rule, case), correct)
+        ends = ends_of(judged[name] if judged else answers_over_any(rule, case), correct)
         silent.append(ends)
         if derives and name not in ASKING_NOBODY:
-            ends = ends_of(answers_over_derivers(rule, case, derivations), correct)
+            ends = ends_of(answers_over_any(rule, case, derivations=derivations), correct)
         if correct(case.consensus) and not ends[0]:
             lost.add(name)
         if is_own(name):
             if roles_over_any(rule, case, derivations) - {"judge", *(["deriver"] if derives else [])}:
                 uncovered.add(name)
-        elif name not in ASKING_NOBODY and case.type.enumerates_spans and asks(rule, case, "repairer"):
+        elif name not in ASKING_NOBODY and case.type.enumerates_spans and _asks_repairer(rule, case):
             if case.settings.own:
                 uncovered.add(name)
             else:
-                ends = interval(rule, case, correct, spans())
+                ends = ends_of(answers_over_any(rule, case, spans=spans()), correct)
         widest.append(ends)
     return QuestionBounds(tuple(silent), tuple(widest), frozenset(lost), frozenset(uncovered))
+
+
+def _asks_repairer(rule: Rule, case: Case) -> bool:
+    return "repairer" in answer_and_roles(rule, case)[1]
 
 
 def bounds_of(
     task: Task,
     rules: Sequence[str],
-    bounds: Mapping[QuestionBounds, int],
-    lost: Units[frozenset[str]],
+    units: Units[QuestionBounds],
     *,
     without: Collection[str] = (),
     withheld: bool = False,
@@ -110,20 +113,21 @@ def bounds_of(
 
     Args:
         task: The pool's. rules: their names, with those of judges; the bounds hold for every judge.
-        bounds: How many questions have which bounds, those of `rules` without the names of judges.
-        lost: The rules under which each is lost. Copies of a question count once, as lost if any of them is.
+        units: The bounds of its questions with a gold answer, those of `rules` without the names of judges. Copies of
+            a question are lost once, if any of them is.
         without: Rules that are left out.
         withheld: Whether the certificates of a question are not known, so that nothing is.
     """
-    kind, n = answer_type(task), sum(bounds.values())
+    kind, bounds = answer_type(task), questions_in(units)
     places = {name: place for place, name in enumerate(dict.fromkeys(map(unlabelled, rules)))}
     uncovered = frozenset[str]().union(*(of.uncovered for of in bounds))
+    lost = counts_by(units, lambda unit: tuple(of.lost for of in unit))
     rules = [rule for rule in rules if rule not in without]
 
     def percentages(rule: str, part: Callable[[QuestionBounds], Sequence[tuple[bool, bool]]]) -> list[float] | None:
-        if not n or withheld:
+        if not bounds or withheld:
             return None
-        place = places[unlabelled(rule)]
+        place, n = places[unlabelled(rule)], bounds.total()
         return [100.0 * sum(part(of)[place][end] * times for of, times in bounds.items()) / n for end in (0, 1)]
 
     widest = {
@@ -166,13 +170,13 @@ class Authority(Bounds):
         can_change: For each rule and role the percentage of questions on which it can change the class of answers that
             ships, see `bounds.sways`; None without questions. For the repairer also None if a user's own rule asks
             another role than the judge, or if a rule asks the repairer under a user's own certificate.
-        gives_up: The laws that the answer type gives up, if it gives up any.
+        gives_up: The laws that the answer type gives up.
     """
 
     n: int
     n_scored: int
     can_change: dict[str, dict[Role, float | None]]
-    gives_up: NotRequired[list[str]]
+    gives_up: list[str]
 
 
 def pool_authority(
@@ -209,34 +213,71 @@ def pool_authority(
     for row in rows:
         case, n = Case(row.to_question(), settings), n + 1
         with naming_question(pool, row.id):
-            judged = {name: answers_over_judges(case.rule(name), case) for name in rules}
-            changed.update((name, "judge") for name in rules if differ(case, judged[name]))
+            ruling = {name: case.rule(name) for name in rules}
+            judged = {name: answers_over_any(rule, case) for name, rule in ruling.items()}
+            changed.update((name, "judge") for name, answers in judged.items() if differ(case, answers))
             if row.gold:
                 texts.append(text_key(case.question.text))
-                bounds.append(question_bounds(dict.fromkeys(rules), case, row.gold, judged))
-            for name in rules:
-                rule = case.rule(name)
-                changed.update((name, role) for role in swaying[1:] if not own and sways(rule, case, role))
-                beyond = is_own(name) and "repairer" in swaying and roles_over_any(rule, case) - {"judge"}
-                if beyond or (own and asks(rule, case, "repairer")):
+                bounds.append(question_bounds(ruling, case, row.gold, judged))
+            for name, rule in ruling.items():
+                changed[name, kind.repairer] += not own and sways(rule, case, kind.repairer)
+                beyond = is_own(name) and kind.repairer == "repairer" and roles_over_any(rule, case) - {"judge"}
+                if beyond or (own and _asks_repairer(rule, case)):
                     unknown.add(name)
 
     def share(name: str, role: Role) -> float | None:
         return 100.0 * changed[name, role] / n if n and (role == "judge" or name not in unknown) else None
 
-    lost = bounds.map(lambda of: of.lost).units(np.array(texts, np.int64))
-    ends = bounds_of(task, [*dict.fromkeys(rules)], bounds.counts(), lost)
-    authority: Authority = {
+    ends = bounds_of(task, [*dict.fromkeys(rules)], bounds.units(np.array(texts, np.int64)))
+    return {
         "n": n,
         "n_scored": len(bounds),
-        "task": ends["task"],
-        "bounds": ends["bounds"],
-        "bounds_any_span": ends["bounds_any_span"],
-        "price": ends["price"],
+        **ends,
         "can_change": {name: {role: share(name, role) for role in swaying} for name in rules},
+        "gives_up": [*kind.gives_up],
     }
-    if "bounds_any_deriver" in ends:
-        authority["bounds_any_deriver"] = ends["bounds_any_deriver"]
-    if kind.gives_up:
-        authority["gives_up"] = [*kind.gives_up]
-    return authority
+
+
+# -- which rules pass -------------------------------------------------------------------------------------------------
+
+
+class Allowed(TypedDict):
+    """The rules under which any judge costs at most a given number of points on new questions.
+
+    Attributes:
+        worst: The most that a judge may lose, in percentage points.
+        chains: The rules in the order in which they were tested, from narrow to wide.
+        passing: The widest rule of each chain that passes; empty if none does, so that only majority is left.
+        questions: The distinct scored questions. needed: how many it takes for a rule that loses none of them to pass.
+    """
+
+    worst: float
+    chains: list[list[str]]
+    passing: list[str]
+    questions: int
+    needed: int
+
+
+def allowed(prices: Mapping[str, Price | None], worst: float, task: Task = "retrieval") -> Allowed:
+    """Return which rules pass; `majority`, which loses nothing against itself, is not tested.
+
+    Args:
+        prices: The price of each rule, see `price_of`.
+        worst: In percentage points, between 0 and 100.
+        task: `arithmetic` where a derivation certifies, else `retrieval`.
+
+    Raises:
+        ArgumentError: `worst` is out of range.
+    """
+    if not 0 < worst < 100:
+        raise ArgumentError(f"worst must be between 0 and 100 percentage points; got {worst!r}. Give 2 for 2 points.")
+    tested, share = chains(prices, task), worst / 100
+    lost = {rule: price["lost"] if price else 0 for rule, price in prices.items()}
+    n = max((price["of"] for price in prices.values() if price), default=0)
+    return {
+        "worst": worst,
+        "chains": tested,
+        "passing": [chain[-1] for chain in passing(tested, lost, n, share) if chain],
+        "questions": n,
+        "needed": questions_without_loss(share, chains=len(tested)),
+    }

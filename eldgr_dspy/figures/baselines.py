@@ -6,23 +6,22 @@ percent; an undefined value is None, with the reason. Source: ours.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from typing import Literal, NamedTuple, get_args
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.base.formatting import questions
-from eldgr_dspy.decision import Rule, certified_majority, drive, evidence_locked, scalar_judge
-from eldgr_dspy.figures.distinct import Units
+from eldgr_dspy.decision import Rule, certified_majority, evidence_locked, scalar_judge
+from eldgr_dspy.figures.bounds import answer_and_roles
+from eldgr_dspy.figures.distinct import Units, counts_by, questions_in
 from eldgr_dspy.figures.results.baselines import Baseline, BaselineFigures, BaselineName, JudgeUse, Lead
 from eldgr_dspy.rule.cases import Case
-from eldgr_dspy.rule.consultations import Abstention, Certificates, Consultation, Reply, Verdict
-from eldgr_dspy.rule.named_judges import labelled
-from eldgr_dspy.rule.replies import journaled_reply
+from eldgr_dspy.rule.consultations import Reply, Verdict
 from eldgr_dspy.splitting import is_confirmation
-from eldgr_dspy.statistics import Contrast, contrast_of_units
-from eldgr_dspy.words import Role, Task
+from eldgr_dspy.statistics import contrast_of_units
+from eldgr_dspy.words import Task
 
 HALVES = 0x6861_6C76
 """The seed of the two halves for the best source; nobody splits a pool by it, so a part of a pool has both."""
@@ -52,7 +51,6 @@ _UNKNOWN: JudgeUse = {
     "reason": None,
 }
 
-_SILENT = Abstention("silent")
 _NOT_ASKED = -1
 _UNSCORED = "no question has a gold answer"
 _UNCERTIFIED = "the certificates of some question are not known"
@@ -99,27 +97,40 @@ def chances_of(case: Case, gold: Sequence[str], sources: Sequence[str | None], r
     def correct(answer: str | None) -> bool:
         return case.type.right(answer, gold)
 
-    standings, votes = case.standings, case.vote.counts
+    def right_on(rule: Rule, judge: Reply) -> bool:
+        return correct(answer_and_roles(rule, case, judge)[0])
+
+    standings, votes, classes = case.standings, case.vote.counts, case.vote.classes
     tied = [answer for answer, of in standings if of == standings[0][1]]
-    at = {place: _Outcomes(rule, case, correct) for place, rule in _AUTHORITY.items()}
     draws: list[tuple[int, int]] = [
         (correct(case.first), 1),
         (correct(case.consensus), 1),
         (sum(map(correct, tied)), len(tied) or 1),
-        (_Outcomes(certified_majority, case, correct).silent, 1),
+        (correct(answer_and_roles(certified_majority, case)[0]), 1),
     ]
-    for place in _PLACES:
-        if of := at[place].by_class:
-            draws.append((sum(votes[key] for key, right in of.items() if right), sum(votes.values())))
-            draws.append((sum(of.values()), len(votes)))
+    unasked = list[int]()
+    judged: dict[str, list[int]] = {name: [] for name in replies}
+    for rule in _AUTHORITY.values():
+        answer, roles = answer_and_roles(rule, case)
+        silent, asks = correct(answer), "judge" in roles
+        by_class = {key: right_on(rule, Verdict(classes.index(key))) for key in dict.fromkeys(classes) if key and asks}
+        if by_class:
+            draws.append((sum(votes[key] for key, right in by_class.items() if right), sum(votes.values())))
+            draws.append((sum(by_class.values()), len(votes)))
         else:
-            draws += [(at[place].silent, 1)] * 2
+            draws += [(silent, 1)] * 2
+        unasked.append(_NOT_ASKED if by_class else int(silent))
+        for name, reply in replies.items():
+            if isinstance(reply, Verdict) and reply.scores is None:
+                judged[name].append(int(by_class.get(classes[reply.preferred] or "", silent)))
+            else:
+                judged[name].append(int(right_on(rule, reply) if by_class else silent))
     return Chances(
         tuple((int(right), of) for right, of in draws),
         is_confirmation(case.question.text, share=0.5, seed=HALVES),
         _sources(sources, [*map(correct, case.question.answers)]),
-        tuple(_NOT_ASKED if at[place].by_class else int(at[place].silent) for place in _PLACES),
-        tuple((name, tuple(int(at[place].right(reply)) for place in _PLACES)) for name, reply in replies.items()),
+        tuple(unasked),
+        tuple((name, tuple(places)) for name, places in judged.items()),
     )
 
 
@@ -129,44 +140,6 @@ def _sources(sources: Sequence[str | None], right: Sequence[bool]) -> tuple[tupl
         return None
     counts = Counter(source for source, holds in zip(sources, right, strict=True) if holds)
     return tuple((source, counts[source], of) for source, of in sorted(Counter(filter(None, sources)).items()))
-
-
-class _Outcomes:
-    """Whether a rule is right on a question, depending on what a judge says; the other roles abstain.
-
-    Attributes:
-        silent: If the judge abstains. by_class: if it prefers each class; empty if the rule does not ask it.
-    """
-
-    def __init__(self, rule: Rule, case: Case, correct: Callable[[str | None], bool]) -> None:
-        self._rule, self._case, self._correct = rule, case, correct
-        self._asked = set[Role]()
-        self.silent = self._driven(_SILENT)
-        classes = case.vote.classes if "judge" in self._asked else ()
-        self._classes = dict(enumerate(classes))
-        self.by_class = {key: self._driven(Verdict(classes.index(key))) for key in dict.fromkeys(classes) if key}
-
-    def right(self, reply: Reply) -> bool:
-        """Return whether the rule is right on a reply of the judge."""
-        if not self.by_class:
-            return self.silent
-        if isinstance(reply, Verdict) and reply.scores is None:
-            return self.by_class.get(self._classes.get(reply.preferred) or "", self.silent)
-        return self._driven(reply)
-
-    def _driven(self, judge: Reply) -> bool:
-        return self._correct(drive(self._rule(self._case), partial(self._reply, judge)).answer)
-
-    def _reply(self, judge: Reply, role: Role) -> Reply:
-        self._asked.add(role)
-        return judge if role == "judge" else _SILENT
-
-
-def judges_heard(case: Case, consultations: Iterable[Consultation]) -> dict[str, Reply]:
-    """Return what each judge said on a question, by its name; empty if none was asked."""
-    entries = {labelled(entry.role, entry.judge): entry for entry in consultations if entry.role == "judge"}
-    replies = {name: journaled_reply(case.question, entry) for name, entry in entries.items()}
-    return {name: reply for name, reply in replies.items() if not isinstance(reply, Certificates)}
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
@@ -188,10 +161,7 @@ def baselines_of(
         withheld: Whether the certificates of a question are not known.
         lacking: The judges to which the pool does not apply, as `judge[NAME]`, each with the reason.
     """
-    counts, derives = Counter[Chances](), answer_type(task).way == "derivation"
-    for unit, n in units.items():
-        for chances in unit:
-            counts[chances] += n
+    counts, derives = questions_in(units), answer_type(task).way == "derivation"
 
     def score_of(name: BaselineName) -> Baseline:
         if not counts:
@@ -252,7 +222,7 @@ def _undefined(reason: str) -> Baseline:
 
 def _use(place: Place, judge: str, units: Units[Chances], counts: Mapping[Chances, int]) -> JudgeUse:
     random = max(_RANDOM[place], key=lambda name: _expected(counts, name))
-    leads = [_lead(_over(units, judge, place, other)) for other in ("certified", random)]
+    leads = [_lead(units, judge, place, other) for other in ("certified", random)]
     return {
         "em": 100.0 * sum(chances.right(judge, place) * n for chances, n in counts.items()) / sum(counts.values()),
         "over_certified": leads[0],
@@ -263,13 +233,9 @@ def _use(place: Place, judge: str, units: Units[Chances], counts: Mapping[Chance
     }
 
 
-def _over(units: Units[Chances], judge: str, place: Place, baseline: BaselineName) -> Contrast:
+def _lead(units: Units[Chances], judge: str, place: Place, baseline: BaselineName) -> Lead:
     """A judge in a place against a baseline."""
-    pairs = Counter[tuple[tuple[float, float], ...]]()
-    for unit, n in units.items():
-        pairs[tuple((100.0 * of.right(judge, place), of.expected(baseline)) for of in unit)] += n
-    return contrast_of_units(pairs)
-
-
-def _lead(over: Contrast) -> Lead:
+    over = contrast_of_units(
+        counts_by(units, lambda unit: tuple((100.0 * of.right(judge, place), of.expected(baseline)) for of in unit))
+    )
     return {"delta": over.delta, "ci": list(over.interval), "notes": list(over.notes)}

@@ -56,20 +56,8 @@ def _tried(
     return way[role]
 
 
-def asks(rule: Rule, case: Case, role: Role) -> bool:
-    """Whether `rule` asks `role` about `case` when all roles abstain."""
-    return role in _answer_and_roles(rule, case)[1]
-
-
-def roles_over_any(rule: Rule, case: Case, derivations: Sequence[Derivation] = ()) -> frozenset[Role]:
-    """Return the roles that `rule` asks about `case` over all judges and derivers, if the repairer abstains."""
-    roles: set[Role] = set()
-    answers_over_derivers(lambda one: relayed(rule(one), lambda role, _: roles.add(role)), case, derivations)
-    return frozenset(roles)
-
-
-def _answer_and_roles(rule: Rule, case: Case, judge: Reply = _SILENT) -> tuple[str | None, list[Role]]:
-    """The answer of `rule` on a reply of the judge if the other roles abstain, and the roles that it asked."""
+def answer_and_roles(rule: Rule, case: Case, judge: Reply = _SILENT) -> tuple[str | None, list[Role]]:
+    """Return the answer of `rule` on a reply of the judge if the other roles abstain, and the roles that it asked."""
     roles: list[Role] = []
 
     def reply(role: Role) -> Reply:
@@ -80,43 +68,37 @@ def _answer_and_roles(rule: Rule, case: Case, judge: Reply = _SILENT) -> tuple[s
     return answer, roles
 
 
-def interval(
-    rule: Rule,
-    case: Case,
-    correct: Callable[[str | None], bool],
-    spans: Sequence[str] = (),
-) -> tuple[bool, bool]:
-    """Return (worst, best): whether the rule is right on `case` for every judge, and whether it is for some judge.
+def roles_over_any(rule: Rule, case: Case, derivations: Sequence[Derivation] = ()) -> frozenset[Role]:
+    """Return the roles that `rule` asks about `case` over all judges and derivers, if the repairer abstains."""
+    roles: set[Role] = set()
+    answers_over_any(lambda one: relayed(rule(one), lambda role, _: roles.add(role)), case, derivations=derivations)
+    return frozenset(roles)
+
+
+def answers_over_any(
+    rule: Rule, case: Case, *, spans: Sequence[str] = (), derivations: Sequence[Derivation] = ()
+) -> tuple[str | None, ...]:
+    """Return the distinct answers that `rule` ships over all judges, and over some replies of the other roles.
 
     A user's own rule must read replies through `case`, and must not read the scores of a verdict.
 
     Args:
-        correct: Whether an answer is right.
-        spans: The repairer's possible replies apart from an abstention; empty for a repairer that always abstains.
-            Those of `extreme_spans` stand for all where the rule ships no repair but a certified one of another class
-            than consensus.
+        spans: What the repairer may give apart from an abstention. Those of `extreme_spans` stand for all where the
+            rule ships no repair but a certified one of another class than consensus.
+        derivations: What the deriver may give apart from an abstention, see `derivable`. Each is supposed to pass.
     """
-    return ends_of(outcomes(rule, case, _possible(case, spans)), correct)
-
-
-def answers_over_judges(rule: Rule, case: Case) -> tuple[str | None, ...]:
-    """Return the distinct answers that `rule` ships over all judges if the other roles abstain."""
-    silent, roles = _answer_and_roles(rule, case)
-    if "judge" not in roles:
-        return (silent,)
-    return tuple(dict.fromkeys(outcomes(rule, case, {"judge": _possible(case, ())["judge"]})))
+    one_a_class = {key: index for index, key in enumerate(case.vote.classes) if key is not None}
+    verdicts = [*map(Verdict, one_a_class.values()), *_scored(case, [*one_a_class.values()])]
+    replies: dict[Role, Sequence[Reply]] = {"judge": [_SILENT, *verdicts], "repairer": [_SILENT, *map(Repair, spans)]}
+    replies["deriver"] = [_SILENT, *derivations]
+    supposing: Any = _Supposing(case) if derivations else case
+    return tuple(dict.fromkeys(outcomes(rule, supposing, replies)))
 
 
 def ends_of(answers: Iterable[str | None], correct: Callable[[str | None], bool]) -> tuple[bool, bool]:
     """Return whether all answers are right, and whether some are."""
     every = [correct(answer) for answer in dict.fromkeys(answers)]
     return all(every), any(every)
-
-
-def _possible(case: Case, spans: Sequence[str]) -> dict[Role, Sequence[Reply]]:
-    one_a_class = {key: index for index, key in enumerate(case.vote.classes) if key is not None}
-    verdicts = [*map(Verdict, one_a_class.values()), *_scored(case, [*one_a_class.values()])]
-    return {"judge": [_SILENT, *verdicts], "repairer": [_SILENT, *map(Repair, spans)]}
 
 
 def _scored(case: Case, indices: Sequence[int]) -> Iterator[Verdict]:
@@ -129,17 +111,16 @@ def _scored(case: Case, indices: Sequence[int]) -> Iterator[Verdict]:
 
 
 def sways(rule: Rule, case: Case, role: Role) -> bool:
-    """Whether a role can change the class that `rule` ships on `case` if the others abstain.
+    """Whether a repairer or a deriver can change the class that `rule` ships on `case` if the other roles abstain.
 
     A repairer may give any span of the evidence, and a deriver all that `derivable` stands for.
     """
-    if role == "judge":
-        return differ(case, answers_over_judges(rule, case))
-    silent, roles = _answer_and_roles(rule, case)
+    silent, roles = answer_and_roles(rule, case)
     if role not in roles:
         return False
     if role == "deriver":
-        return differ(case, answers_over_derivers(rule, case, derivable(case), judged=False))
+        supposing: Any = _Supposing(case)
+        return differ(case, outcomes(rule, supposing, {role: [_SILENT, *derivable(case)]}))
     span = _first(case, _spans(case, 3), lambda span: not case.same(span, silent))  # neither this class nor consensus
     return span is not None and differ(case, (silent, *outcomes(rule, case, {role: [Repair(span)]})))
 
@@ -157,22 +138,6 @@ class _Supposing:
 
     def checked(self, derivation: Derivation) -> Checked:
         return Checked(True, self._case.settings.derivation, "supposed to pass", None)
-
-
-def answers_over_derivers(
-    rule: Rule, case: Case, derivations: Sequence[Derivation], *, judged: bool = True
-) -> tuple[str | None, ...]:
-    """Return the distinct answers that `rule` ships over all judges and derivers, or all derivers, if others abstain.
-
-    Args:
-        derivations: What a deriver can give, see `derivable`.
-        judged: Whether the judge may reply.
-    """
-    supposing: Any = _Supposing(case)
-    replies: dict[Role, Sequence[Reply]] = {"deriver": [_SILENT, *derivations]}
-    if judged:
-        replies["judge"] = _possible(case, ())["judge"]
-    return tuple(dict.fromkeys(outcomes(rule, supposing, replies)))
 
 
 def derivable(case: Case, gold: Sequence[str] = ()) -> list[Derivation]:

@@ -7,19 +7,20 @@ choice among candidates; on questions whose candidates all agree there is nothin
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Iterable
-from typing import Annotated, Any, NotRequired
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, NotRequired, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types.extraction import read_sample
+from eldgr_dspy.figures.distinct import Column as Coded
 from eldgr_dspy.figures.record import share_of
 from eldgr_dspy.figures.results.record import Share
-from eldgr_dspy.figures.spelling_only import SpellingCount
+from eldgr_dspy.figures.spelling_only import Spellings, spelling_only, spellings_of
 from eldgr_dspy.formats.rows import CandidateRow, Row
-from eldgr_dspy.pools import Pool
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.words import Task
@@ -95,97 +96,82 @@ class PoolContents(Shares):
     columns: NotRequired[dict[str, Column]]
 
 
-def contents_of(pool: Pool) -> "Contents":
-    """Read a pool through once and return what it holds."""
-    contents = Contents(pool.task)
-    for row in pool.rows():
-        contents.add(row)
-    return contents
+_OF: Mapping[str, str] = {
+    **dict.fromkeys(("homogeneous", "unanswered", "repeated_questions", "without_evidence"), "questions"),
+    "any_correct": "scored",
+    **dict.fromkeys(("missing_answers", "unclosed_thinking", "cut_texts", "repeated_texts"), "candidates"),
+}
+"""What each share is a share of."""
 
 
-class Contents:
-    """The figures of one pool, taken row by row; eight bytes a question are kept."""
+def contents_of(task: Task, rows: Iterable[Row]) -> tuple[PoolContents, NDArray[np.int64]]:
+    """Read rows through once; return what they hold, and a hash of each different question, by its folded text."""
+    counts, columns, ends = Counter[str](), Counter[str](), dict[str, tuple[float, float]]()
+    spellings, keys = Coded[Spellings](), array("q")
+    for row in rows:
+        case = Case(row.to_question())
+        keys.append(_digest(row.question))
+        spellings.append(spellings_of(case))
+        counts.update(_counts(row, case))
+        columns.update(name for candidate in row.candidates for name in _columns(candidate))
+        for name, values in _measures(row):
+            least_and_most = [*values, *ends.get(name, ())]
+            ends[name] = min(least_and_most), max(least_and_most)
+    questions = np.unique(np.array(keys, np.int64))
+    counts["repeated_questions"] = len(keys) - questions.size
+    total, (count, examples) = counts["candidates"], spelling_only(spellings)
+    figures: dict[str, Any] = {
+        "n": len(keys),
+        "task": task,
+        "candidates": {**_ends(ends, "candidates"), "total": total},
+        **{name: share_of(counts[name], counts[_OF[name]]) for name in Shares.__annotations__},
+        "evidence": {"passages": _ends(ends, "passages"), "characters": _ends(ends, "characters")},
+        "spelling_only": {**share_of(count, total), "examples": examples},
+    }
+    for name in sorted(columns):
+        lowest, highest = ends.get(name, (None, None))
+        scores = figures.setdefault("columns", {})
+        scores[name] = {**share_of(columns[name], total), "lowest": lowest, "highest": highest}
+    return cast(PoolContents, figures), questions
 
-    def __init__(self, task: Task) -> None:
-        self.task: Task = task
-        self._counts, self._ends = Counter[str](), dict[str, tuple[float, float]]()
-        self._spelling_only = SpellingCount()
-        self._questions = array("q")
 
-    def add(self, row: Row) -> None:
-        """Take one question."""
-        case, texts = Case(row.to_question()), [candidate.text for candidate in row.candidates if candidate.text]
-        readings = [read_sample(candidate.text, case.type) for candidate in row.candidates]
-        self._questions.append(_digest(row.question))
-        self._counts.update(
-            scored=bool(row.gold),
-            total=len(row.candidates),
-            homogeneous=case.vote.n_classes == 1,
-            unanswered=case.vote.n_classes == 0,
-            any_correct=bool(row.gold) and any(case.type.right(one, row.gold) for one in {*case.question.answers}),
-            missing_answers=case.vote.classes.count(None),
-            unclosed_thinking=sum(reading.unclosed for reading in readings),
-            cut_texts=sum(reading.cut for reading in readings),
-            repeated_texts=len(texts) - len({*texts}),
-            without_evidence=not row.evidence,
-        )
-        self._widen("candidates", [len(row.candidates)])
-        self._widen("passages", [len(row.evidence)])
-        self._widen("characters", [sum(len(passage.text) for passage in row.evidence)])
-        for candidate in row.candidates:
-            self._add_columns(candidate)
-        self._spelling_only.add(case)
+def _counts(row: Row, case: Case) -> dict[str, int]:
+    texts = [candidate.text for candidate in row.candidates if candidate.text]
+    readings = [read_sample(candidate.text, case.type) for candidate in row.candidates]
+    return {
+        "questions": 1,
+        "scored": bool(row.gold),
+        "candidates": len(row.candidates),
+        "homogeneous": case.vote.n_classes == 1,
+        "unanswered": case.vote.n_classes == 0,
+        "any_correct": bool(row.gold) and any(case.type.right(one, row.gold) for one in {*case.question.answers}),
+        "missing_answers": case.vote.classes.count(None),
+        "unclosed_thinking": sum(reading.unclosed for reading in readings),
+        "cut_texts": sum(reading.cut for reading in readings),
+        "repeated_texts": len(texts) - len({*texts}),
+        "without_evidence": not row.evidence,
+    }
 
-    def _add_columns(self, candidate: CandidateRow) -> None:
-        names = {name for name in ("confidence", "logprobs") if getattr(candidate, name) is not None}
-        names |= {"tags"} if candidate.tags else set()
+
+def _measures(row: Row) -> Iterator[tuple[str, Sequence[float]]]:
+    """What has a least and a most: the sizes of a question, and the scores of its candidates."""
+    yield "candidates", [len(row.candidates)]
+    yield "passages", [len(row.evidence)]
+    yield "characters", [sum(len(passage.text) for passage in row.evidence)]
+    for candidate in row.candidates:
         for name, score in candidate.scores.items():
-            names.add(f"scores.{name}")
-            self._widen(f"scores.{name}", score if isinstance(score, list) else [score])
-        self._counts.update(f"stated {name}" for name in names)
+            yield f"scores.{name}", score if isinstance(score, list) else [score]
 
-    def _widen(self, name: str, values: Iterable[float]) -> None:
-        ends = [*values, *self._ends.get(name, ())]
-        self._ends[name] = min(ends), max(ends)
 
-    def figures(self) -> PoolContents:
-        """Return the figures as JSON has them."""
-        n, total, counts = len(self._questions), self._counts["total"], self._counts
-        figures: PoolContents = {
-            "n": n,
-            "task": self.task,
-            "candidates": {**self._of("candidates"), "total": total},
-            "homogeneous": share_of(counts["homogeneous"], n),
-            "unanswered": share_of(counts["unanswered"], n),
-            "any_correct": share_of(counts["any_correct"], counts["scored"]),
-            "missing_answers": share_of(counts["missing_answers"], total),
-            "unclosed_thinking": share_of(counts["unclosed_thinking"], total),
-            "cut_texts": share_of(counts["cut_texts"], total),
-            "repeated_texts": share_of(counts["repeated_texts"], total),
-            "repeated_questions": share_of(n - len(np.unique(self._keys())), n),
-            "without_evidence": share_of(counts["without_evidence"], n),
-            "evidence": {"passages": self._of("passages"), "characters": self._of("characters")},
-            "spelling_only": {
-                **share_of(self._spelling_only.count, total),
-                "examples": self._spelling_only.examples,
-            },
-        }
-        columns = dict[str, Column]()
-        for name in sorted(name.removeprefix("stated ") for name in counts if name.startswith("stated ")):
-            lowest, highest = self._ends.get(name, (None, None))
-            columns[name] = {**share_of(counts[f"stated {name}"], total), "lowest": lowest, "highest": highest}
-        return {**figures, "columns": columns} if columns else figures
+def _columns(candidate: CandidateRow) -> Iterator[str]:
+    yield from (name for name in ("confidence", "logprobs") if getattr(candidate, name) is not None)
+    yield from ["tags"] if candidate.tags else []
+    yield from (f"scores.{name}" for name in candidate.scores)
 
-    def _of(self, name: str) -> Ends:
-        fewest, most = self._ends.get(name, (None, 0))
-        return {"fewest": None if fewest is None else int(fewest), "most": int(most)}
 
-    def shared(self, other: "Contents") -> int:
-        """Return how many questions, by their folded text, are in this pool and in the other one."""
-        return len(np.intersect1d(self._keys(), other._keys()))
-
-    def _keys(self) -> Any:
-        return np.frombuffer(self._questions, dtype=np.int64)
+def _ends(ends: Mapping[str, tuple[float, float]], name: str) -> Ends:
+    fewest, most = ends.get(name, (None, 0))
+    return {"fewest": None if fewest is None else int(fewest), "most": int(most)}
 
 
 def _digest(question: str) -> int:

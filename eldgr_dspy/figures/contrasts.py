@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from eldgr_dspy.answer_types.base import Score
+from eldgr_dspy.figures.decided_rows import DecidedRows
+from eldgr_dspy.figures.distinct import Units, counts_by
 from eldgr_dspy.figures.results.summary import Delta, Paired, RuleContrast
 from eldgr_dspy.rule.named_judges import judge_in, labelled, unlabelled
 from eldgr_dspy.rule.rules import is_own
-from eldgr_dspy.statistics import Contrast, holm
+from eldgr_dspy.statistics import Contrast, contrast_of_units, holm
 from eldgr_dspy.words import ASKING_NOBODY
 
 _SELECTORS = ("first", "majority", "judge", "eldgr")
@@ -36,6 +39,21 @@ def contrasts_of(
         {"rule": rule, "against": against, **figures, "p_holm": adjusted.get((rule, against))}
         for (rule, against), figures in contrasts.items()
     ]
+
+
+def contrast_of(rows: DecidedRows, rule: str, against: str) -> Paired:
+    """Return the contrast of two rules, of F1 too where all answers have one; copies of a question count once."""
+    both = rows.units(rows.rules[rule].beside(rows.rules[against]))
+    pairs = counts_by(both, lambda unit: tuple((one.defined, other.defined) for one, other in unit))
+    em = _contrast(pairs, lambda score: score.em)
+    graded = all(score.f1 is not None for unit in pairs for pair in unit for score in pair)
+    return as_figures(em, _contrast(pairs, lambda score: score.f1 or 0.0) if graded else None)
+
+
+def _contrast(pairs: Units[tuple[Score, Score]], value: Callable[[Score], float]) -> Contrast:
+    return contrast_of_units(
+        counts_by(pairs, lambda unit: tuple((100.0 * value(one), 100.0 * value(other)) for one, other in unit))
+    )
 
 
 def as_figures(em: Contrast, graded: Contrast | None) -> Paired:

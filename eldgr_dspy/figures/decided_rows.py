@@ -5,10 +5,11 @@ rules about 130 MiB. Its texts are not kept.
 """
 
 from array import array
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +20,16 @@ from eldgr_dspy.answer_types.base import AnswerType, Score
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.audit import Marks, became, marks_of
 from eldgr_dspy.figures.authority import QuestionBounds, question_bounds
-from eldgr_dspy.figures.baselines import Chances, chances_of, judges_heard
+from eldgr_dspy.figures.baselines import Chances, chances_of
 from eldgr_dspy.figures.distinct import Column, text_key
-from eldgr_dspy.figures.judges import JudgeMarks, judge_marks
-from eldgr_dspy.figures.remarks import Replied, reply_marks
-from eldgr_dspy.figures.spelling_only import SpellingCount
+from eldgr_dspy.figures.results.audit_results import Became
+from eldgr_dspy.figures.spelling_only import Spellings, spellings_of
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import certify_again, is_withheld
-from eldgr_dspy.rule.consultations import Consultation, Reply, Verdict
-from eldgr_dspy.rule.named_judges import Asked, asked_by, judge_in, labelled, role_of, unlabelled
-from eldgr_dspy.words import Consulted, Task, is_role
+from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard
+from eldgr_dspy.rule.named_judges import Asked, asked_by, judge_in, role_of, unlabelled
+from eldgr_dspy.rule.replies import journaled_reply
+from eldgr_dspy.words import NOTHING_TO_SAY, Consulted, Task, is_role
 
 _WITHOUT_CERTIFICATES = ("first", "majority", "judge")
 """Rules that use no certificate, so that asking one does not add to their costs."""
@@ -96,22 +97,54 @@ class Ruled(NamedTuple):
         return self.score
 
 
-@dataclass(slots=True)
-class Spent:
-    """What consultations took, one entry a question that was asked: its place, LM calls, tokens and seconds.
+class ReplyMarks(NamedTuple):
+    """How a consultation ended.
 
-    Tokens are -1 where a server did not report them.
+    Attributes:
+        called: Whether an LM was called.
+        outcome: `ok`, `abstained` or `failed`, by the reply that the rules have.
+        lacks: Why the question does not apply to a judge; empty if it does.
+        kind: That of an abstention without a usable reply; empty for others.
+        implausible: Counts that the server reported and that cannot be true.
+        fault: Why a part of the reply could not be used, although the rest counts.
     """
 
-    places: "array[int]" = field(default_factory=lambda: array("i"))
-    calls: "array[int]" = field(default_factory=lambda: array("i"))
-    tokens: "array[int]" = field(default_factory=lambda: array("q"))
-    seconds: "array[float]" = field(default_factory=lambda: array("d"))
+    called: bool
+    outcome: str
+    lacks: str
+    kind: str
+    implausible: str
+    fault: str
 
-    def append(self, place: int, one: Consultation) -> None:
+
+def reply_marks(one: Consultation, reply: Heard | None) -> ReplyMarks:
+    """Return the marks of a consultation; `reply` is what the rules have of it, or None for a certificate."""
+    why, kind, lacks = one.abstention, "", ""
+    outcome = "abstained" if one.outcome == "ok" and isinstance(reply, Abstention) else one.outcome
+    if why is not None and why.kind == "not applicable":  # a pool to which a judge does not apply has its own sentence
+        lacks = why.text
+    elif why is not None and one.outcome == "abstained" and (one.role == "judge" or why.kind != NOTHING_TO_SAY):
+        kind = why.kind  # finding no span or no derivation is a usable reply
+    return ReplyMarks(bool(one.calls), outcome, lacks, kind, one.implausible or "", getattr(reply, "remark", ""))
+
+
+class RoleColumns:
+    """The consultations of a role or a named judge, one entry a question that was asked.
+
+    Attributes:
+        marks: How each ended. places: its question's place in the pool.
+        calls, tokens, seconds: What it took; tokens are -1 where a server did not report them.
+    """
+
+    def __init__(self) -> None:
+        self.marks = Column[ReplyMarks]()
+        self.places, self.calls, self.tokens, self.seconds = array("i"), array("i"), array("q"), array("d")
+
+    def append(self, place: int, one: Consultation, marks: ReplyMarks) -> None:
         """Add a consultation of the question at a place."""
         prompt, completion = one.prompt_tokens, one.completion_tokens
         tokens = 0 if not one.calls else -1 if prompt is None or completion is None else prompt + completion
+        self.marks.append(marks)
         self.places.append(place)
         self.calls.append(one.calls)
         self.tokens.append(tokens)
@@ -132,12 +165,11 @@ class DecidedRows:
     """The decided questions of one pool, in the pool's order.
 
     Attributes:
-        type: The answer type. rules: the names of the rules.
-        facts, rules, audits, judges: What each question is, what each rule decided, the audit of each `eldgr`, and what
-            each named judge did.
-        replies: What the remarks need of its consultations. spent: what they took, by who was asked.
-        chances, bounds: What baselines and bounds need of each question with a gold answer.
-        spelling_only: Its candidates that are uncertified for their spelling only.
+        type: The answer type. judges: the named judges of the rules.
+        facts, rules, audits: What each question is, what each rule decided, and the audit of each `eldgr`.
+        roles: The consultations that the rules used, by who was asked.
+        chances, bounds: What baselines and bounds need of each question; None without a gold answer.
+        spellings: Its answers that are uncertified for their spelling only.
     """
 
     def __init__(self, task: Task, rules: Sequence[str]) -> None:
@@ -145,13 +177,11 @@ class DecidedRows:
         self.facts = Column[Facts]()
         self.rules = {name: Column[Ruled]() for name in rules}
         self.audits = {name: Column[Marks]() for name in rules if unlabelled(name) == "eldgr"}
-        named = dict.fromkeys(judge for rule in rules if (judge := judge_in(rule)) is not None)
-        self.judges = {judge: Column[JudgeMarks]() for judge in named}
-        self.replies = Column[Replied]()
-        self.spent: dict[Asked, Spent] = {}
-        self.chances, self.bounds = Column[Chances](), Column[QuestionBounds]()
-        self.spelling_only = SpellingCount()
-        self._texts = array("q")  # of each question with a gold answer
+        self.judges = [*dict.fromkeys(judge for rule in rules if (judge := judge_in(rule)) is not None)]
+        self.roles = defaultdict[Asked, RoleColumns](RoleColumns)
+        self.chances, self.bounds = Column[Chances | None](), Column[QuestionBounds | None]()
+        self.spellings = Column[Spellings]()
+        self._texts = array("q")
 
     def __len__(self) -> int:
         return len(self.facts)
@@ -184,51 +214,37 @@ class DecidedRows:
         def scores_of(answer: str | None) -> _Scores:
             return score(answer, gold, case.type), official_score(answer, gold, case.type)
 
-        used = [entry for outcome in outcomes.values() for entry in outcome.consultations]
-        replies, scored = judges_heard(case, used), scores_of if gold else None
+        scored = scores_of if gold else None
         ruled = {name: _ruled(name, case, outcomes.get(name), scored) for name in self.rules}
         for name, column in self.rules.items():
             column.append(ruled[name])
-        self._add_possible(case, gold, sources, replies)
-        self.spelling_only.add(case)
-        right = (lambda answer: scores_of(answer)[0].em) if gold else None
+        used = {one.label: one for outcome in outcomes.values() for one in outcome.consultations}
+        replies = {label: journaled_reply(case.question, one) for label, one in used.items() if is_role(one.role)}
+        self._texts.append(text_key(case.question.text))
+        judged: Any = {label: reply for label, reply in replies.items() if role_of(label) == "judge"}
+        self.chances.append(chances_of(case, gold, sources, judged) if gold else None)
+        rules = dict.fromkeys(map(unlabelled, self.rules))
+        self.bounds.append(question_bounds(rules, case, gold) if gold else None)
+        self.spellings.append(spellings_of(case))
         for name, audit in self.audits.items():
             eldgr = outcomes.get(name)
             if eldgr and eldgr.decision:
-                audit.append(_audited(case, name, eldgr.decision, failed, right))
-        self._add_consultations(case, used, replies)
+                audit.append(_audited(case, name, eldgr.decision, failed, scored))
+        for label, one in used.items():
+            self.roles[label].append(len(self), one, reply_marks(one, replies.get(label)))
         self.facts.append(_facts(case, scored=bool(gold), failed=bool(failed)))
         return {name: ruled[name].score for name in outcomes}
 
-    def _add_possible(
-        self, case: Case, gold: Sequence[str], sources: Sequence[str | None], replies: Mapping[str, Reply]
-    ) -> None:
-        """Add what a question allows other judges and derivers."""
-        if gold:
-            self._texts.append(text_key(case.question.text))
-            self.chances.append(chances_of(case, gold, sources, replies))
-            self.bounds.append(question_bounds(dict.fromkeys(map(unlabelled, self.rules)), case, gold))
-
-    def _add_consultations(self, case: Case, used: Sequence[Consultation], replies: Mapping[str, Reply]) -> None:
-        for label, one in {one.label: one for one in used}.items():
-            self.spent.setdefault(label, Spent()).append(len(self), one)
-        self.replies.append(reply_marks(case, used))
-        entries = {one.judge: one for one in used if one.judge is not None}
-        for name, judge in self.judges.items():
-            usable = isinstance(replies.get(labelled("judge", name)), Verdict)
-            judge.append(judge_marks(entries.get(name), usable=usable))
-
     # -- what figures need ---------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def scored(self) -> NDArray[np.bool_]:
         """Whether each question has a gold answer, shape (n,)."""
         return self.facts.each(lambda facts: facts.scored).astype(bool)
 
-    @cached_property
-    def texts(self) -> NDArray[np.int64]:
-        """The hashes of the texts of the questions with a gold answer, shape (n_scored,)."""
-        return np.array(self._texts, np.int64)
+    def units(self, column: Column[Any]) -> Counter[Any]:
+        """Return how many units of questions with a gold answer have the same values in a column."""
+        return column.units(np.array(self._texts, np.int64), self.scored)
 
     @property
     def withheld(self) -> bool:
@@ -237,9 +253,8 @@ class DecidedRows:
 
     def asking(self, rule: str, role: Consulted) -> tuple[int, int, int | None, float]:
         """Return on how many questions a rule asked a role, and the calls, tokens and seconds that took."""
-        label, column = asked_by(rule, role), self.rules[rule]
-        spent = self.spent.get(label)
-        return (0, 0, 0, 0.0) if spent is None else spent.sums(column.each(lambda of: label in of.used).astype(bool))
+        label = asked_by(rule, role)
+        return self.roles[label].sums(self.rules[rule].each(lambda of: label in of.used).astype(bool))
 
 
 def _ruled(name: str, case: Case, outcome: Outcome | None, scores_of: Callable[[str | None], _Scores] | None) -> Ruled:
@@ -259,10 +274,12 @@ def _audited(
     rule: str,
     decision: Decision,
     failed: Collection[Asked],
-    right: Callable[[str | None], bool] | None,
+    scores_of: Callable[[str | None], _Scores] | None,
 ) -> Marks:
     own: set[Consulted] = {role_of(label) for label in failed if label == asked_by(rule, role_of(label))}
-    outcome = "unscored" if right is None else became(right(decision.consensus), right(decision.answer))
+    outcome: Became = "unscored"
+    if scores_of is not None:
+        outcome = became(*(scores_of(answer)[0].em for answer in (decision.consensus, decision.answer)))
     return marks_of(case, decision, outcome, own)
 
 

@@ -16,7 +16,6 @@ from eldgr_dspy.splitting import folded_question
 
 Value = TypeVar("Value", bound=Hashable)
 _Other = TypeVar("_Other", bound=Hashable)
-_Of = TypeVar("_Of")
 
 Units: TypeAlias = Mapping[tuple[Value, ...], int]
 """How many units there are of each kind. A unit is the value of a question, or those of all copies of one."""
@@ -46,48 +45,52 @@ class Column(Generic[Value]):
         """Return the number of each question's value, shape (n,)."""
         return np.array(self._codes, np.int32)
 
-    def each(self, of: Callable[[Value], _Of]) -> NDArray[Any]:
+    def each(self, of: Callable[[Value], Any]) -> NDArray[Any]:
         """Return what a function returns for each question, shape (n,); it is called once a different value."""
-        results: list[Any] = [of(value) for value in self._numbers]
-        return np.array(results or [False])[self.codes()]
-
-    def map(self, of: Callable[[Value], _Other]) -> "Column[_Other]":
-        """Return the column of what a function returns."""
-        numbers: dict[_Other, int] = {}
-        renumbered = [numbers.setdefault(of(value), len(numbers)) for value in self._numbers]
-        return _column(numbers, np.array(renumbered or [0], np.int32)[self.codes()])
-
-    def where(self, mask: NDArray[np.bool_]) -> "Column[Value]":
-        """Return the column of some of the questions."""
-        values, (used, codes) = [*self._numbers], np.unique(self.codes()[mask], return_inverse=True)
-        return _column((values[code] for code in used.tolist()), codes)
+        return np.array([of(value) for value in self._numbers] or [False])[self.codes()]
 
     def beside(self, other: "Column[_Other]") -> "Column[tuple[Value, _Other]]":
         """Return the column of pairs of the values of two columns."""
-        mine, others = [*self._numbers], [*other]
-        both = self.codes().astype(np.int64) * max(1, len(others)) + other.codes()
+        both = self.codes().astype(np.int64) * max(1, len(other._numbers)) + other.codes()
         keys, codes = np.unique(both, return_inverse=True)
-        pairs = (divmod(code, len(others)) for code in keys.tolist())
-        return _column(((mine[one], others[another]) for one, another in pairs), codes)
+        mine, others, pairs = [*self], [*other], Column[tuple[Value, _Other]]()
+        pairs._numbers = {
+            (mine[key // len(others)], others[key % len(others)]): code for code, key in enumerate(keys.tolist())
+        }
+        pairs._codes = array("i", codes.astype(np.int32).tobytes())
+        return pairs
 
-    def counts(self) -> Counter[Value]:
-        """Return how many questions have each value."""
-        counts = np.bincount(self.codes(), minlength=len(self._numbers)).tolist()
+    def counts(self, where: NDArray[np.bool_] | slice = slice(None)) -> Counter[Value]:
+        """Return how many questions have each value, of all questions or of some."""
+        counts = np.bincount(self.codes()[where], minlength=len(self._numbers)).tolist()
         return Counter({value: n for value, n in zip(self._numbers, counts, strict=True) if n})
 
-    def units(self, texts: NDArray[np.int64]) -> Counter[tuple[Value, ...]]:
-        """Return how many units have the same values; `texts` has the hash of each question's text, shape (n,)."""
-        values, units = [*self._numbers], Counter[tuple[Value, ...]]()
-        for codes, n in _groups(texts, self.codes()):
-            units[tuple(values[code] for code in codes)] += n
-        return units
+    def units(self, texts: NDArray[np.int64], where: NDArray[np.bool_] | slice = slice(None)) -> Counter[Any]:
+        """Return how many units have the same values, of all questions or of some.
+
+        Args:
+            texts: The hash of each question's text, shape (n,). where: which questions count.
+        """
+        values = [*self._numbers]
+        groups = _groups(texts[where], self.codes()[where])
+        return Counter({tuple(values[code] for code in codes): n for codes, n in groups})
 
 
-def _column(values: Iterable[_Other], codes: NDArray[Any]) -> Column[_Other]:
-    column = Column[_Other]()
-    column._numbers = {value: number for number, value in enumerate(values)}
-    column._codes = array("i", codes.astype(np.int32).tobytes())
-    return column
+def counts_by(counts: Mapping[Value, int], of: Callable[[Value], _Other]) -> Counter[_Other]:
+    """Return how many questions or units have each value that a function returns for theirs."""
+    totals = Counter[_Other]()
+    for value, n in counts.items():
+        totals[of(value)] += n
+    return totals
+
+
+def questions_in(units: Units[Value]) -> Counter[Value]:
+    """Return how many questions of some units have each value."""
+    totals = Counter[Value]()
+    for unit, n in units.items():
+        for value in unit:
+            totals[value] += n
+    return totals
 
 
 def text_key(question: str) -> int:

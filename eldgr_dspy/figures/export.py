@@ -12,8 +12,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, get_args, get_origin
 from unicodedata import category, normalize
+
+from typing_extensions import get_type_hints
 
 from eldgr_dspy.base.files import replacing
 from eldgr_dspy.errors import ArgumentError
@@ -23,22 +25,20 @@ from eldgr_dspy.showing import encodable
 
 SUFFIXES = (".csv", ".parquet")
 
-_WITNESS = tuple(Witnessed.__annotations__)
-_LISTS = frozenset({"gold", "consulted", "abstentions", "ranking", "notes", "witness_flags"})
-
-COLUMNS = (
-    *("pool", "id", "rule", "question", "gold", "answer", "em", "f1", "majority_em", "branch", "reason", "certified"),
-    *("consensus", "tie", "preference", "repair", "consulted", "abstentions", "ranking", "notes"),
-    *(f"witness_{name}" for name in _WITNESS),
-)
-"""The columns, in order."""
-
-_TYPES = {
-    "f1": "double",
-    **dict.fromkeys(("preference", "witness_passage", "witness_start", "witness_end"), "int64"),
-    **dict.fromkeys(("certified", "tie", "em", "majority_em"), "bool"),
+_HINTS: Mapping[str, Any] = {
+    **{name: hint for name, hint in get_type_hints(Decided).items() if name != "witness"},
+    **{f"witness_{name}": hint | None for name, hint in get_type_hints(Witnessed).items()},
 }
-"""The types of columns in Parquet; others are text."""
+
+COLUMNS = tuple(_HINTS)
+"""The columns, in order: the fields of a decision, then those of its witness."""
+
+_PARQUET: Mapping[object, str] = {bool: "bool", int: "int64", float: "double"}
+_LISTS = tuple(name for name, hint in _HINTS.items() if get_origin(hint) in (list, dict))
+_TYPES = {
+    name: next((_PARQUET[of] for of in get_args(hint) or (hint,) if of in _PARQUET and name not in _LISTS), "string")
+    for name, hint in _HINTS.items()
+}
 
 _QUOTED = ("\t", "\r", "\n", "'")
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol by their category, and nothing is seen
@@ -69,19 +69,19 @@ def export(decisions: Iterable[Decided], path: Path) -> int:
         if suffix == ".csv":
             _write_csv(out, rows())
         else:
-            write_table(path, out, rows(), {name: _TYPES.get(name, "string") for name in COLUMNS})
+            write_table(path, out, rows(), _TYPES)
     return n
 
 
 def flat(decision: Decided) -> dict[str, Any]:
     """Return a decision as a row: the columns, each with text, a number, a truth value or None."""
-    witness: Mapping[str, Any] = decision["witness"] or dict.fromkeys(_WITNESS)
-    values: dict[str, Any] = {**decision, **{f"witness_{name}": witness[name] for name in _WITNESS}}
-    return {name: _cell(name, values[name]) for name in COLUMNS}
+    values: dict[str, Any] = {**decision}
+    values |= {f"witness_{name}": value for name, value in (values.pop("witness") or {}).items()}
+    return {name: _cell(values.get(name)) for name in COLUMNS}
 
 
-def _cell(name: str, value: Any) -> Any:
-    if name in _LISTS and value is not None:
+def _cell(value: Any) -> Any:
+    if isinstance(value, list | dict):
         return encodable(json.dumps(value, ensure_ascii=False))
     return encodable(value) if isinstance(value, str) else value
 

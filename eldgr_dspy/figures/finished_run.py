@@ -16,10 +16,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from eldgr_dspy.answer_types import remember_type
 from eldgr_dspy.answer_types.comparing import Comparisons, recorded_in
-from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, document, require_few_in
+from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, MAX_VALUES, document, require_few_in
 from eldgr_dspy.base.system import opened, refusal
 from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
-from eldgr_dspy.figures.record import JournalTotals
+from eldgr_dspy.figures.record import JournalTotals, journal_totals
 from eldgr_dspy.figures.results import DECIDED, RECORD, SUMMARY
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Record
@@ -152,7 +152,7 @@ class RunRead:
         """Whether a summary belongs to this journal: the same pools, and the same totals of the consultations."""
         heads = self.stated("pool")
         pools = all(pool["n"] <= heads.get(name, _NONE)["details"]["rows"] for name, pool in summary["pools"].items())
-        return not self.torn and pools and summary["consultations"] == self.totals.roles()
+        return not self.torn and pools and summary["consultations"] == self.totals.roles
 
     def record(self) -> Record:
         """Return the judge's record: the content of `record.json`.
@@ -170,9 +170,11 @@ class RunRead:
         """
         path, counts = self.path / "decisions.jsonl", Counter[tuple[str, str]]()
         try:
-            for decided in self._json_lines(path):
-                counts[decided["pool"], decided["rule"]] += 1
-                yield decided
+            with opened(path) as file:
+                for number, line in enumerate(file, start=1):
+                    decided = self._parsed(line, f"{path}, line {number},", DECIDED, MAX_VALUES)
+                    counts[decided["pool"], decided["rule"]] += 1
+                    yield decided
         except OSError as error:
             raise self._missing(path.name, error) from error
         for name, pool in summary["pools"].items():
@@ -183,42 +185,29 @@ class RunRead:
                         f"summary.json counts {pool['n']:,}: a part is missing; {self._mend()}."
                     )
 
-    def _json_lines(self, path: Path) -> Iterator[Decided]:
-        with opened(path) as file:
-            for number, line in enumerate(file, start=1):
-                where = f"{path}, line {number}"
-                try:
-                    require_few_in(line, where)
-                    decided = DECIDED.validate_json(line, strict=True)
-                except PoolError as error:
-                    raise ArgumentError(error.args[0]) from error
-                except ValidationError as error:
-                    first = error.errors()[0]
-                    what = ".".join(map(str, first["loc"])) or "the line"
-                    raise ArgumentError(
-                        f"{where}: torn, or no decision that eldgr_dspy {installed_version()} writes ({what}: "
-                        f"{first['msg']}); {self._mend()}."
-                    ) from error
-                yield decided
-
     def _result(self, name: str, content: TypeAdapter[_Content]) -> _Content:
         path = self.path / name
         try:
-            data = document(path)
-            require_few_in(data, str(path), MAX_DOCUMENT_VALUES)
-            return content.validate_json(data, strict=True)
+            return self._parsed(document(path), str(path), content, MAX_DOCUMENT_VALUES)
         except PoolError as error:
             raise ArgumentError(error.args[0]) from error
         except OSError as error:
             raise self._missing(name, error) from error
+
+    def _parsed(self, data: bytes, where: str, content: TypeAdapter[_Content], most: int) -> _Content:
+        try:
+            require_few_in(data, where, most)
+            return content.validate_json(data, strict=True)
+        except PoolError as error:
+            raise ArgumentError(error.args[0]) from error
         except ValidationError as error:
             first = error.errors()[0]
             if first["type"] == "json_invalid":
-                raise ArgumentError(f"{path} is torn or no JSON ({first['msg']}); {self._mend()}.") from error
-            where = ".".join(map(str, first["loc"]))
+                raise ArgumentError(f"{where} is torn or no JSON ({first['msg']}); {self._mend()}.") from error
+            at = ".".join(map(str, first["loc"])) or "it"
             raise ArgumentError(
-                f"{path} is not a file that eldgr_dspy {installed_version()} writes{self._made_by()}: {where or 'it'}: "
-                f"{first['msg']}; {self._mend()}."
+                f"{where} is not what eldgr_dspy {installed_version()} writes{self._made_by()}: {at}: {first['msg']}; "
+                f"{self._mend()}."
             ) from error
 
     def _missing(self, name: str, error: OSError) -> ArgumentError:
@@ -260,7 +249,7 @@ def read_run(path: Path, **own: object) -> RunRead:
     heads = list[dict[str, Any]]()
     try:
         torn = _is_torn(journal)
-        run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads)), torn, own)
+        run = RunRead(path, heads, journal_totals(_whole_lines(journal, heads)), torn, own)
     except OSError as error:
         raise ArgumentError(refusal(error, journal)) from error
     if "rule" not in run.stated("settings"):

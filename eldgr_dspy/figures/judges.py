@@ -1,43 +1,20 @@
-"""The named judges of a run: how they replied, and what a run states of them. An undefined value is None, never 0."""
+"""The named judges of a run: to which a pool applies, and what a run states of them. An undefined value is None."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, TypedDict
 
-from eldgr_dspy.rule.consultations import Consultation
+from eldgr_dspy.figures.decided_rows import ReplyMarks
+from eldgr_dspy.figures.distinct import counts_by
 from eldgr_dspy.rule.named_judges import judge_in
 
 _OURS = "eldgr_dspy.programs."
 
 
-class JudgeMarks(NamedTuple):
-    """How the consultation of a named judge on a question ended; empty if it was not asked.
-
-    Attributes:
-        lacks: Why the question does not apply to it; empty if it does.
-    """
-
-    outcome: str = ""
-    lacks: str = ""
-
-
-def judge_marks(entry: Consultation | None, *, usable: bool) -> JudgeMarks:
-    """Return the marks of a judge on a question from its consultation; `usable` says whether its reply is a verdict."""
-    if entry is None or usable:
-        return JudgeMarks(entry.outcome if entry else "")
-    why = entry.abstention
-    lacks = why.text if why is not None and why.kind == "not applicable" else ""
-    return JudgeMarks("failed" if entry.outcome == "failed" else "abstained", lacks)
-
-
-def judge_lacks(marks: Mapping[JudgeMarks, int]) -> str | None:
+def judge_lacks(marks: Counter[ReplyMarks]) -> str | None:
     """Return why a judge applies to no question of the pool, the most frequent reason; None if it applies to any."""
-    total = sum(n for of, n in marks.items() if of.outcome)
-    reasons = Counter[str]()
-    for of, n in marks.items():
-        reasons[of.lacks] += n if of.lacks else 0
-    never = total > 0 and reasons.total() == total
-    return min(filter(None, reasons), key=lambda why: (-reasons[why], why)) if never else None
+    reasons = counts_by(marks, lambda of: of.lacks)
+    return None if "" in reasons else min(reasons, key=lambda why: (-reasons[why], why), default=None)
 
 
 class JudgeFacts(TypedDict):
@@ -60,13 +37,8 @@ def judge_facts(heads: Iterable[Mapping[str, Any]]) -> dict[str, JudgeFacts]:
     A recording states none, nor does a module of a user's own without an attribute `facts`, nor a judge of ours that
     calls a user's function.
     """
-    facts_by_judge: dict[str, JudgeFacts] = {}
-    for head in heads:
-        judge = judge_in(str(head["name"])) if head["kind"] == "role" else None
-        facts = None if judge is None else _facts(head["details"])
-        if judge is not None and facts is not None:
-            facts_by_judge[judge] = facts
-    return facts_by_judge
+    details = {judge: of["details"] for of in heads if of["kind"] == "role" and (judge := judge_in(str(of["name"])))}
+    return {judge: facts for judge, of in details.items() if (facts := _facts(of)) is not None}
 
 
 def _facts(details: Mapping[str, Any]) -> JudgeFacts | None:

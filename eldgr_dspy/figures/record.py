@@ -8,15 +8,12 @@ certificate; also the models that were asked and that answered, unreadable repli
 import hashlib
 import json
 import re
-from array import array
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
-import numpy as np
-
+from eldgr_dspy.figures.distinct import counts_by
 from eldgr_dspy.figures.results.audit_results import Decisions, RoleSums
 from eldgr_dspy.figures.results.record import (
     Fingerprints,
@@ -33,39 +30,11 @@ from eldgr_dspy.words import Branch
 
 _Amount = TypeVar("_Amount", int, float)
 _Text = TypeVar("_Text", bound=str)
-_Key = TypeVar("_Key", bound=Hashable)
 _OVERRIDING: tuple[Branch, ...] = ("judge", "repair")
 
 _VERSION = re.compile(r"[-:@_.](?:latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{3,8}|v\d+(?:[.:]\d+)*)$")
 _FEWEST_TOKENS, _LONG = 1 / 8, 1_500
 """Tokens a character that no tokenizer goes below on text, and how long a prompt has to be to be held to that."""
-
-
-class Questions:
-    """Questions of pools: of some pools all, of others those that are added, remembered by eight bytes each."""
-
-    def __init__(self, whole: Collection[str] = ()) -> None:
-        """Take the names of the pools of which it has all questions."""
-        self._whole = whole
-        self._keys = array("q")
-        self._is_rising = True
-
-    def add(self, pool: str, question: str) -> None:
-        """Remember a question by its id."""
-        if pool not in self._whole:
-            self._keys.append(hash((pool, question)))
-            self._is_rising = False
-
-    def has(self, pool: str, question: str) -> bool:
-        """Return whether it has the question with this id."""
-        if pool in self._whole:
-            return True
-        if not self._is_rising:
-            np.asarray(self._keys).sort()  # in place
-            self._is_rising = True
-        key = hash((pool, question))
-        place = bisect_left(self._keys, key)
-        return place < len(self._keys) and self._keys[place] == key
 
 
 class _Line(NamedTuple):
@@ -75,141 +44,144 @@ class _Line(NamedTuple):
     outcome: str
     decided: bool
     settled: bool
-    reason: tuple[Outcome, str, str] | None
-    asked: str | None
-    served: str | None
-    calls: int
-    cached: int
-    shortened: bool
-
-    @property
-    def kind(self) -> str:
-        """The kind of its reason; empty without one."""
-        return self.reason[1] if self.reason else ""
+    reason: tuple[Outcome, str, str] | None = None
+    asked: str | None = None
+    served: str | None = None
+    calls: int = 0
+    cached: int = 0
+    shortened: bool = False
 
 
-class JournalTotals:
-    """The totals of a journal's lines: every attempt, whether it succeeded or failed."""
+class JournalTotals(NamedTuple):
+    """The totals of a journal's lines: every attempt, whether it succeeded or failed.
 
-    def __init__(self, consultations: Iterable[Consultation], decided: Questions | None = None) -> None:
-        """Add up consultations.
+    Attributes:
+        roles: For each role how its consultations ended, calls, tokens and dollars; None where any is unknown.
+        models: The models that were asked and that answered, with their calls.
+        parse_failures: For each role how many of its successful replies on the questions that were decided could not
+            be read, recorded ones included.
+        silences: Why roles abstained or failed on these questions.
+        remarks: What a reader of the results should know about the models, a sentence each.
+    """
 
-        Args:
-            consultations: All lines of a journal.
-            decided: The questions that reasons and unreadable replies are counted of; all for None.
-        """
-        self._lines = Counter[_Line]()
-        self._amounts: dict[tuple[Asked, str], Fraction | int | None] = {}  # None where one is not known
-        for one in consultations:
-            self._lines[_line(one, decided is None or decided.has(one.pool, one.id))] += 1
-            if one.calls and not one.recorded:
-                for name in ("calls", "prompt_tokens", "completion_tokens", "cost"):
-                    amount, before = getattr(one, name), self._amounts.get((one.label, name), 0)
-                    exact = amount if amount is None or isinstance(amount, int) else Fraction(amount)
-                    self._amounts[one.label, name] = None if exact is None or before is None else before + exact
+    roles: dict[Asked, RoleSums]
+    models: list[Model]
+    parse_failures: dict[Asked, Share]
+    silences: list[Silence]
+    remarks: list[str]
 
-    def roles(self) -> dict[Asked, RoleSums]:
-        """Return for each role how its consultations ended, calls, tokens and dollars (None where any is unknown)."""
-        return {role: self._role(role) for role in in_order({line.label for line in self._lines})}
 
-    def _role(self, role: Asked) -> RoleSums:
-        outcomes = self._count(lambda line: (line.label, line.outcome))
-        cost = self._amounts.get((role, "cost"))
-        return {
-            "ok": outcomes[role, "ok"],
-            "abstained": outcomes[role, "abstained"],
-            "failed": outcomes[role, "failed"],
-            "recorded": outcomes[role, "recorded"],
-            "calls": self._whole(role, "calls") or 0,
-            "cached": sum(line.cached * n for line, n in self._lines.items() if line.label == role),
-            "prompt_tokens": self._whole(role, "prompt_tokens"),
-            "completion_tokens": self._whole(role, "completion_tokens"),
-            "cost": None if cost is None else float(cost),
-        }
+def journal_totals(
+    consultations: Iterable[Consultation], decided: Callable[[str, str], bool] = lambda pool, question: True
+) -> JournalTotals:
+    """Return the totals of all lines of a journal.
 
-    def _whole(self, role: Asked, name: str) -> int | None:
-        amount = self._amounts.get((role, name))
-        return None if amount is None else int(amount)
-
-    def _count(self, of: Callable[[_Line], _Key]) -> Counter[_Key]:
-        counts = Counter[_Key]()
-        for line, n in self._lines.items():
-            counts[of(line)] += n
-        return counts
-
-    def parse_failures(self) -> dict[Asked, Share]:
-        """Return for each role how many of its successful replies could not be read, recorded ones included."""
-        through = self._count(lambda line: (line.label, line.decided and line.settled))
-        unread = self._count(lambda line: (line.label, line.decided and line.kind == "unreadable"))
-        roles = in_order({line.label for line in self._lines if line.decided})
-        return {role: share_of(unread[role, True], through[role, True]) for role in roles}
-
-    def models(self) -> list[Model]:
-        """Return the models that were asked and that answered, with their calls."""
-        calls = Counter[tuple[Asked, str | None, str | None]]()
-        for line, n in self._lines.items():
-            if line.calls:
-                calls[line.label, line.asked, line.served] += line.calls * n
-        return [
-            {"role": role, "asked": wanted, "served": served, "same": is_same_model(wanted, served), "calls": n}
-            for (role, wanted, served), n in sorted(calls.items(), key=str)
-        ]
-
-    def silences(self) -> list[Silence]:
-        """Return why roles abstained or failed on the questions that were decided."""
-        reasons = self._count(lambda line: (line.label, *line.reason) if line.reason and line.decided else None)
-        pairs = sorted((reason, n) for reason, n in reasons.items() if reason is not None)
-        return [
-            {"role": role, "outcome": outcome, "kind": kind, "reason": reason, "consultations": n}
-            for (role, outcome, kind, reason), n in pairs
-        ]
-
-    def remarks(self) -> list[str]:
-        """Return what a reader of the results should know about the models, a sentence each."""
-        others = [
-            f"The {of['role']} was asked of {of['asked']}, but {of['served']} answered "
-            f"({of['calls']} call{'' if of['calls'] == 1 else 's'})."
-            for of in self.models()
-            if of["same"] is False
-        ]
-        cut = self._count(lambda line: line.label if line.shortened else "")
-        shortened = [
-            f"The {role}'s server counted far fewer tokens than {n} of its prompts have: it may have cut them."
-            for role, n in sorted(cut.items())
-            if role
-        ]
-        elsewhere = self._count(lambda line: line.decided)[False]
-        outside = (
-            f"The run directory has seen other questions too: {elsewhere} of its consultations are on none of "
-            "these, and are among those whose outcomes, calls, tokens and dollars are added up."
-        )
-        return others + shortened + [outside] * bool(elsewhere)
+    Args:
+        decided: Whether a question, by its pool and id, is among those that reasons and unreadable replies are counted
+            of.
+    """
+    lines, amounts = Counter[_Line](), dict[tuple[Asked, str], Fraction | int | None]()  # None where one is not known
+    for one in consultations:
+        lines[_line(one, decided(one.pool, one.id))] += 1
+        if one.calls and not one.recorded:
+            for name in ("calls", "prompt_tokens", "completion_tokens", "cost"):
+                amount, before = getattr(one, name), amounts.get((one.label, name), 0)
+                exact = Fraction(amount) if isinstance(amount, float) else amount
+                amounts[one.label, name] = None if exact is None or before is None else before + exact
+    models = _models(lines)
+    return JournalTotals(
+        {role: _role(role, lines, amounts) for role in in_order({line.label for line in lines})},
+        models,
+        _parse_failures(lines),
+        _silences(lines),
+        [*_on_models(models), *_on_lines(lines)],
+    )
 
 
 def _line(one: Consultation, decided: bool) -> _Line:
     why = one.abstention if one.reason else None
     reason = (one.outcome, why.kind, str(one.reason).split(":")[0][:80]) if why is not None else None
-    outcome = "recorded" if one.recorded else one.outcome
     if one.recorded:
-        return _Line(one.label, outcome, decided, one.settled, reason, None, None, 0, 0, False)
+        return _Line(one.label, "recorded", decided, one.settled, reason)
     models = (one.asked, one.served) if one.calls else (None, None)
-    return _Line(one.label, outcome, decided, one.settled, reason, *models, one.calls, one.cached, _was_shortened(one))
+    size, tokens = one.prompt_characters or 0, one.prompt_tokens
+    shortened = tokens is not None and size >= _LONG and tokens < size * _FEWEST_TOKENS
+    return _Line(one.label, one.outcome, decided, one.settled, reason, *models, one.calls, one.cached, shortened)
+
+
+def _role(role: Asked, lines: Counter[_Line], amounts: Mapping[tuple[Asked, str], Fraction | int | None]) -> RoleSums:
+    own = Counter({line: n for line, n in lines.items() if line.label == role})
+    outcomes = counts_by(own, lambda line: line.outcome)
+    calls, prompt, completion = (amounts.get((role, of)) for of in ("calls", "prompt_tokens", "completion_tokens"))
+    cost = amounts.get((role, "cost"))
+    return {
+        "ok": outcomes["ok"],
+        "abstained": outcomes["abstained"],
+        "failed": outcomes["failed"],
+        "recorded": outcomes["recorded"],
+        "calls": int(calls or 0),
+        "cached": sum(line.cached * n for line, n in own.items()),
+        "prompt_tokens": None if prompt is None else int(prompt),
+        "completion_tokens": None if completion is None else int(completion),
+        "cost": None if cost is None else float(cost),
+    }
+
+
+def _models(lines: Counter[_Line]) -> list[Model]:
+    calls = Counter[tuple[Asked, str | None, str | None]]()
+    for line, n in lines.items():
+        calls[line.label, line.asked, line.served] += line.calls * n
+    return [
+        {"role": role, "asked": wanted, "served": served, "same": is_same_model(wanted, served), "calls": n}
+        for (role, wanted, served), n in sorted(calls.items(), key=str)
+        if n
+    ]
+
+
+def _parse_failures(lines: Counter[_Line]) -> dict[Asked, Share]:
+    of_run = Counter({line: n for line, n in lines.items() if line.decided})
+    through = counts_by(of_run, lambda line: (line.label, line.settled))
+    unread = counts_by(of_run, lambda line: (line.label, line.reason is not None and line.reason[1] == "unreadable"))
+    roles = in_order({line.label for line in of_run})
+    return {role: share_of(unread[role, True], through[role, True]) for role in roles}
+
+
+def _silences(lines: Counter[_Line]) -> list[Silence]:
+    reasons = counts_by(lines, lambda line: (line.label, *line.reason) if line.reason and line.decided else None)
+    return [
+        {"role": role, "outcome": outcome, "kind": kind, "reason": reason, "consultations": n}
+        for (role, outcome, kind, reason), n in sorted((of, n) for of, n in reasons.items() if of is not None)
+    ]
+
+
+def _on_models(models: Iterable[Model]) -> Iterator[str]:
+    for of in models:
+        if of["same"] is False:
+            calls = f"{of['calls']} call{'' if of['calls'] == 1 else 's'}"
+            yield f"The {of['role']} was asked of {of['asked']}, but {of['served']} answered ({calls})."
+
+
+def _on_lines(lines: Counter[_Line]) -> Iterator[str]:
+    cut = counts_by(lines, lambda line: line.label if line.shortened else "")
+    for role, n in sorted(cut.items()):
+        if role:
+            yield f"The {role}'s server counted far fewer tokens than {n} of its prompts have: it may have cut them."
+    if elsewhere := counts_by(lines, lambda line: line.decided)[False]:
+        yield (
+            f"The run directory has seen other questions too: {elsewhere} of its consultations are on none of "
+            "these, and are among those whose outcomes, calls, tokens and dollars are added up."
+        )
 
 
 def sums_of(roles: Mapping[Asked, RoleSums]) -> RoleSums:
     """Return the consultations of all roles together, every attempt included."""
-    sums, callers = roles.values(), [role for role in roles.values() if role["calls"]]
-    return {
-        "ok": sum(role["ok"] for role in sums),
-        "abstained": sum(role["abstained"] for role in sums),
-        "failed": sum(role["failed"] for role in sums),
-        "recorded": sum(role["recorded"] for role in sums),
-        "calls": sum(role["calls"] for role in sums),
-        "cached": sum(role["cached"] for role in sums),
-        "prompt_tokens": total_of([role["prompt_tokens"] for role in callers]),
-        "completion_tokens": total_of([role["completion_tokens"] for role in callers]),
-        "cost": total_of([role["cost"] for role in callers]),
+    sums: list[Any] = [*roles.values()]
+    total: Any = {
+        name: sum(role[name] for role in sums) for name in ("ok", "abstained", "failed", "recorded", "calls", "cached")
     }
+    for name in ("prompt_tokens", "completion_tokens", "cost"):
+        total[name] = total_of([role[name] for role in sums if role["calls"]])
+    return cast(RoleSums, total)
 
 
 def share_of(count: int, of: int) -> Share:
@@ -222,12 +194,6 @@ def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
     numbers = [amount for amount in amounts if amount is not None]
     total: Any = sum(numbers)  # of the kind that the amounts are
     return total if len(numbers) == len(amounts) else None
-
-
-def _was_shortened(consultation: Consultation) -> bool:
-    """Whether a server reports so few tokens for a prompt that it cannot have read all of it."""
-    size, tokens = consultation.prompt_characters, consultation.prompt_tokens
-    return size is not None and tokens is not None and size >= _LONG and tokens < size * _FEWEST_TOKENS
 
 
 def is_same_model(asked: str | None, served: str | None) -> bool | None:
@@ -259,28 +225,28 @@ def judges_record(summary: Summary, heads: Sequence[Mapping[str, Any]], totals: 
         heads: The journal's statements of what the run is made with; a pool that is not in the summary is left out.
         totals: The totals of the journal's consultations.
     """
-    statements: dict[str, dict[str, Any]] = {"settings": {}, "pool": {}, "role": {}}
-    for head in heads:
-        statements.setdefault(head["kind"], {})[head["name"]] = head["details"]
-    settings = statements["settings"].get("rule", {})
-    roles: dict[Asked, dict[str, Any]] = {
-        role: statements["role"][role] for role in in_order(statements["role"]) if role in statements["role"]
-    }
+    settings, pools, details = (_details(heads, kind) for kind in ("settings", "pool", "role"))
+    rule = settings.get("rule", {})
+    roles: dict[Asked, dict[str, Any]] = {role: details[role] for role in in_order(details) if role in details}
     return {
         "default": "consensus: majority vote over answer classes, ties to the earliest candidate",
-        "certificate": {"retrieval": settings.get("certificate"), "arithmetic": settings.get("derivation")},
-        "settings": settings,
+        "certificate": {"retrieval": rule.get("certificate"), "arithmetic": rule.get("derivation")},
+        "settings": rule,
         "override_rates": {name: _rates(pool) for name, pool in summary["pools"].items()},
-        "models": totals.models(),
-        "fingerprints": {role: _fingerprints(details) for role, details in roles.items()},
-        "parse_failures": totals.parse_failures(),
-        "cost": sums_of(totals.roles()),
-        "remarks": [*totals.remarks(), *_on_addresses(heads), *_on_pools(summary)],
-        "silences": totals.silences(),
-        "pools": {name: statements["pool"][name] for name in summary["pools"] if name in statements["pool"]},
+        "models": totals.models,
+        "fingerprints": {role: _fingerprints(of) for role, of in roles.items()},
+        "parse_failures": totals.parse_failures,
+        "cost": sums_of(totals.roles),
+        "remarks": [*totals.remarks, *_on_addresses(heads), *_on_pools(summary)],
+        "silences": totals.silences,
+        "pools": {name: pools[name] for name in summary["pools"] if name in pools},
         "roles": roles,
         "confirmation": summary["confirmation"],
     }
+
+
+def _details(heads: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Any]:
+    return {head["name"]: head["details"] for head in heads if head["kind"] == kind}
 
 
 def _on_addresses(heads: Sequence[Mapping[str, Any]]) -> list[str]:

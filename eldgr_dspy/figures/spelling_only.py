@@ -2,34 +2,34 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
+from eldgr_dspy.figures.distinct import Column
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.spellings import other_spelling
 
 _EXAMPLES = 5
 
+Spellings = tuple[tuple[str, str, int], ...]
+"""Answers of a question that the evidence has in another spelling alone: each, that spelling, and its candidates."""
 
-class SpellingCount:
-    """Counts candidates whose answer the evidence has in another spelling alone, which certifies nothing.
 
-    Attributes:
-        count: How many there are.
-        examples: A few of their answers, each with the spelling of the evidence.
-    """
+def spellings_of(case: Case) -> Spellings:
+    """Return such answers. A certificate of the user's own may refuse for any reason, so there are none under it."""
+    if case.type.way != "evidence" or case.settings.own is not None:
+        return ()
+    answers = Counter(filter(None, case.question.answers))
+    others = ((answer, other_spelling(answer, case.question.passages), n) for answer, n in answers.items())
+    return tuple((answer, other, n) for answer, other, n in others if other and case.certified(answer) is False)
 
-    def __init__(self) -> None:
-        self.count, self.examples = 0, dict[str, str]()
 
-    def add(self, case: Case) -> None:
-        """Take one question. A certificate of the user's own may refuse for any reason, so it is left out."""
-        if case.type.way != "evidence" or case.settings.own is not None:
-            return
-        for answer, candidates in Counter(filter(None, case.question.answers)).items():
-            spelling = other_spelling(answer, case.question.passages)
-            if spelling and case.certified(answer) is False:
-                self.count += candidates
-                if len(self.examples) < _EXAMPLES:
-                    self.examples.setdefault(answer, spelling)
+def spelling_only(spellings: Column[Spellings]) -> tuple[int, dict[str, str]]:
+    """Return how many candidates of a pool there are, and a few answers, each with the spelling of the evidence."""
+    count = sum(n * times for of, times in spellings.counts().items() for _, _, n in of)
+    examples = dict[str, str]()
+    for answer, other, _ in (one for of in spellings for one in of):
+        examples.setdefault(answer, other)
+    return count, dict(islice(examples.items(), _EXAMPLES))
 
 
 def spelling_notes(count: int, examples: Mapping[str, str]) -> Iterator[str]:

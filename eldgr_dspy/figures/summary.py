@@ -9,14 +9,14 @@ from functools import partial
 from eldgr_dspy.figures.audit import audit_counts, audit_outcomes
 from eldgr_dspy.figures.authority import bounds_of
 from eldgr_dspy.figures.baselines import baselines_of
-from eldgr_dspy.figures.contrasts import contrasts_of
+from eldgr_dspy.figures.contrasts import contrast_of, contrasts_of
 from eldgr_dspy.figures.decided_rows import DecidedRows
+from eldgr_dspy.figures.distinct import counts_by
 from eldgr_dspy.figures.judges import JudgeFacts, judge_lacks
-from eldgr_dspy.figures.remarks import Lacks, remarks_on
+from eldgr_dspy.figures.remarks import remarks_of
 from eldgr_dspy.figures.results.audit_results import AuditCounts, AuditInFull
 from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures, RuleFigures
-from eldgr_dspy.figures.scored import contrast_of, flips_of, official_of, scores_of, shipping_of
-from eldgr_dspy.figures.spelling_only import spelling_notes
+from eldgr_dspy.figures.scored import flips_of, official_of, scores_of, shipping_of
 from eldgr_dspy.rule.named_judges import asked_by, first_of, judge_in, labelled, role_of
 from eldgr_dspy.words import CONSULTED, Consulted, roles_and
 
@@ -24,27 +24,21 @@ from eldgr_dspy.words import CONSULTED, Consulted, roles_and
 def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = None) -> PoolFigures:
     """Return the pool's part of `summary.json`; `facts` are those of the named judges, see `judge_facts`."""
     facts, names, kind, n = facts or {}, [*rows.rules], rows.type, len(rows)
-    lacking = {name: why for name, of in rows.judges.items() if (why := judge_lacks(of.counts())) is not None}
+    whys = {name: judge_lacks(rows.roles[labelled("judge", name)].marks.counts()) for name in rows.judges}
+    lacking = {name: why for name, why in whys.items() if why is not None}
     withheld = {name: lacks for name in names if (lacks := _missing(rows, name))}
     withheld |= {name: {"judge": n} for name in names if judge_in(name) in lacking}
     whole = [name for name in names if name not in withheld]
     untested = [name for name, of in facts.items() if of["positioned"]]
-    counts, units = rows.facts.counts(), rows.chances.units(rows.texts)
-    ends = bounds_of(
-        rows.task,
-        names,
-        rows.bounds.counts(),
-        rows.bounds.map(lambda of: of.lost).units(rows.texts),
-        without=[name for name in names if judge_in(name) in lacking],
-        withheld=rows.withheld,
-    )
+    counts, chances, scored = rows.facts.counts(), rows.units(rows.chances), int(rows.scored.sum())
+    without = [name for name in names if judge_in(name) in lacking]
+    ends = bounds_of(rows.task, names, rows.units(rows.bounds), without=without, withheld=rows.withheld)
     audit, decided = _audited(rows, first_of("eldgr", names), whole)
     figures: PoolFigures = {
         "n": n,
-        "n_scored": len(rows.chances),
-        "n_distinct": sum(units.values()),
+        "n_scored": scored,
+        "n_distinct": chances.total(),
         "n_failed": sum(times for of, times in counts.items() if of.failed),
-        "task": ends["task"],
         "ties": sum(times for of, times in counts.items() if of.tie),
         "candidates": {
             "fewest": min((of.candidates for of in counts), default=None),
@@ -54,15 +48,14 @@ def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = Non
         "conflicts": sum(times for of, times in counts.items() if of.conflict) if kind.way == "evidence" else None,
         "rules": {name: _rule_figures(rows, name) for name in whole},
         "withheld": withheld,
-        "contrasts": contrasts_of(whole, [*rows.judges], partial(contrast_of, rows), untested)
-        if len(rows.chances)
-        else [],
+        "contrasts": contrasts_of(whole, rows.judges, partial(contrast_of, rows), untested) if scored else [],
+        "task": ends["task"],
         "bounds": ends["bounds"],
         "bounds_any_span": ends["bounds_any_span"],
         "price": ends["price"],
         "baselines": baselines_of(
             rows.task,
-            units,
+            chances,
             (labelled("judge", judge_in(name)) for name in names),
             withheld=rows.withheld,
             lacking={labelled("judge", name): why for name, why in lacking.items()},
@@ -70,7 +63,7 @@ def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = Non
         "audit": audit,
         "decided": decided,
         "shipping": {name: shipping_of(rows, name) for name in whole},
-        "remarks": _remarks(rows),
+        "remarks": remarks_of(rows),
     }
     if "bounds_any_deriver" in ends:
         figures["bounds_any_deriver"] = ends["bounds_any_deriver"]
@@ -86,7 +79,7 @@ def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = Non
 
 def _missing(rows: DecidedRows, rule: str) -> dict[Consulted, int]:
     """Return on how many questions each role was never asked where the rule needs it."""
-    missing = rows.rules[rule].map(lambda of: of.missing).counts()
+    missing = counts_by(rows.rules[rule].counts(), lambda of: of.missing)
     return {role: missing[role] for role in CONSULTED if missing[role]}
 
 
@@ -103,15 +96,6 @@ def _rule_figures(rows: DecidedRows, rule: str) -> RuleFigures:
         "tokens": {role: tokens for role, (_, _, tokens, _) in spent.items()},
         "seconds": round(sum(seconds for _, _, _, seconds in spent.values()), 3),
     }
-
-
-def _remarks(rows: DecidedRows) -> list[str]:
-    counts = rows.facts.counts()
-    unanswered = sum(n for of, n in counts.items() if not of.classes)
-    bare, late = sum(n for of, n in counts.items() if of.bare), sum(n for of, n in counts.items() if of.late)
-    by_evidence = rows.type.way == "evidence"
-    remarks = remarks_on(Lacks(len(rows), unanswered, bare, late), rows.replies.counts(), by_evidence=by_evidence)
-    return [*remarks, *spelling_notes(rows.spelling_only.count, rows.spelling_only.examples)]
 
 
 def _on_officials(rules: Mapping[str, RuleFigures]) -> Iterator[str]:
@@ -137,7 +121,7 @@ def _audited(rows: DecidedRows, locked: str, whole: list[str]) -> tuple[AuditCou
         "outcomes": audit_outcomes(audited),
         "flips": {name: flips_of(rows, name, locked) for name in ("first", judge) if name in whole},
     }
-    return audit_counts(audited, scored=len(rows.chances) > 0), full
+    return audit_counts(audited, scored=bool(rows.scored.any())), full
 
 
 def _judge_figures(
@@ -146,8 +130,8 @@ def _judge_figures(
     alone, locked, rules = labelled("judge", name), labelled("eldgr", name), pool["rules"]
     delta = next((of for of in pool["contrasts"] if (of["rule"], of["against"]) == (locked, alone)), None)
     worst = {rule: ends[0] for rule, ends in pool["bounds"].items() if ends and lacks is None}
-    outcomes, spent = rows.judges[name].map(lambda of: of.outcome).counts(), rows.spent.get(alone)
-    n, calls, tokens, _ = spent.sums() if spent else (0, 0, 0, 0.0)
+    outcomes = counts_by(rows.roles[alone].marks.counts(), lambda of: of.outcome)
+    n, calls, tokens, _ = rows.roles[alone].sums()
     audit, decided = _audited(rows, locked, [*rules])
     return {
         "alone": rules[alone]["em"] if alone in rules else None,

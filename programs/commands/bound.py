@@ -58,8 +58,7 @@ def bound(
     near(2) and judge, in arithmetic also support(0), support(1) and support, and names the widest that pass.
     """
     from eldgr_dspy.answer_types import answer_type
-    from eldgr_dspy.figures.allowance import allowed
-    from eldgr_dspy.figures.authority import pool_authority
+    from eldgr_dspy.figures.authority import allowed, pool_authority
     from eldgr_dspy.pools import open_pools
     from eldgr_dspy.rule.questions import Settings
     from eldgr_dspy.rule.rules import require_no_judge, rule_named

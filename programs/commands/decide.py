@@ -62,7 +62,7 @@ def _remark_on(run: "RunRead") -> None:
 
 def _of_whom(run: "RunRead", lacks: Collection[Consulted], command: str) -> str:
     """Say which roles are heuristic in the command because the run was replayed; a recording names no model."""
-    if not any(sums["recorded"] for sums in run.totals.roles().values()):
+    if not any(sums["recorded"] for sums in run.totals.roles.values()):
         return ""
     words = shlex.split(command)
     heuristic = [role for role in sorted(lacks) if is_role(role) and f"--{role}" not in words]

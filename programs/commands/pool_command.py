@@ -171,19 +171,18 @@ pool.add_command(pairs)
 
 def _show(pools: "Sequence[Pool]", *, form: Form = "text", out: Path | None = None, notes: Sequence[str] = ()) -> None:
     """Print the content of pools, and how many questions each two of them share."""
+    import numpy as np
+
     from eldgr_dspy.figures.contents import contents_of
     from eldgr_dspy.tables.planning import contents_table
 
-    contents = [(pool, contents_of(pool)) for pool in pools]
+    contents = [(pool, *contents_of(pool.task, pool.rows())) for pool in pools]
     shared = [
-        {"pools": [first.name, second.name], "questions": content.shared(also)}
-        for (first, content), (second, also) in combinations(contents, 2)
+        {"pools": [first.name, second.name], "questions": len(np.intersect1d(questions, others))}
+        for (first, _, questions), (second, _, others) in combinations(contents, 2)
     ]
-    value = {
-        "pools": {pool.name: {"sha256": pool.sha256, **content.figures()} for pool, content in contents},
-        "shared": shared,
-    }
-    tables = [contents_table(pool.name, content.figures()) for pool, content in contents]
+    value = {"pools": {pool.name: {"sha256": pool.sha256, **of} for pool, of, _ in contents}, "shared": shared}
+    tables = [contents_table(pool.name, of) for pool, of, _ in contents]
     tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *map(_of_shared, shared), *notes))
     write(value, tables, form, out)
 

@@ -3,7 +3,7 @@
 Judges ask in several orders, by pairs, one candidate or slice a call, or as a panel. Each is a module in the judge's
 role, with its inputs (question, evidence, candidates) and outputs (`assessments`, `preferred`, `judge_rationale`, or
 `abstained`), and can replace any judge. Most also return `orders`: what their LM was shown together, in which order,
-and what it preferred. `eldgr_dspy.figures.showings` reads that.
+and what it preferred.
 """
 
 from eldgr_dspy.programs.judges.autodspy import PipelineSelector

@@ -13,7 +13,6 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.showings import Showing, showings
 from eldgr_dspy.programs.judges.frames import (
     NO_CANDIDATE,
     RepeatedCalls,
@@ -83,8 +82,7 @@ class PairwiseJudge(RepeatedCalls):
             for pair, outcome in zip(pairs, outcomes, strict=True):
                 both = [answers[index] for index in pair]
                 final = read_verdict(outcome.content, both, len(evidence))
-                shown = showings(outcome.content, both, len(evidence)) or (Showing((0, 1), None),)
-                orders += [_journaled(pair, showing, final) for showing in shown]
+                orders += _orders(pair, outcome.content, final)
                 winners.append(_winner(pair, final, classes))
             standing = winners + standing[2 * len(pairs) :]
         if isinstance(final, Abstention):
@@ -109,11 +107,33 @@ class PairwiseJudge(RepeatedCalls):
         return None if None in calls else (len({*answering.values()}) - 1) * max(filter(None, calls), default=0)
 
 
-def _journaled(pair: tuple[int, int], showing: Showing, reply: Verdict | Abstention) -> dict[str, Any]:
-    order = [pair[place] for place in showing.order]
-    if showing.preferred is None:
-        return {"order": order, "preferred": None, "abstained": getattr(reply, "reason", "")}
-    return {"order": order, "preferred": pair[showing.preferred], "rationale": showing.rationale}
+def _orders(pair: tuple[int, int], content: Mapping[str, Any], reply: Verdict | Abstention) -> list[dict[str, Any]]:
+    """The orders in which a judge saw a pair: those that it states and that are valid, else the pair as it stands."""
+    stated = content.get("orders", [])
+    entries = [entry for entry in stated if _is_order(entry)] if isinstance(stated, list) else []
+    if "orders" not in content and isinstance(reply, Verdict):
+        entries = [{"order": [0, 1], "preferred": reply.preferred, "rationale": reply.rationale}]
+    orders = list[dict[str, Any]]()
+    for entry in entries or [{"order": [0, 1], "preferred": None}]:
+        order, preferred, rationale = (
+            [pair[at] for at in entry["order"]],
+            entry.get("preferred"),
+            entry.get("rationale"),
+        )
+        if preferred is None:
+            orders.append({"order": order, "preferred": None, "abstained": getattr(reply, "reason", "")})
+        else:
+            shown = rationale if isinstance(rationale, str) else ""
+            orders.append({"order": order, "preferred": pair[preferred], "rationale": shown})
+    return orders
+
+
+def _is_order(entry: object) -> bool:
+    """Whether an entry states places of a pair, and a preferred one among them or none."""
+    order, preferred = (entry.get("order"), entry.get("preferred")) if isinstance(entry, Mapping) else (None, None)
+    if not isinstance(order, list) or not all(type(at) is int and 0 <= at < 2 for at in order):
+        return False
+    return preferred is None or (type(preferred) is int and preferred in order)
 
 
 def _winner(pair: tuple[int, int], reply: Verdict | Abstention, classes: Sequence[int | None]) -> int:

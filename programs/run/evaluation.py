@@ -15,7 +15,7 @@ from typing import TypeAlias
 import dspy
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.record import JournalTotals
+from eldgr_dspy.figures.record import journal_totals
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.lms.lms import sub_modules
@@ -73,7 +73,7 @@ def evaluate(
                     results.add(pool, settled)
                     run.end(pool, settled)
         journal = run.directory.journal
-        return results.finish(journal.heads, JournalTotals(journal.consultations(), run.decided))
+        return results.finish(journal.heads, journal_totals(journal.consultations(), run.has_decided))
 
 
 def _require_selector(selector: object) -> None:

@@ -182,7 +182,7 @@ def _consultations(
     run: RunRead, journal: IO[bytes], places: Mapping[Key, int], pool: str, id: str
 ) -> dict[Asked, Consultation]:
     consultations: dict[Asked, Consultation] = {}
-    for label in run.totals.roles():
+    for label in run.totals.roles:
         place = places.get((pool, id, label))
         if place is not None:
             journal.seek(place)

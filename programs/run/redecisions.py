@@ -80,7 +80,7 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
 
 def judges_of(run: RunRead, rules: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the judges of a run that have names, in the order of its rules, else by name."""
-    judges = map(judge_in, (*rules, *run.totals.roles()))
+    judges = map(judge_in, (*rules, *run.totals.roles))
     return tuple(dict.fromkeys(judge for judge in judges if judge is not None))
 
 
@@ -103,7 +103,7 @@ def outcomes_of(
 
     The last of each is the consultations that the rules needed.
     """
-    settings, everyone = run.settings, [*run.totals.roles()]
+    settings, everyone = run.settings, [*run.totals.roles]
     entries: dict[Key, Consultation] = {consultation.key: consultation for consultation in run.consultations()}
     for pool in pools:
         for row in pool.rows(sizes[pool.name]):

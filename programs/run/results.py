@@ -127,8 +127,8 @@ class Results:
         pools = {name: pool_figures(rows, facts) for name, rows in self._rows.items()}
         summary: Summary = {
             "pools": pools,
-            "consultations": totals.roles(),
-            "remarks": totals.remarks(),
+            "consultations": totals.roles,
+            "remarks": totals.remarks,
             "confirmation": self._confirmation,
         }
         record = judges_record(summary, heads, totals)

@@ -12,7 +12,6 @@ from eldgr_dspy.answer_types.comparing import Comparisons, recorded_in
 from eldgr_dspy.decision import Choice, Decision
 from eldgr_dspy.errors import ArgumentError, NotAskedError
 from eldgr_dspy.figures.decided_rows import Outcome
-from eldgr_dspy.figures.record import Questions
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.requests.limits import FailureBudget, Spending
 from eldgr_dspy.programs.run.plan import Plan
@@ -93,7 +92,6 @@ class Run:
         recordings: Used instead of calls. budget, spending: the limits, and what counts for them.
         state: States a role in the journal before it is asked. watcher: callbacks.
         comparisons: What is journaled of comparing answers, by pool and question.
-        decided: The questions that were decided.
     """
 
     plan: Plan
@@ -107,11 +105,10 @@ class Run:
     state: RoleStatements
     watcher: Watcher
     comparisons: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]] = field(init=False)
-    decided: Questions = field(init=False)
 
     def __post_init__(self) -> None:
         self.comparisons = recorded_in(self.directory.journal.heads)
-        self.decided = Questions([] if self.plan.limit else [pool.name for pool in self.pools])
+        self._decided = set[int]()
         self._books = Books(self.directory.journal, self.budget, self.spending, self.state.claim)
         self._late = {key: {*Comparisons(of).late} for key, of in self.comparisons.items()}
 
@@ -211,9 +208,16 @@ class Run:
 
     def end(self, pool: Pool, settled: Settled) -> None:
         """Note that a row is decided and counted: only then it is known which answers were compared too late."""
-        self.decided.add(pool.name, settled.row.id)
+        if self.plan.limit:
+            self._decided.add(hash((pool.name, settled.row.id)))
         self.record_comparisons(pool.name, settled.case, settled.row.id)
         self.watcher.on_row()
+
+    def has_decided(self, pool: str, question: str) -> bool:
+        """Return whether a question, by its id, was decided: without a limit every question of the pools was."""
+        if self.plan.limit:
+            return hash((pool, question)) in self._decided
+        return any(pool == one.name for one in self.pools)
 
     def stop(self, error: BaseException) -> None:
         """Make sure that no further call is started."""

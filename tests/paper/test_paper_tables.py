@@ -333,7 +333,7 @@ def test_a_run_of_another_version_is_refused(run: Path) -> None:
     summary = summary_of(run)
     del summary["pools"]["capitals"]["n_scored"]
     (run / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    with pytest.raises(ArgumentError, match=r"is not a file that eldgr_dspy .* writes"):
+    with pytest.raises(ArgumentError, match=r"is not what eldgr_dspy .* writes"):
         here(run)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.figures.contents import Contents
+from eldgr_dspy.figures.contents import contents_of
 from eldgr_dspy.formats.columns import COLUMNS, LARGEST, Columns, quoted, read_columns
 from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.pools import Row, open_pool, schema, write_pool
@@ -412,8 +412,7 @@ def test_a_check_of_a_pool_without_columns_says_nothing_of_them(capsys: pytest.C
 
 
 def test_figures_of_one_score_are_its_own() -> None:
-    contents = Contents("short")
-    contents.add(row({"answer": "Ada", "scores": {"prm": 0}}))
-    assert contents.figures().get("columns") == {
+    contents, _ = contents_of("short", [row({"answer": "Ada", "scores": {"prm": 0}})])
+    assert contents.get("columns") == {
         "scores.prm": {"count": 1, "of": 1, "rate": 100.0, "lowest": 0.0, "highest": 0.0}
     }

@@ -11,15 +11,7 @@ from eldgr_dspy import strategies
 from eldgr_dspy.answer_types.answers import exact_match, normalise, numeric_equal
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import RULES, Choice, Steps, drive
-from eldgr_dspy.figures.bounds import (
-    answers_over_derivers,
-    derivable,
-    ends_of,
-    extreme_spans,
-    interval,
-    outcomes,
-    sways,
-)
+from eldgr_dspy.figures.bounds import answers_over_any, derivable, ends_of, extreme_spans, outcomes, sways
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
@@ -31,7 +23,8 @@ def bound(case: Case, gold: list[str], rule: str = "eldgr", *, any_span: bool = 
     def correct(answer: str | None) -> bool:
         return exact_match(answer, gold)
 
-    return interval(case.rule(rule), case, correct, extreme_spans(case, gold, correct) if any_span else ())
+    spans = extreme_spans(case, gold, correct) if any_span else ()
+    return ends_of(answers_over_any(case.rule(rule), case, spans=spans), correct)
 
 
 def case(answers: list[str | None], text: str = "", title: str = "") -> Case:
@@ -112,15 +105,9 @@ def test_the_scores_of_a_judge_are_played_too_where_they_can_matter() -> None:
         return Choice("judge", preferred) if not one.same(stated, preferred) else Choice("consensus", one.consensus)
 
     question = Question("Q", "retrieval", ("Rome", "Rome", "Oslo"), (), (Passage("", "Oslo"),))
-    found = {
-        reading: interval(
-            only_where_the_two_readings_differ,
-            Case(question, Settings(preference=reading)),
-            lambda answer: answer == "Oslo",
-        )
-        for reading in PREFERENCE
-    }
-    assert found == {"global": (False, False), "stratum": (False, True)}
+    for reading in PREFERENCE:
+        answers = answers_over_any(only_where_the_two_readings_differ, Case(question, Settings(preference=reading)))
+        assert ("Oslo" in answers) is (reading == "stratum")
 
 
 plain = ["Oslo", "the", "no", "Paris,", "7", "-", "1,000", "a", "U.S.", "-7", "/Paris", "'s", "C++", "T.H.E", "A-"]
@@ -196,7 +183,7 @@ ARITHMETIC_RULES = ("support", "support(0)", "support(1)", "eldgr", "eldgr_certi
 
 
 def over_derivers(case: Case, rule: str, gold: str) -> tuple[bool, bool]:
-    answers = answers_over_derivers(case.rule(rule), case, derivable(case, [gold]))
+    answers = answers_over_any(case.rule(rule), case, derivations=derivable(case, [gold]))
     return ends_of(answers, lambda answer: numeric_equal(answer, [gold]))
 
 

@@ -1,6 +1,7 @@
 """The table of decided questions: figures are functions of it, whatever the order of its rows, and it stays small."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.decision import Choice, Steps
 from eldgr_dspy.figures.authority import QuestionBounds, bounds_of, question_bounds
-from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome, Spent
-from eldgr_dspy.figures.distinct import Column
+from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome, RoleColumns, reply_marks
+from eldgr_dspy.figures.distinct import Column, Units, counts_by
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.rule.cases import Case
@@ -57,28 +58,29 @@ def repairing(case: Case) -> Steps:
     return Choice("consensus", case.consensus if reply is None else case.repaired(reply))
 
 
-def bounded(*questions: str) -> dict[QuestionBounds, int]:
+def bounded(*questions: str) -> Units[QuestionBounds]:
     cases = [Case(Row.model_validate(row(1, question=text)).to_question()) for text in questions]
-    return Column(question_bounds([OWN], case, ["Paris"]) for case in cases).counts()
+    return Column(question_bounds([OWN], case, ["Paris"]) for case in cases).units(np.arange(len(cases)))
 
 
 def test_what_one_question_leaves_without_bounds_is_without_bounds_in_the_pool() -> None:
     covered, uncovered = bounded("Where is Paris?"), bounded("Where is Paris?", "Where is Rome?")
-    assert bounds_of("retrieval", [OWN], covered, {})["bounds_any_span"] == {OWN: [0.0, 0.0]}
-    assert bounds_of("retrieval", [OWN], uncovered, {})["bounds"] == {OWN: [0.0, 0.0]}
-    assert bounds_of("retrieval", [OWN], uncovered, {})["bounds_any_span"] == {OWN: None}
-    assert bounds_of("retrieval", [OWN], covered, {}, withheld=True)["bounds"] == {OWN: None}
+    assert bounds_of("retrieval", [OWN], covered)["bounds_any_span"] == {OWN: [0.0, 0.0]}
+    assert bounds_of("retrieval", [OWN], uncovered)["bounds"] == {OWN: [0.0, 0.0]}
+    assert bounds_of("retrieval", [OWN], uncovered)["bounds_any_span"] == {OWN: None}
+    assert bounds_of("retrieval", [OWN], covered, withheld=True)["bounds"] == {OWN: None}
 
 
 # -- memory -----------------------------------------------------------------------------------------------------------
 
 
 def fill(n: int) -> None:
-    column, spent = Column[bool](), Spent()
+    column, spent = Column[bool](), RoleColumns()
     said = Consultation("p", "q", "judge", "ok", None, {}, calls=1, prompt_tokens=3, completion_tokens=4, seconds=0.5)
+    marks = reply_marks(said, None)
     for place in range(n):
         column.append(place % 2 == 0)
-        spent.append(place, said)
+        spent.append(place, said, marks)
     assert column.counts() == {True: n // 2, False: n // 2}
     assert spent.sums(column.each(bool))[:3] == (n // 2, n // 2, 7 * n // 2)
 
@@ -99,11 +101,7 @@ def test_columns_hold_the_values_of_the_questions(given_: list[str], data: Any) 
     others = data.draw(st.lists(st.integers(0, 2), min_size=len(given_), max_size=len(given_)))
     kept = data.draw(st.lists(st.booleans(), min_size=len(given_), max_size=len(given_)))
     assert column.each(str.upper).tolist() == [value.upper() for value in given_]
-    assert plain(column.map(str.upper)) == [value.upper() for value in given_]
-    assert plain(column.where(np.array(kept, bool))) == [one for one, here in zip(given_, kept, strict=True) if here]
-    assert plain(column.beside(Column(others))) == [*zip(given_, others, strict=True)]
-
-
-def plain(column: Column[Any]) -> list[Any]:
-    known = [*column]
-    return [known[code] for code in column.codes()]
+    assert column.counts(np.array(kept, bool)) == Counter(one for one, here in zip(given_, kept, strict=True) if here)
+    pairs = column.beside(Column(others))
+    assert [[*pairs][code] for code in pairs.codes()] == [*zip(given_, others, strict=True)]
+    assert counts_by(column.counts(), ord) == Counter(map(ord, given_))

@@ -7,8 +7,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.figures.distinct import Column, text_key
-from eldgr_dspy.figures.record import Questions
-from tests.memory import memory_of
 
 asked = st.lists(st.tuples(st.integers(0, 12), st.sampled_from("abc")), max_size=40)
 
@@ -36,24 +34,3 @@ def test_a_unit_is_the_values_of_all_copies_of_a_question(questions: list[tuple[
 def test_a_copy_is_a_question_with_the_same_folded_text() -> None:
     texts = np.array([text_key(text) for text in ("Who?", "who?  ", "WHO?", "When?")])
     assert Column("aaaa").units(texts) == {("a", "a", "a"): 1, ("a",): 1}
-
-
-def remember(n: int) -> None:
-    seen = Questions()
-    for number in range(n):
-        seen.add("pool", str(number))
-    assert seen.has("pool", "1")
-
-
-def test_a_question_that_is_remembered_takes_few_bytes() -> None:
-    assert memory_of(remember, 20_000).peak / 20_000 < 12
-
-
-@given(st.lists(st.integers(0, 9), max_size=12), st.integers(0, 9))
-def test_a_question_is_remembered_whenever_it_is_looked_for(asked_: list[int], wanted: int) -> None:
-    seen = Questions()
-    for place, number in enumerate(asked_):
-        seen.add("pool", str(number))
-        assert seen.has("pool", str(wanted)) is (wanted in asked_[: place + 1])
-    assert not seen.has("other", str(wanted))
-    assert Questions(["pool"]).has("pool", str(wanted))

@@ -144,7 +144,7 @@ def test_a_result_of_another_version_names_the_field_and_both_versions(run: Path
     change(run / "summary.json", lambda found: found["pools"]["capitals"].pop("n_scored"))
     journal = (run / "journal.jsonl").read_text(encoding="utf-8")
     (run / "journal.jsonl").write_text(unsealed(journal).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
-    said = r"that eldgr_dspy 0\.1\.0 writes \(the run is by eldgr_dspy 0\.0\.7\): pools\.capitals\.n_scored: Field"
+    said = r"eldgr_dspy 0\.1\.0 writes \(the run is by eldgr_dspy 0\.0\.7\): pools\.capitals\.n_scored: Field"
     with pytest.raises(ArgumentError, match=said):
         read_run(run).summary()
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.answer_types.answers import exact_match
 from eldgr_dspy.decision import drive
-from eldgr_dspy.figures.allowance import allowed
-from eldgr_dspy.figures.authority import pool_authority, price_of
+from eldgr_dspy.figures.authority import allowed, pool_authority, price_of
 from eldgr_dspy.figures.distinct import Column, Units, text_key
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.rule.authority_order import at_most

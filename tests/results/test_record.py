@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.figures.finished_run import read_run
-from eldgr_dspy.figures.record import JournalTotals, Questions, judges_record
+from eldgr_dspy.figures.record import JournalTotals, journal_totals, judges_record
 from eldgr_dspy.figures.results import SCHEMAS, schema_of
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import fingerprint
@@ -20,12 +20,6 @@ from tests.finished_runs import finished_run
 from tests.results.audited import ARITHMETIC, RETRIEVAL, figures
 
 
-def only(pool: str, question: str) -> Questions:
-    decided = Questions()
-    decided.add(pool, question)
-    return decided
-
-
 def head(kind: str, name: str) -> dict[str, Any]:
     return {"kind": kind, "name": name, "details": {"of": name}}
 
@@ -34,10 +28,10 @@ def test_pools_and_roles_are_in_the_order_of_the_run_whatever_the_journal_s() ->
     summary = summary_figures({name: pool_figures() for name in "ba"})
     pools, roles = [head("pool", name) for name in "abc"], [head("role", name) for name in reversed(ROLES)]
     for heads in ([*pools, *roles], [*roles, *pools[::-1]]):
-        record: Any = judges_record(summary, heads, JournalTotals([]))
+        record: Any = judges_record(summary, heads, journal_totals([]))
         assert list(record["pools"].items()) == [("b", {"of": "b"}), ("a", {"of": "a"})]
         assert list(record["roles"]) == list(ROLES)
-    assert judges_record(summary, [], JournalTotals([]))["pools"] == {}
+    assert judges_record(summary, [], journal_totals([]))["pools"] == {}
 
 
 def test_totals_count_every_attempt_and_are_unknown_where_one_is() -> None:
@@ -46,20 +40,20 @@ def test_totals_count_every_attempt_and_are_unknown_where_one_is() -> None:
         Consultation("p", "q", "judge", "abstained", "unparsable: why", calls=2, cost=0.5, attempt=2),
         Consultation("p", "r", "judge", "ok", None, {}, recorded=True, calls=7, cost=7.0),
     ]
-    totals = JournalTotals(said)
+    totals = journal_totals(said)
     counted = {"ok": 0, "abstained": 1, "failed": 1, "recorded": 1, "calls": 3, "cached": 0}
     amounts = {"prompt_tokens": None, "completion_tokens": None, "cost": 0.75}
-    assert totals.roles()["judge"] == {**counted, **amounts}
-    assert totals.roles()["deriver"]["calls"] == 0
-    assert totals.models() == [{"role": "judge", "asked": None, "served": None, "same": None, "calls": 3}]
-    assert [[*one.values()] for one in totals.silences()] == [
+    assert totals.roles["judge"] == {**counted, **amounts}
+    assert totals.roles["deriver"]["calls"] == 0
+    assert totals.models == [{"role": "judge", "asked": None, "served": None, "same": None, "calls": 3}]
+    assert [[*one.values()] for one in totals.silences] == [
         ["judge", "abstained", "unreadable", "unparsable", 1],
         ["judge", "failed", "TimeoutError", "TimeoutError", 1],
     ]
 
 
 def record_of(pools: Any, said: Any = (), heads: Any = ()) -> Any:
-    return record_from(pools, JournalTotals(said), heads)
+    return record_from(pools, journal_totals(said), heads)
 
 
 def record_from(pools: Any, totals: JournalTotals, heads: Any = ()) -> Any:
@@ -116,7 +110,7 @@ def test_what_could_not_be_read_is_of_the_questions_of_the_run_and_what_it_cost_
         Consultation("b", "1", "judge", "ok", None, {}, calls=1, cost=0.25, attempt=2),
         Consultation("b", "2", "judge", "abstained", "unparsable: no", calls=1, cost=0.25),
     ]
-    totals = JournalTotals(said, only("b", "1"))
+    totals = journal_totals(said, lambda *question: question == ("b", "1"))
     record = record_from({}, totals)
     assert record["parse_failures"]["judge"] == {"count": 0, "of": 1, "rate": 0.0}
     assert [one["kind"] for one in record["silences"]] == ["LMTimeoutError"]
@@ -125,7 +119,7 @@ def test_what_could_not_be_read_is_of_the_questions_of_the_run_and_what_it_cost_
         "The run directory has seen other questions too: 2 of its consultations are on none of these, and are among "
         "those whose outcomes, calls, tokens and dollars are added up."
     ]
-    assert record_from({}, JournalTotals(said[1:3], only("b", "1")))["remarks"] == []
+    assert record_from({}, journal_totals(said[1:3], lambda *question: question == ("b", "1")))["remarks"] == []
 
 
 def test_a_run_on_one_pool_states_nothing_of_another_that_its_directory_has_seen(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import dspy
 import pytest
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.figures.distinct import Column
-from eldgr_dspy.figures.remarks import Lacks, remarks_on, reply_marks
+from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
+from eldgr_dspy.figures.remarks import remarks_of
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.programs.heuristics import heuristic_selector
@@ -37,10 +37,10 @@ def heard(role: Role) -> Consultation:
 
 
 def remarks(*taken: tuple[Case, list[Consultation]], task: Task = "retrieval") -> list[str]:
-    unanswered = sum(not one.vote.n_classes for one, _ in taken)
-    lacks = Lacks(len(taken), unanswered, sum(not one.question.passages for one, _ in taken), 0)
-    replies = Column(reply_marks(*one) for one in taken)
-    return remarks_on(lacks, replies.counts(), by_evidence=task == "retrieval")
+    rows = DecidedRows(task, ("majority",))
+    for case, entries in taken:
+        rows.add(case, [], {"majority": Outcome(None, None, entries)}, ())
+    return remarks_of(rows)
 
 
 def test_a_pool_on_which_all_is_well_has_none() -> None:

@@ -1,4 +1,4 @@
-"""The orders in which a judge saw the candidates are read from what is recorded, whatever that holds."""
+"""The orders in which a judge saw the candidates are journaled, whatever it states of them."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,6 @@ import dspy
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.figures.showings import Showing, showings
 from eldgr_dspy.formats.rows import CandidateRow, Row
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
@@ -17,24 +16,19 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from tests.public_strategies import json_values
 from tests.selecting import Returns
 
-
-def test_a_plain_judge_was_shown_the_pool_as_it_stands() -> None:
-    assert showings({"preferred": 1, "judge_rationale": "why"}, ["a", "b"], 0) == (Showing((0, 1), 1, "why"),)
-    assert showings({"preferred": 7}, ["a", "b"], 0) == ()
+ORDERS = st.lists(st.dictionaries(st.sampled_from(("order", "preferred", "rationale")), json_values))
 
 
-@given(
-    st.lists(st.dictionaries(st.sampled_from(("order", "preferred", "rationale")), json_values)),
-    st.dictionaries(st.sampled_from(("orders", "preferred", "judge_rationale")), json_values),
-)
-@example([{"order": [0, 1], "preferred": True}], {})
-@example([{"order": [0, 2], "preferred": 0}], {})
-@example([{"order": "01", "preferred": None}], {})
-def test_whatever_a_recording_holds_is_read_or_passed_over(entries: Any, content: Any) -> None:
-    for one in (content, {"orders": entries}):
-        for shown in showings(one, ("a", "b"), 0):
-            assert set(shown.order) <= {0, 1}
-            assert shown.preferred in (*shown.order, None)
+@given(ORDERS | json_values)
+@example([{"order": [0, 1], "preferred": True}])
+@example([{"order": [0, 2], "preferred": 0}])
+@example([{"order": "01", "preferred": None}])
+@example([{"order": [1, 0], "preferred": 1, "rationale": 7}])
+def test_whatever_orders_a_judge_of_pairs_states_the_pool_is_what_is_journaled(stated: Any) -> None:
+    judge = PairwiseJudge(Returns({"preferred": 1, "orders": stated}))
+    found = judge(question="Q?", candidates=["Dubai", "Doha"], evidence=[])
+    for one in found.orders:
+        assert {*one["order"]} <= {0, 1} and one["preferred"] in (*one["order"], None)
 
 
 # -- a run ------------------------------------------------------------------------------------------------------------
