@@ -23,16 +23,19 @@ from eldgr_dspy.figures.authority import QuestionBounds, question_bounds
 from eldgr_dspy.figures.baselines import Chances, chances_of
 from eldgr_dspy.figures.distinct import Column, text_key
 from eldgr_dspy.figures.results.audit_results import Became
-from eldgr_dspy.figures.spelling_only import Spellings, spellings_of
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import certify_again, is_withheld
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard
 from eldgr_dspy.rule.named_judges import Asked, asked_by, judge_in, role_of, unlabelled
 from eldgr_dspy.rule.replies import journaled_reply
+from eldgr_dspy.rule.spellings import other_spelling
 from eldgr_dspy.words import NOTHING_TO_SAY, Consulted, Task, is_role
 
 _WITHOUT_CERTIFICATES = ("first", "majority", "judge")
 """Rules that use no certificate, so that asking one does not add to their costs."""
+
+Spellings = tuple[tuple[str, str, int], ...]
+"""Answers of a question that the evidence has in another spelling alone: each, that spelling, and its candidates."""
 
 _Scores = tuple[Score, Score]
 """An answer's score, and its score by the official script."""
@@ -126,6 +129,15 @@ def reply_marks(one: Consultation, reply: Heard | None) -> ReplyMarks:
     elif why is not None and one.outcome == "abstained" and (one.role == "judge" or why.kind != NOTHING_TO_SAY):
         kind = why.kind  # finding no span or no derivation is a usable reply
     return ReplyMarks(bool(one.calls), outcome, lacks, kind, one.implausible or "", getattr(reply, "remark", ""))
+
+
+def spellings_of(case: Case) -> Spellings:
+    """Return such answers. A certificate of the user's own may refuse for any reason, so there are none under it."""
+    if case.type.way != "evidence" or case.settings.own is not None:
+        return ()
+    answers = Counter(filter(None, case.question.answers))
+    others = ((answer, other_spelling(answer, case.question.passages), n) for answer, n in answers.items())
+    return tuple((answer, other, n) for answer, other, n in others if other and case.certified(answer) is False)
 
 
 class RoleColumns:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from eldgr_dspy.figures.distinct import counts_by
 from eldgr_dspy.figures.results.audit_results import Decisions, RoleSums
@@ -25,11 +25,12 @@ from eldgr_dspy.figures.results.record import (
 )
 from eldgr_dspy.figures.results.summary import PoolFigures, Summary
 from eldgr_dspy.rule.consultations import Consultation, Outcome
-from eldgr_dspy.rule.named_judges import Asked, in_order
+from eldgr_dspy.rule.named_judges import Asked, in_order, judge_in
 from eldgr_dspy.words import Branch
 
 _Amount = TypeVar("_Amount", int, float)
 _Text = TypeVar("_Text", bound=str)
+_OURS = "eldgr_dspy.programs."
 _OVERRIDING: tuple[Branch, ...] = ("judge", "repair")
 
 _VERSION = re.compile(r"[-:@_.](?:latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{3,8}|v\d+(?:[.:]\d+)*)$")
@@ -294,3 +295,40 @@ def _shares(pool: PoolFigures, branch: Branch, by: Callable[[Decisions], _Text])
         if row["branch"] == branch:
             counts[by(row)] += row["questions"]
     return {name: 100.0 * n / pool["n"] for name, n in counts.items()}
+
+
+# -- named judges -----------------------------------------------------------------------------------------------------
+
+
+class JudgeFacts(TypedDict):
+    """What is known of a judge besides its replies.
+
+    Attributes:
+        gold_in_training: Whether it was made with right answers: trained, or given demonstrations.
+        logprobs: Whether it needs log-probabilities.
+        positioned: Whether it imitates a published system that was not rerun; such a judge is not tested.
+    """
+
+    gold_in_training: bool
+    logprobs: bool
+    positioned: bool
+
+
+def judge_facts(heads: Iterable[Mapping[str, Any]]) -> dict[str, JudgeFacts]:
+    """Return the facts of each named judge that was asked, from the lines of a journal that state its roles.
+
+    A recording states none, nor does a module of a user's own without an attribute `facts`, nor a judge of ours that
+    calls a user's function.
+    """
+    details = {judge: of["details"] for of in heads if of["kind"] == "role" and (judge := judge_in(str(of["name"])))}
+    return {judge: facts for judge, of in details.items() if (facts := _facts(of)) is not None}
+
+
+def _facts(details: Mapping[str, Any]) -> JudgeFacts | None:
+    own = details.get("facts")
+    calls_function = any("source" in part for part in details.get("attributes", {}).values())
+    if calls_function if str(details.get("module")).startswith(_OURS) else own is None:
+        return None
+    gold, logprobs, positioned = (bool((own or {}).get(name)) for name in JudgeFacts.__annotations__)
+    has_demos = any(prompt.get("demos") for prompt in details.get("prompts", {}).values())
+    return {"gold_in_training": gold or has_demos, "logprobs": logprobs, "positioned": positioned}

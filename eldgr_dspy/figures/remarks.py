@@ -6,14 +6,15 @@ concerns half of the questions or more.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 
 from eldgr_dspy.base.formatting import questions
-from eldgr_dspy.figures.decided_rows import DecidedRows, Facts, ReplyMarks
-from eldgr_dspy.figures.distinct import counts_by
-from eldgr_dspy.figures.spelling_only import spelling_notes, spelling_only
+from eldgr_dspy.figures.decided_rows import DecidedRows, Facts, ReplyMarks, Spellings
+from eldgr_dspy.figures.distinct import Column, counts_by
 from eldgr_dspy.rule.named_judges import Asked, in_order, role_of
 from eldgr_dspy.words import Consulted
 
+_EXAMPLES = 5
 _INSTEAD: Mapping[Consulted, str] = {
     "judge": "rules went on without it there",
     "deriver": "nothing was derived there",
@@ -101,3 +102,19 @@ def never_asked(why: Mapping[Consulted, int]) -> str:
     """Return in words on how many questions which role was never asked where a rule needs it."""
     clauses = " and ".join(f"the {role} was never asked on {questions(n)}" for role, n in why.items())
     return f"{clauses} where this rule needs it"
+
+
+def spelling_only(spellings: Column[Spellings]) -> tuple[int, dict[str, str]]:
+    """Return how many candidates of a pool there are, and a few answers, each with the spelling of the evidence."""
+    count = sum(n * times for of, times in spellings.counts().items() for _, _, n in of)
+    examples = dict[str, str]()
+    for answer, other, _ in (one for of in spellings for one in of):
+        examples.setdefault(answer, other)
+    return count, dict(islice(examples.items(), _EXAMPLES))
+
+
+def spelling_notes(count: int, examples: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence that says how many candidates are uncertified for their spelling only, if any are."""
+    if count:
+        pairs = (f"{answer!r} for {spelling!r} of the evidence" for answer, spelling in examples.items())
+        yield f"Candidates that are uncertified for their spelling only: {count:,}, such as {'; '.join(pairs)}."

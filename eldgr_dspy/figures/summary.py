@@ -10,9 +10,9 @@ from eldgr_dspy.figures.audit import audit_counts, audit_outcomes
 from eldgr_dspy.figures.authority import bounds_of
 from eldgr_dspy.figures.baselines import baselines_of
 from eldgr_dspy.figures.contrasts import contrast_of, contrasts_of
-from eldgr_dspy.figures.decided_rows import DecidedRows
+from eldgr_dspy.figures.decided_rows import DecidedRows, ReplyMarks
 from eldgr_dspy.figures.distinct import counts_by
-from eldgr_dspy.figures.judges import JudgeFacts, judge_lacks
+from eldgr_dspy.figures.record import JudgeFacts
 from eldgr_dspy.figures.remarks import remarks_of
 from eldgr_dspy.figures.results.audit_results import AuditCounts, AuditInFull
 from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures, RuleFigures
@@ -24,7 +24,7 @@ from eldgr_dspy.words import CONSULTED, Consulted, roles_and
 def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = None) -> PoolFigures:
     """Return the pool's part of `summary.json`; `facts` are those of the named judges, see `judge_facts`."""
     facts, names, kind, n = facts or {}, [*rows.rules], rows.type, len(rows)
-    whys = {name: judge_lacks(rows.roles[labelled("judge", name)].marks.counts()) for name in rows.judges}
+    whys = {name: _lacks(rows.roles[labelled("judge", name)].marks.counts()) for name in rows.judges}
     lacking = {name: why for name, why in whys.items() if why is not None}
     withheld = {name: lacks for name in names if (lacks := _missing(rows, name))}
     withheld |= {name: {"judge": n} for name in names if judge_in(name) in lacking}
@@ -153,3 +153,9 @@ def _judge_figures(
         "audit": audit,
         "decided": decided,
     }
+
+
+def _lacks(marks: Mapping[ReplyMarks, int]) -> str | None:
+    """Return why a judge applies to no question of the pool, the most frequent reason; None if it applies to any."""
+    reasons = counts_by(marks, lambda of: of.lacks)
+    return None if "" in reasons else min(reasons, key=lambda why: (-reasons[why], why), default=None)

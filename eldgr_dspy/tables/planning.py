@@ -6,9 +6,9 @@ from typing import Any, cast
 from eldgr_dspy.base.formatting import figure, questions, signed
 from eldgr_dspy.figures.contents import Column, Ends, PoolContents, Shares
 from eldgr_dspy.figures.planning import Forecast, QuestionsNeeded, RoleForecast
+from eldgr_dspy.figures.remarks import spelling_notes
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.record import Share
-from eldgr_dspy.figures.spelling_only import spelling_notes
 from eldgr_dspy.rule.named_judges import role_of
 from eldgr_dspy.tables.table import Columns, Table, columns_of, table_of
 from eldgr_dspy.words import is_role

@@ -109,8 +109,8 @@ class PairwiseJudge(RepeatedCalls):
 
 def _orders(pair: tuple[int, int], content: Mapping[str, Any], reply: Verdict | Abstention) -> list[dict[str, Any]]:
     """The orders in which a judge saw a pair: those that it states and that are valid, else the pair as it stands."""
-    stated = content.get("orders", [])
-    entries = [entry for entry in stated if _is_order(entry)] if isinstance(stated, list) else []
+    own = content.get("orders", [])
+    entries = [entry for entry in own if _is_order(entry)] if isinstance(own, list) else []
     if "orders" not in content and isinstance(reply, Verdict):
         entries = [{"order": [0, 1], "preferred": reply.preferred, "rationale": reply.rationale}]
     orders = list[dict[str, Any]]()

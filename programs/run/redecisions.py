@@ -12,7 +12,7 @@ from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
 from eldgr_dspy.figures.finished_run import RunRead
-from eldgr_dspy.figures.judges import judge_facts
+from eldgr_dspy.figures.record import judge_facts
 from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.pools import Pool, Row

@@ -16,8 +16,7 @@ from eldgr_dspy.base.files import flush_to_disk, replacing
 from eldgr_dspy.certificates import Witness
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.decided_rows import DecidedRows
-from eldgr_dspy.figures.judges import judge_facts
-from eldgr_dspy.figures.record import JournalTotals, judges_record
+from eldgr_dspy.figures.record import JournalTotals, judge_facts, judges_record
 from eldgr_dspy.figures.results.decision import Decided, Witnessed
 from eldgr_dspy.figures.results.summary import Confirmed, Summary
 from eldgr_dspy.figures.summary import pool_figures

@@ -4,11 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.figures.audit import became
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.laws.trials import Trial
@@ -121,14 +119,6 @@ def test_without_a_result_of_eldgr_there_is_no_audit_in_full() -> None:
     rows = DecidedRows("retrieval", ("eldgr",))
     rows.add(retrieval(OPEN), ["Doha"], {"eldgr": Outcome(None, missing="judge")}, ())
     assert (pool_figures(rows)["audit"], pool_figures(rows)["decided"]) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [(False, True, "won"), (True, False, "lost"), (True, True, "right"), (False, False, "wrong")],
-)
-def test_what_became_of_an_answer_is_one_word(before: bool, after: bool, expected: str) -> None:
-    assert became(before, after) == expected
 
 
 # -- laws -------------------------------------------------------------------------------------------------------------

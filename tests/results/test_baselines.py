@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import RULES, drive
 from eldgr_dspy.figures.baselines import HALVES, Chances, baselines_of, chances_of
 from eldgr_dspy.figures.distinct import Column
+from eldgr_dspy.figures.results.baselines import BaselineName
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
@@ -60,34 +61,30 @@ def scores(cases: Sequence[Any], task: Task = "retrieval", **sources: Any) -> An
 # -- by hand ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_random_judge_by_hand() -> None:
-    """Of Dubai (2 votes), Doha and Lusail, Doha is right. The lock lets Doha and Lusail ship, and not Dubai."""
-    em = scores([(asked(DUBAI), "Doha")])
-    assert (em["random_candidate"], em["random_class"]) == (25.0, pytest.approx(100 / 3))
-    assert (em["random_candidate_locked"], em["random_class_locked"]) == (25.0, pytest.approx(100 / 3))
-    wrong = scores([(asked(DUBAI), "Dubai")])
-    assert (wrong["random_candidate"], wrong["random_candidate_locked"]) == (50.0, 50.0)
+OPEN, THIRD = (DUBAI, "Doha"), pytest.approx(100 / 3)
+BY_HAND: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    # Of Dubai (2 votes), Doha and Lusail, Doha is right. The lock lets Doha and Lusail ship, and not Dubai.
+    "drawn": ([OPEN], {"random_candidate": 25.0, "random_class": THIRD}),
+    "drawn, locked": ([OPEN], {"random_candidate_locked": 25.0, "random_class_locked": THIRD}),
+    "right": ([(DUBAI, "Dubai")], {"random_candidate": 50.0, "random_candidate_locked": 50.0}),
+    "certified": ([(["Doha", "Doha", "Lusail"], "Doha")], {"random_candidate": pytest.approx(200 / 3)}),
+    "certified, locked": (
+        [(["Doha", "Doha", "Lusail"], "Doha")],
+        {"random_candidate_locked": 100.0, "random_class_locked": 100.0},
+    ),
+    "tied": ([(["Oslo", "Rome", "Rome", "Oslo", "Bonn"], "Rome")], {"majority": 0.0, "majority_uniform_ties": 50.0}),
+    "rules": (
+        [(["Lusail", "Dubai", "Dubai", "Doha", "Doha", "Doha"], "Doha"), OPEN],
+        {"first": 0.0, "majority": 50.0, "certified": 100.0},
+    ),
+    "no votes": ([([None, "  "], "Doha")], dict.fromkeys({*get_args(BaselineName)} - {"best_source"}, 0.0)),
+}
 
 
-def test_a_random_judge_inside_the_lock_cannot_move_a_certified_consensus() -> None:
-    em = scores([(asked(["Doha", "Doha", "Lusail"]), "Doha")])
-    assert em["random_candidate"] == pytest.approx(200 / 3)
-    assert em["random_candidate_locked"] == em["random_class_locked"] == 100.0
-
-
-def test_uniform_ties_by_hand() -> None:
-    tied = found([(asked(["Oslo", "Rome", "Rome", "Oslo", "Bonn"]), "Rome")])["scores"]
-    assert (tied["majority"]["em"], tied["majority_uniform_ties"]["em"]) == (0.0, 50.0)
-
-
-def test_first_majority_and_certified_by_hand() -> None:
-    em = scores([(asked(["Lusail", "Dubai", "Dubai", "Doha", "Doha", "Doha"]), "Doha"), (asked(DUBAI), "Doha")])
-    assert (em["first"], em["majority"], em["certified"]) == (0.0, 50.0, 100.0)
-
-
-def test_a_question_without_votes_is_wrong_under_every_baseline() -> None:
-    em = scores([(asked([None, "  "]), "Doha")])
-    assert {em[name] for name in em if "source" not in name} == {0.0}
+@pytest.mark.parametrize(("cases", "expected"), BY_HAND.values(), ids=BY_HAND)
+def test_a_baseline_scores_what_is_counted_by_hand(cases: list[Any], expected: dict[str, Any]) -> None:
+    em = scores([(asked(answers), gold) for answers, gold in cases])
+    assert {name: em[name] for name in expected} == expected
 
 
 def test_without_gold_answers_every_figure_is_null_with_the_reason() -> None:
