@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 import dspy
@@ -50,12 +50,10 @@ _SIGNATURES: dict[Role, Any] = {"judge": JudgeCandidates, "deriver": DeriveAnswe
 class ScriptedEngine:
     """Answers each request from a script and keeps it in `requests`, in order of arrival."""
 
-    supports_function_calling = False
-    supports_reasoning = False
+    supports_response_schema = True
+    supported_params = frozenset({"temperature", "max_tokens", "top_p", "response_format"})
 
     def __init__(self, script: Script, delay: float = 0.0) -> None:
-        self.supports_response_schema = True
-        self.supported_params = frozenset({"temperature", "max_tokens", "top_p", "response_format"})
         self.requests: list[Request] = []
         self.delay = delay
         self._script = script
@@ -70,11 +68,8 @@ class ScriptedEngine:
                 time.sleep(self.delay)
 
     def stream(self, request: Request) -> Iterator[Any]:
-        """Yield the scripted response as events, its text a few characters at a time."""
-        return _events(self.complete(request))
-
-    def close(self) -> None:
-        """Do nothing. There is no connection."""
+        """Yield the scripted response as events."""
+        return cast(Iterator[Any], response_to_events(self.complete(request)))
 
     def answer(self, request: Request) -> Response:
         """Keep the request; return the scripted response at once, or raise the scripted exception."""
@@ -122,25 +117,17 @@ class AsyncScriptedEngine:
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         """Do as `ScriptedEngine.stream`."""
-        for event in _events(await self.complete(request)):
+        for event in cast(Iterator[Any], response_to_events(await self.complete(request))):
             yield event
-
-    async def aclose(self) -> None:
-        """Do nothing. There is no connection."""
 
 
 class ScriptedLM(dspy.LM):
     """A `dspy.LM` whose replies come from a script. See `scripted_lm`."""
 
     @property
-    def script(self) -> ScriptedEngine:
-        """The engine that holds the script, shared by the copies of this LM."""
-        return cast(ScriptedEngine, self.engine)
-
-    @property
     def requests(self) -> list[Request]:
-        """Every request that reached the script, in order of arrival."""
-        return self.script.requests
+        """Every request that reached the script, in order of arrival; copies of this LM share it."""
+        return cast(ScriptedEngine, self.engine).requests
 
 
 def scripted_lm(reply: Script, *, model: str = "scripted/lm", delay: float = 0.0, **kwargs: Any) -> ScriptedLM:
@@ -175,10 +162,8 @@ def role_of(request: Request) -> Role | None:
     response_format: Any = request.config.response_format
     schema = (response_format or {}).get("schema")
     named = schema.get("properties", ()) if schema else _listed(_opening(request))
-    for role, signature in _SIGNATURES.items():
-        if all(name in named for name in signature.output_fields):
-            return role
-    return None
+    roles = (role for role, signature in _SIGNATURES.items() if {*signature.output_fields} <= {*named})
+    return next(roles, None)
 
 
 def _listed(opening: str) -> list[str]:
@@ -191,12 +176,3 @@ def _listed(opening: str) -> list[str]:
 def _opening(request: Request) -> str:
     system = request.system
     return system if isinstance(system, str) else "".join(getattr(part, "text", "") for part in system or ())
-
-
-def _events(response: Response) -> Iterator[Any]:
-    for event in cast(Iterator[Any], response_to_events(response)):
-        text = getattr(getattr(event, "delta", None), "text", "")
-        for at in range(0, len(text), 4):
-            yield replace(event, delta=replace(event.delta, text=text[at : at + 4]))
-        if not text:
-            yield event

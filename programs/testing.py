@@ -12,7 +12,7 @@ __all__ = ["Line", "ScriptedLM", "check_selector", "role_of", "scripted_lm", "te
 
 def __getattr__(name: str) -> Any:
     if name == "check_selector":
-        import eldgr_dspy.strategies  # noqa: F401 -- without Hypothesis it says what to install
+        import eldgr_dspy.testing  # noqa: F401 -- without Hypothesis it says what to install
         from eldgr_dspy.programs.checks.checking import check_selector
 
         return check_selector

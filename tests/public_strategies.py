@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.rule.questions import Question
-from eldgr_dspy.strategies import FIELDS, answers, json_values, questions
-from eldgr_dspy.strategies import lm_contents as raw_contents
+from eldgr_dspy.testing import FIELDS, answers, json_values, questions
+from eldgr_dspy.testing import lm_contents as raw_contents
 
 __all__ = ["FIELDS", "answers", "json_values", "questions", "quoting_questions", "raw_contents"]
 

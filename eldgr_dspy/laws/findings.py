@@ -59,7 +59,7 @@ class LawBroken(AssertionError):
     """A rule breaks a law; the message has the trial, what the rule shipped, and what the law demands."""
 
     def __init__(self, law: Law, outcome: Outcome, finding: Finding, others: Sequence[str] = ()) -> None:
-        self.law, self.outcome, self.found = law, outcome, finding
+        self.law, self.outcome = law, outcome
         lines = [*describe(outcome), ("demanded", finding.demanded)]
         if finding.other is not None:
             lines.append(("but there", shipped(finding.other)))
@@ -74,8 +74,8 @@ def weight(law: Law) -> tuple[bool, int]:
 
 def require_laws(laws: Sequence[Law], outcome: Outcome) -> list[str]:
     """Return the names of the laws that apply to an outcome, or raise the one that matters most of those it breaks."""
-    found = [(law, law.statement(outcome)) for law in sorted(laws, key=weight) if law.statement]
-    applied = [(law, finding) for law, finding in found if finding is not None]
+    findings = [(law, law.statement(outcome)) for law in sorted(laws, key=weight) if law.statement]
+    applied = [(law, finding) for law, finding in findings if finding is not None]
     if broken := [(law, finding) for law, finding in applied if not finding.holds]:
         law, finding = broken[0]
         raise LawBroken(law, outcome, finding, [other.name for other, _ in broken[1:]])

@@ -43,7 +43,7 @@ def more_evidence_never_uncertifies(outcome: Outcome) -> Finding | None:
         return None
     other = outcome.again(outcome.trial.about(passages=(*outcome.trial.question.passages, *outcome.trial.more)))
     lost = [answer for answer in marked if other.case.certified(answer) not in {outcome.case.certified(answer), True}]
-    final = outcome.task == "retrieval" and outcome.mark is not False
+    final = outcome.case.task == "retrieval" and outcome.mark is not False
     more = [passage.text for passage in outcome.trial.more]
     return Finding(not lost and (outcome.agrees(other) or not final), f"the same certificates with {more} added", other)
 
@@ -102,8 +102,8 @@ def spelling_within_a_class_does_not_matter(outcome: Outcome) -> Finding | None:
     members = next((group for group in outcome.classes if outcome.case.same(answers[group[0]], outcome.answer)), [])
     if outcome.branch not in ("consensus", "judge") or len({answers[index] for index in members}) < 2:
         return None
-    written = [index for index in members if _stands_as_written(outcome, members, index)]
-    expected = answers[min(written, default=members[0])]
+    as_written = [index for index in members if _stands_as_written(outcome, members, index)]
+    expected = answers[min(as_written, default=members[0])]
     turned = dict(zip(members, [*members[1:], members[0]], strict=True))
     spelled = tuple(answers[turned.get(index, index)] for index in range(len(answers)))
     other = outcome.again(outcome.trial.about(answers=spelled))
@@ -146,7 +146,7 @@ def decorated(answer: str | None, decoration: str) -> str | None:
 def is_stratified(outcome: Outcome) -> bool:
     """Whether the ranking has every candidate once, supported ones first."""
     case, answers = outcome.case, outcome.trial.question.answers
-    derived = outcome.derived if "deriver" in outcome.asked else None
+    derived = outcome.derived if "deriver" in outcome.roles else None
 
     def is_behind(answer: str | None) -> bool:
         if case.task == "arithmetic":

@@ -17,7 +17,7 @@ from typing import Any, get_args
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType, Way
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.laws.situations import apart, opposed, opposed_sums, shown_alone
+from eldgr_dspy.laws.situations import apart, certified_alone, opposed, opposed_sums
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.words import ROLES, TASKS, Branch, Task
 
@@ -33,15 +33,15 @@ def literals(*things: object) -> list[str]:
     words. At most twelve, without the names of roles and branches.
     """
     packages = {_package(thing) for thing in things} - _OURS
-    found, seen, queue = dict[str, None](), list[object](), [*things]
-    while queue and len(seen) < _MOST_THINGS:
+    texts, visited, queue = dict[str, None](), list[object](), [*things]
+    while queue and len(visited) < _MOST_THINGS:
         thing = queue.pop(0)
         if isinstance(thing, str):
-            found |= {} if len(thing) > _LONGEST or thing in _VOCABULARY else {thing: None}
-        elif not any(thing is one for one in seen):
-            seen.append(thing)
+            texts |= {} if len(thing) > _LONGEST or thing in _VOCABULARY else {thing: None}
+        elif not any(thing is one for one in visited):
+            visited.append(thing)
             queue += _parts(thing, packages)
-    return [*found][:_MOST]
+    return [*texts][:_MOST]
 
 
 def _parts(thing: Any, packages: set[str]) -> Iterable[object]:
@@ -103,7 +103,7 @@ def _evidence(text: str) -> Iterator[Trial]:
     """Added passages that contain a text, alone and with the answer, and one with it as the title; and a cut answer."""
     for answer in ("Paris", "paris"):
         forms = (text.replace("{}", answer), f"{text} {answer}", f"{answer} {text}", f"{text}{answer}", text)
-        yield shown_alone(answer, more=(*(Passage("", form) for form in forms), Passage(text, "And more.")))
+        yield certified_alone(answer, more=(*(Passage("", form) for form in forms), Passage(text, "And more.")))
     yield apart(("fine", "art"), f"fine{text}art")
     yield apart(("fine", "art"), f"fine {text.strip()} art")
 

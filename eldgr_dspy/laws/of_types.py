@@ -62,7 +62,7 @@ def a_candidate_is_of_its_class(outcome: Outcome) -> Finding | None:
     answers = outcome.trial.question.answers
     grouping = outcome.case.type.grouping(answers)
     own = zip(answers, _keys(grouping.classes), _keys([*map(grouping.class_of, answers)]), strict=True)
-    apart = [answer for answer, voted, read in own if voted != read]
+    apart = [answer for answer, voted, repeated in own if voted != repeated]
     return Finding(not apart, f"the class of the candidate for {_listed(apart)} from a role") if answers else None
 
 
@@ -79,7 +79,7 @@ def a_spelling_changes_no_certificate(outcome: Outcome) -> Finding | None:
     for pair in pairs:
         alone = [outcome.again(outcome.trial.about(answers=(answer,), texts=())) for answer in pair]
         if alone[0].mark is not alone[1].mark:
-            weaker = min(alone, key=lambda found: found.mark is True)
+            weaker = min(alone, key=lambda one: one.mark is True)
             return Finding(False, f"one certificate for {_listed(pair)}, each as the only candidate", weaker)
     return Finding(True, "one certificate for each spelling") if pairs else None
 
@@ -129,12 +129,14 @@ LAWS_OF_TYPES: tuple[Law, ...] = (
     *(one for one in (*vars().values(),) if isinstance(one, Law)),
     *(law for law in LAWS if law.number == 12),
 )
-_KEPT = "a_type_repeats_itself"
+_NEVER_GIVEN_UP = "a_type_repeats_itself"
 """The law that no type can give up: without it no decision could be replayed, and no bound would hold."""
 
 
-def kept(kind: AnswerType, laws: Sequence[Law]) -> list[Law]:
+def laws_of_type(kind: AnswerType, laws: Sequence[Law]) -> list[Law]:
     """Return those of the laws that a type does not give up, which it may do with all but one."""
-    known = [law for law in {law.name: law for law in (*LAWS, *LAWS_OF_TYPES)}.values() if law.name != _KEPT]
-    given_up = laws_named(f"{kind.name}.gives_up", kind.gives_up, known)
+    laws_by_name = [
+        law for law in {law.name: law for law in (*LAWS, *LAWS_OF_TYPES)}.values() if law.name != _NEVER_GIVEN_UP
+    ]
+    given_up = laws_named(f"{kind.name}.gives_up", kind.gives_up, laws_by_name)
     return [law for law in laws if law not in given_up]

@@ -13,7 +13,7 @@ standard library.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from itertools import cycle, islice, permutations, product
 from typing import Any
@@ -25,12 +25,12 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws.trials import SILENT, Trial
 from eldgr_dspy.rule.consultations import Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
-from eldgr_dspy.words import HOMOGENEOUS, PREFERENCE, TASKS, Task
+from eldgr_dspy.words import HOMOGENEOUS, PREFERENCE, TASKS, Role, Task
 
 Answers = tuple[str | None, ...]
 
 _DEFAULTS = Settings()
-_SHOWN = ("Doha", "Paris", "Lyon", "Nice")
+_TEXTS = ("Doha", "Paris", "Lyon", "Nice")
 """The default evidence, a passage each."""
 _TOWNS: Sequence[str] = ("Lyon", "Rome", "Doha", "Paris", "Dubai", "Oslo", "Nice", "Bern", "Lusail")
 """Those that a type's own examples replace."""
@@ -60,9 +60,7 @@ _DENIALS = (
     "It isn't {0}, it wasn't {0}. It isn’t {0}.",
     "{0} is not it. {0} was not it. {0} isn't it. {0} wasn't it.",
     "Not {0}, no {0}, never {0}, nor {0}, neither {0}.",
-    "{0} never was it. {0} cannot be it. {0}? No.",
-    "{0} is false. {0} is wrong. {0} is incorrect. {0} was denied. False: {0}.",
-    "Contrary to what was said, {0} is not true.",
+    "{0} never was it. {0} is false. {0}? No.",
 )
 _CUT = (("Port of", "Spain"), ("the mouth of the longest", "river in Asia"), (_BANGKOK[:97], _BANGKOK[98:]))
 _VALUES = (
@@ -81,17 +79,11 @@ _VALUES = (
 def situations(answer: Task | AnswerType | None = None) -> Iterator[Trial]:
     """Yield every situation of an answer type, or of all; in retrieval the smallest first, then the central ones."""
     way = None if answer is None else answer_type(answer).way
-    retrieval = (_least, _contests, _scored, _spelled, _undisputed, _respelled, _sized, _large, _apart, _denied)
+    retrieval = (_least, _contests, _scored, _spelled, _undisputed, _respelled, _sized, _large, _passages)
     for several in retrieval if way != "derivation" else ():
         yield from several()
     for several in (_sums, _valued) if way != "evidence" else ():
         yield from several()
-
-
-def few_situations(answer: Task | AnswerType) -> Iterator[Trial]:
-    """Yield some hundred of the situations, every eleventh in retrieval and all of arithmetic: for slower tests."""
-    several = [*situations(answer)]
-    yield from several[:: len(several) // 90]
 
 
 # -- of a type of the user's own ---------------------------------------------------------------------------------------
@@ -102,9 +94,9 @@ def classes_of_examples(kind: AnswerType) -> list[list[str]]:
     examples: object = kind.examples()
     if not isinstance(examples, Sequence) or isinstance(examples, str) or not all(type(one) is str for one in examples):
         raise ArgumentError(f"{kind.name}.examples() must return answers, texts in a tuple; got {examples!r:.80}.")
-    asked = Question("Which?", kind.name, (), options=kind.example_options, kind=kind)
+    question = Question("Which?", kind.name, (), options=kind.example_options, kind=kind)
     classes: dict[str, list[str]] = {}
-    for answer, class_ in zip(examples, kind.of(asked).grouping(examples).classes, strict=True):
+    for answer, class_ in zip(examples, kind.of(question).grouping(examples).classes, strict=True):
         if class_ is not None:
             classes.setdefault(class_.key, []).append(answer)
     return [*classes.values()]
@@ -123,22 +115,22 @@ def typed(trials: Iterable[Trial], kind: AnswerType | None) -> Iterator[Trial]:
     if kind.way != "derivation" and kind.name_in_files not in TASKS:
         spellings = [*(class_[0] for class_ in classes), *(answer for class_ in classes for answer in class_[1:])]
         names = dict(zip(_TOWNS, cycle(spellings), strict=False))
-    pattern = re.compile(rf"\b(?:{'|'.join(names)})\b") if names else None
+    pattern = re.compile(rf"\b(?:{'|'.join(names)})\b")
 
     def reworded(part: Any) -> Any:
-        if isinstance(part, str) and pattern:
-            return pattern.sub(lambda town: names[town[0]], part)
-        if isinstance(part, tuple):
-            return tuple(map(reworded, part))
-        if isinstance(part, Passage):
-            return Passage(reworded(part.title), reworded(part.text))
-        return replace(part, answer=reworded(part.answer)) if isinstance(part, Repair) else part
+        match part:
+            case str():
+                return pattern.sub(lambda town: names[town[0]], part)
+            case tuple():
+                return tuple(map(reworded, part))
+            case dict():
+                return {role: reworded(reply) for role, reply in part.items()}
+            case Trial() | Question() | Passage() | Repair():
+                return replace(part, **{one.name: reworded(getattr(part, one.name)) for one in fields(part)})
+        return part
 
     for trial in trials:
-        asked = {name: reworded(getattr(trial.question, name)) for name in ("answers", "texts", "passages")}
-        replies = {role: reworded(reply) for role, reply in trial.replies.items()}
-        again = replace(trial, replies=replies, gold=reworded(trial.gold), more=reworded(trial.more))
-        yield again.about(**asked, **own)
+        yield (reworded(trial) if names else trial).about(**own)
     for class_ in classes:
         yield Trial(Question("Which?", answers=tuple(class_[:3]), **own), gold=class_[0])
 
@@ -146,64 +138,63 @@ def typed(trials: Iterable[Trial], kind: AnswerType | None) -> Iterator[Trial]:
 # -- how they are made -------------------------------------------------------------------------------------------------
 
 
-def asked(
+def contest(
     answers: Answers,
     judge: str | None = None,
     offer: str = "",
     settings: Settings = _DEFAULTS,
-    shown: Sequence[str] = _SHOWN,
+    texts: Sequence[str] = _TEXTS,
 ) -> Trial:
     """Return a retrieval trial: the judge prefers an answer, the repairer offers a span; empty for an abstention."""
-    question = Question("Which?", "retrieval", answers, (), tuple(Passage("", text) for text in shown))
+    question = Question("Which?", "retrieval", answers, (), tuple(Passage("", text) for text in texts))
     gold = max(answers, key=answers.count, default=None) or ""
-    repair = Repair(offer) if offer else SILENT
-    return _judged(question, judge, settings, gold).replying("repairer", repair)
+    return _trial(question, judge, settings, gold, "repairer", Repair(offer) if offer else SILENT)
 
 
-def counted(
+def calculation(
     answers: Answers, judge: str | None, derived: Reply, settings: Settings = _DEFAULTS, right: str = "18"
 ) -> Trial:
     """Return an arithmetic trial: the judge prefers an answer, and the deriver gives a reply."""
     question = Question(derived_sum(right)[0], "arithmetic", answers, (), (Passage("", "9"), Passage("", right)))
-    return _judged(question, judge, settings, right).replying("deriver", derived)
+    return _trial(question, judge, settings, right, "deriver", derived)
 
 
-def _judged(question: Question, judge: str | None, settings: Settings, gold: str) -> Trial:
+def _trial(question: Question, judge: str | None, settings: Settings, gold: str, role: Role, reply: Reply) -> Trial:
     verdict = SILENT if judge is None else Verdict(question.answers.index(judge))
-    return Trial(question, settings, {"judge": verdict}, gold, (Passage("", "Rome"),))
+    return Trial(question, settings, {"judge": verdict, role: reply}, gold, (Passage("", "Rome"),))
 
 
 def opposed(consensus: str, other: str) -> Iterator[Trial]:
     """Yield consensus against another answer, with one, both or neither certified, and a repair by the other answer."""
-    for shown in ((), (other,), (consensus,), (consensus, other)):
-        pool = (other, consensus, consensus)
-        for answers in (pool,) if consensus in shown else (pool, ("Doha", *pool)):
-            yield asked(answers, other, "Doha", shown=("Doha", *shown))
-        if consensus not in shown:
-            yield asked((consensus, consensus), offer=other, shown=("Doha", *shown))
+    pool = (other, consensus, consensus)
+    for certified in ((), (other,), (consensus,), (consensus, other)):
+        for answers in (pool,) if consensus in certified else (pool, ("Doha", *pool)):
+            yield contest(answers, other, "Doha", texts=("Doha", *certified))
+        if consensus not in certified:
+            yield contest((consensus, consensus), offer=other, texts=("Doha", *certified))
 
 
-def shown_alone(answer: str, more: tuple[Passage, ...]) -> Trial:
+def certified_alone(answer: str, more: tuple[Passage, ...]) -> Trial:
     """Return a trial in which one short passage certifies consensus, and more evidence is added."""
-    return replace(asked((answer, answer, "Lyon"), "Lyon", shown=(f"It was {answer} then.",)), more=more)
+    return replace(contest((answer, answer, "Lyon"), "Lyon", texts=(f"It was {answer} then.",)), more=more)
 
 
 def apart(halves: tuple[str, str], whole: str, title: str = "", before: int = 0) -> Trial:
     """Return a trial in which a passage ends with the first half of an answer, and the next begins with the second."""
     filler = tuple(Passage("", f"Passage {number}.") for number in range(before))
     cut = Passage(title, f"and this is a {halves[0]}"), Passage(title, f"{halves[1]} can be seen")
-    return replace(asked((whole, whole), whole).about(passages=(*filler, *cut)), more=(Passage("", "another"),))
+    return replace(contest((whole, whole), whole).about(passages=(*filler, *cut)), more=(Passage("", "another"),))
 
 
 def opposed_sums(wrong: str, right: str = "18") -> Iterator[Trial]:
     """Yield a right number against a wrong one in either place, with a sound, a failing and no derivation."""
     sound = derived_sum(right)[1]
     of_wrong, of_right = (right, wrong, wrong), (wrong, right, right)
-    yield counted(of_wrong, right, SILENT, right=right)
-    yield counted(of_wrong, wrong, sound, right=right)
-    yield counted(of_wrong, right, replace(sound, check=""), right=right)
-    yield counted(of_right, wrong, sound, right=right)
-    yield counted((wrong, wrong), None, sound, Settings(homogeneous="repair"), right)
+    yield calculation(of_wrong, right, SILENT, right=right)
+    yield calculation(of_wrong, wrong, sound, right=right)
+    yield calculation(of_wrong, right, replace(sound, check=""), right=right)
+    yield calculation(of_right, wrong, sound, right=right)
+    yield calculation((wrong, wrong), None, sound, Settings(homogeneous="repair"), right)
 
 
 def derived_sum(right: str) -> tuple[str, Derivation]:
@@ -213,9 +204,9 @@ def derived_sum(right: str) -> tuple[str, Derivation]:
     numbers = (
         str(one.numerator) if one.denominator == 1 else repr(float(one)) for one in (value, start, start - value)
     )
-    shown, first, second = numbers
+    result, first, second = numbers
     text = f"In the morning it was {first} degrees, and then it fell by {second} degrees. How many degrees is it now?"
-    return text, Derivation((Step(f"{first} - {second}", right),), right, f"{shown} + {second} = {first}")
+    return text, Derivation((Step(f"{first} - {second}", right),), right, f"{result} + {second} = {first}")
 
 
 # -- retrieval ---------------------------------------------------------------------------------------------------------
@@ -225,8 +216,8 @@ def _least() -> Iterator[Trial]:
     """A pool of two, one or none, and evidence of one, the other or neither: what is read most easily comes first."""
     pools: Sequence[Answers] = (("Paris", "Lyon"), ("Paris",), ())
     evidence = ((), ("", " "), ("Lyon",), ("Paris",), ("Paris", ""))
-    for answers, shown, offer, preferred in product(pools, evidence, ("", "Lyon"), (True, False)):
-        yield asked(answers, answers[-1] if answers and preferred else None, offer, shown=shown)
+    for answers, texts, offer, preferred in product(pools, evidence, ("", "Lyon"), (True, False)):
+        yield contest(answers, answers[-1] if answers and preferred else None, offer, texts=texts)
 
 
 def _contests() -> Iterator[Trial]:
@@ -236,7 +227,7 @@ def _contests() -> Iterator[Trial]:
         answers = (consensus, *named) if tied else (*named, consensus, consensus)
         offers = _OFFERS if mark is False and not tied else _SETTLED_OFFERS
         for judge, offer in product((None, consensus, *named), offers):
-            yield asked(answers, judge, offer)
+            yield contest(answers, judge, offer)
 
 
 def _scored() -> Iterator[Trial]:
@@ -245,7 +236,7 @@ def _scored() -> Iterator[Trial]:
     rising = tuple((index + 1) / 8 for index in range(len(answers)))
     for reading, judge, scores in product(PREFERENCE, answers[:5], (rising, rising[::-1])):
         for offer in _SETTLED_OFFERS:
-            trial = asked(answers, judge, offer, Settings(preference=reading))
+            trial = contest(answers, judge, offer, Settings(preference=reading))
             yield trial.replying("judge", Verdict(answers.index(judge), scores))
 
 
@@ -253,13 +244,13 @@ def _spelled() -> Iterator[Trial]:
     """Candidates that vote together in two spellings, a repair in consensus's class, and missing answers."""
     lyon, rome = ("the Lyon", "Lyon"), ("the Rome", "Rome")
     for judge in (None, *lyon, *rome):
-        yield asked((*lyon, *rome, "Rome"), judge)
+        yield contest((*lyon, *rome, "Rome"), judge)
     cased = Settings(certificate="token")  # under which two spellings of a class may differ in certificate
     for answers, judge in product((("Lyon", "rome", "rome"), ("Oslo", "rome", "rome"), ("rome",)), (None, "rome")):
         for settings in (_DEFAULTS, cased):
-            yield asked(answers, judge, "Rome", settings, shown=(*_SHOWN, "Rome"))
+            yield contest(answers, judge, "Rome", settings, texts=(*_TEXTS, "Rome"))
     for judge in (None, "Lyon", ""):
-        yield asked((None, "Lyon", "", "Rome", "Rome"), judge)
+        yield contest((None, "Lyon", "", "Rome", "Rome"), judge)
 
 
 def _undisputed() -> Iterator[Trial]:
@@ -267,17 +258,17 @@ def _undisputed() -> Iterator[Trial]:
     pools: Sequence[Answers] = (("Rome", None, "Rome"), ("Paris",), ("yes",), (None, ""), ())
     for answers, homogeneous in product(pools, (None, *HOMOGENEOUS)):
         for offer in _OFFERS if answers[:1] != ("Paris",) else _SETTLED_OFFERS:
-            yield asked(answers, answers[0] if answers else None, offer, Settings(homogeneous=homogeneous))
+            yield contest(answers, answers[0] if answers else None, offer, Settings(homogeneous=homogeneous))
 
 
 def _respelled() -> Iterator[Trial]:
     """A class in three spellings in each order, one of them in the evidence: consensus, preferred, or a repair."""
     spellings = ("Lyon", "the Lyon", "LYON")
-    for members, shown in product(permutations(spellings), spellings):
-        evidence, outvoted = ("Doha", shown), (*members, *["Rome"] * 4)
-        yield asked((*members, members[2], "Oslo"), "Oslo", shown=evidence)
-        yield asked(outvoted, members[0], shown=evidence)
-        yield asked(outvoted, None, members[1], shown=evidence)
+    for members, spelling in product(permutations(spellings), spellings):
+        texts, outvoted = ("Doha", spelling), (*members, *["Rome"] * 4)
+        yield contest((*members, members[2], "Oslo"), "Oslo", texts=texts)
+        yield contest(outvoted, members[0], texts=texts)
+        yield contest(outvoted, None, members[1], texts=texts)
 
 
 def _sized() -> Iterator[Trial]:
@@ -289,36 +280,32 @@ def _sized() -> Iterator[Trial]:
         yield from opposed(" ".join(words), " ".join(reversed(words)))
     for n in range(1, _MOST_CHARACTERS + 1):
         name = f"{' '.join(islice(cycle(_NAMES), n))[: n - 1]}s"
-        yield asked((name, name), shown=(name,))
+        yield contest((name, name), texts=(name,))
 
 
 def _large() -> Iterator[Trial]:
     """Contests of three to twenty candidates, with a long question, long texts and up to thirty passages more."""
     for n in (*range(1, 11), 16):
+        filler = [Passage("", f"Passage {number}.") for number in range(3 * n if n > 3 else 0)]
         for trial in opposed("Rome", "Lyon"):
             answers = (*trial.question.answers, *["Rome"] * n)
-            filler = [Passage("", f"Passage {number}.") for number in range(3 * n if n > 3 else 0)]
-            longer = trial.about(answers=answers, passages=(*trial.question.passages, *filler))
+            larger = trial.about(answers=answers, passages=(*trial.question.passages, *filler))
             if n > 10:
                 texts = tuple(f"{'One step, and another. ' * 10}So it is {answer}." for answer in answers)
-                longer = longer.about(text="Which of all the cities that are named here is it? " * 10, texts=texts)
-            yield longer
+                larger = larger.about(text="Which of all the cities that are named here is it? " * 10, texts=texts)
+            yield larger
 
 
-def _apart() -> Iterator[Trial]:
-    """An answer that is cut between two passages, with a space and without one, at a sentence's end and far behind."""
+def _passages() -> Iterator[Trial]:
+    """An answer cut between two passages in every way; one that added passages deny; and many added passages."""
     yield from (apart(("fine", "art"), whole) for whole in ("fine art", "fineart"))
     for (left, right), stop, title in product(_CUT, ("", "."), ("Guide", "")):
         yield apart((f"{left}{stop}", right), f"{left} {right}", title)
     yield apart(("fine", "art"), "fine art", title="Guide", before=12)
-
-
-def _denied() -> Iterator[Trial]:
-    """An answer that one passage states and added passages deny; and many added passages."""
     much = tuple(Passage("", f"Number {number}. {'And so on. ' * 10}") for number in range(30))
     for answer in ("Paris", "new york", "1976"):
-        yield shown_alone(answer, tuple(Passage("", denial.format(answer)) for denial in _DENIALS))
-    yield shown_alone("Paris", (*much, *[Passage("", "It was Paris.")] * 6))
+        yield certified_alone(answer, tuple(Passage("", denial.format(answer)) for denial in _DENIALS))
+    yield certified_alone("Paris", (*much, *[Passage("", "It was Paris.")] * 6))
 
 
 # -- arithmetic --------------------------------------------------------------------------------------------------------
@@ -330,10 +317,10 @@ def _sums() -> Iterator[Trial]:
     derived: Sequence[Reply] = (SILENT, sound, replace(sound, check=""), replace(sound, answer="9"))
     contested: Sequence[Answers] = (("9", "18", "18"), ("18", "9", "9"), ("9", "18"), ("18", "9"))
     for answers, reply, judge in product(contested, derived, (None, "9", "18")):
-        yield counted(answers, judge, reply)
+        yield calculation(answers, judge, reply)
     agreed: Sequence[Answers] = (("9", "9"), ("18", None, "18"), (None, ""), ())
     for answers, reply, homogeneous in product(agreed, derived, (None, *HOMOGENEOUS)):
-        yield counted(answers, answers[0] if answers else None, reply, Settings(homogeneous=homogeneous))
+        yield calculation(answers, answers[0] if answers else None, reply, Settings(homogeneous=homogeneous))
 
 
 def _valued() -> Iterator[Trial]:
@@ -342,4 +329,4 @@ def _valued() -> Iterator[Trial]:
         yield from opposed_sums(wrong, right)
     spellings = ("18.0", "18", "$18")
     for derived, n, several in product(spellings, (1, 4), (spellings, spellings[::-1])):
-        yield counted((*several, *["9"] * n), "9", replace(derived_sum("18")[1], answer=derived))
+        yield calculation((*several, *["9"] * n), "9", replace(derived_sum("18")[1], answer=derived))

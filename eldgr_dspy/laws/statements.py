@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from eldgr_dspy.decision import always, evidence_locked
 from eldgr_dspy.laws.findings import Finding, Law, law
-from eldgr_dspy.laws.trials import SILENT, Outcome, told
+from eldgr_dspy.laws.trials import SILENT, Outcome, in_words
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Verdict
 from eldgr_dspy.words import ROLES, Branch, Role
 
@@ -27,9 +27,10 @@ def inapplicable_consensus_is_final(outcome: Outcome) -> Finding | None:
 
 
 def _final(outcome: Outcome) -> Finding | None:
-    holds = _ships(outcome, "consensus", outcome.consensus) and not outcome.asked
-    found = Finding(holds, f"{outcome.consensus!r}, by branch consensus, and nobody asked")
-    return found if outcome.task == "retrieval" else None
+    if outcome.case.task != "retrieval":
+        return None
+    holds = _ships(outcome, "consensus", outcome.consensus) and not outcome.roles
+    return Finding(holds, f"{outcome.consensus!r}, by branch consensus, and nobody asked")
 
 
 @law(2, "A consensus that is right and certified is not replaced by a wrong answer.")
@@ -52,14 +53,14 @@ def override_needs_a_certificate(outcome: Outcome) -> Finding | None:
     " whatever the repairer would say.",
 )
 def certified_preference_outranks_repair(outcome: Outcome) -> Finding | None:
-    if outcome.task != "retrieval" or outcome.mark is not False or not outcome.admits(outcome.preference):
+    if outcome.case.task != "retrieval" or outcome.mark is not False or not outcome.admits(outcome.preference):
         return None
     return Finding(_ships(outcome, "judge", outcome.preference), f"{outcome.preference!r}, by branch judge")
 
 
 @law(5, "In retrieval a repair ships only where neither consensus nor the judge's preference is certified.")
 def repair_only_when_neither_is_certified(outcome: Outcome) -> Finding | None:
-    if outcome.task != "retrieval" or outcome.branch != "repair":
+    if outcome.case.task != "retrieval" or outcome.branch != "repair":
         return None
     holds = outcome.mark is False and not outcome.admits(outcome.preference)
     return Finding(holds, "no repair, since consensus is not uncertified or the preference is certified")
@@ -67,7 +68,7 @@ def repair_only_when_neither_is_certified(outcome: Outcome) -> Finding | None:
 
 @law(6, "Where nothing else carries what may override, consensus ships.")
 def default_is_consensus(outcome: Outcome) -> Finding | None:
-    if outcome.admits(outcome.repair) or (outcome.task == "retrieval" and outcome.admits(outcome.preference)):
+    if outcome.admits(outcome.repair) or (outcome.case.task == "retrieval" and outcome.admits(outcome.preference)):
         return None
     return Finding(_ships(outcome, "consensus", outcome.consensus), f"{outcome.consensus!r}, by branch consensus")
 
@@ -76,7 +77,7 @@ def default_is_consensus(outcome: Outcome) -> Finding | None:
 def answer_is_consensus_preference_or_repair(outcome: Outcome) -> Finding | None:
     named: Mapping[str, Sequence[str | None]] = {
         "consensus": [outcome.consensus],
-        "judge": [answer for answer in (outcome.preference, outcome.stated) if answer is not None],
+        "judge": [answer for answer in (outcome.preference, outcome.nominee) if answer is not None],
         "repair": [answer for answer in (outcome.repair,) if answer is not None],
     }
     return Finding(outcome.answer in named.get(outcome.branch, ()), "the answer that the branch names")
@@ -87,9 +88,9 @@ def answer_is_consensus_preference_or_repair(outcome: Outcome) -> Finding | None
     "Exactly one case of Eq. 3 holds, whatever the three certificates are (true, false, inapplicable), and it decides.",
 )
 def the_cases_partition(outcome: Outcome) -> Finding | None:
-    unsettled = outcome.task == "arithmetic" or outcome.mark is False
+    unsettled = outcome.case.task == "arithmetic" or outcome.mark is False
     preferred, repaired = (
-        outcome.task == "retrieval" and outcome.admits(outcome.preference),
+        outcome.case.task == "retrieval" and outcome.admits(outcome.preference),
         outcome.admits(outcome.repair),
     )
     cases: list[tuple[bool, Branch, str | None]] = [
@@ -105,7 +106,7 @@ def the_cases_partition(outcome: Outcome) -> Finding | None:
 def lazy_equals_always(outcome: Outcome) -> Finding | None:
     rule = outcome.subject.rule
     roles: tuple[Role, ...] = outcome.case.roles() if rule is evidence_locked else ROLES
-    if not set(outcome.asked) <= set(roles):
+    if not set(outcome.roles) <= set(roles):
         return Finding(False, f"no role beyond those that are always asked: {', '.join(roles) or 'none'}")
     full = replace(outcome.subject, rule=always(rule, lambda _: roles)).settle(outcome.trial)
     same = (outcome.answer, outcome.branch) == (full.answer, full.branch)
@@ -118,17 +119,17 @@ def lazy_equals_always(outcome: Outcome) -> Finding | None:
     " never.",
 )
 def judges_differ_only_where_admissible(outcome: Outcome) -> Finding | None:
-    if "judge" not in outcome.asked:
+    if "judge" not in outcome.roles:
         return None
     others = (
-        Verdict(class_[0]) for class_ in outcome.classes if outcome.trial.question.answers[class_[0]] != outcome.stated
+        Verdict(class_[0]) for class_ in outcome.classes if outcome.trial.question.answers[class_[0]] != outcome.nominee
     )
     other = outcome.again(outcome.trial.replying("judge", rival := next(others, SILENT)))
     if outcome.agrees(other):
         return None
     admitted = outcome.admits(outcome.preference) or other.admits(other.preference)
-    holds = outcome.task == "retrieval" and outcome.mark is False and admitted
-    return Finding(holds, f"the same where the judge {told(rival)}", other)
+    holds = outcome.case.task == "retrieval" and outcome.mark is False and admitted
+    return Finding(holds, f"the same where the judge {in_words(rival)}", other)
 
 
 @law(11, "Where a wrong answer replaces a right consensus, the wrong answer is certified.")
@@ -140,7 +141,7 @@ def a_regression_needs_a_certified_wrong_answer(outcome: Outcome) -> Finding | N
 
 @law(15, "A judge whose call failed or was late, or whose reply is unusable, changes as much as a judge that abstains.")
 def failed_judge_equals_silent_judge(outcome: Outcome) -> Finding | None:
-    if "judge" not in outcome.asked:
+    if "judge" not in outcome.roles:
         return None
     failed, silent = (outcome.again(outcome.trial.replying("judge", reply)) for reply in (_FAILED, SILENT))
     return Finding(failed.agrees(silent), "the same where the judge abstains as silent and as failed", failed)
@@ -149,7 +150,7 @@ def failed_judge_equals_silent_judge(outcome: Outcome) -> Finding | None:
 @law(16, "In arithmetic a derivation that fails its check ships the same as a deriver that abstains.")
 def unchecked_derivation_changes_nothing(outcome: Outcome) -> Finding | None:
     reply = outcome.trial.reply("deriver")
-    if outcome.task != "arithmetic" or not isinstance(reply, Derivation) or outcome.case.checked(reply).passed:
+    if outcome.case.task != "arithmetic" or not isinstance(reply, Derivation) or outcome.case.checked(reply).passed:
         return None
     silent = outcome.again(outcome.trial.replying("deriver", SILENT))
     return Finding(outcome.agrees(silent), "the same where the deriver is silent", silent)
@@ -159,7 +160,7 @@ def unchecked_derivation_changes_nothing(outcome: Outcome) -> Finding | None:
 def homogeneous_pools_consult_no_judge(outcome: Outcome) -> Finding | None:
     if len(outcome.classes) > 1:
         return None
-    return Finding("judge" not in (*outcome.asked, *outcome.case.roles()), "no judge asked")
+    return Finding("judge" not in (*outcome.roles, *outcome.case.roles()), "no judge asked")
 
 
 def _ships(outcome: Outcome, branch: Branch, answer: str | None) -> bool:

@@ -6,7 +6,6 @@ case of its own if it has one. The laws are in `eldgr_dspy.laws`. This module us
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from inspect import isgenerator
 from textwrap import indent
 from typing import Any
@@ -18,10 +17,10 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.rules import require_choice, require_role
-from eldgr_dspy.words import Branch, Role, Task
+from eldgr_dspy.words import Branch, Role
 
 SILENT = Abstention("silent")
-MOST_ASKED = 100
+MOST_REQUESTS = 100
 """A rule that asks more often than this on one question counts as endless."""
 
 
@@ -69,18 +68,25 @@ class Subject:
             ArgumentError: The rule is not a generator, asks for something that is not a role, never ends, or
                 returns something other than a `Choice` of a branch and a string or None.
         """
-        case = self.case(trial.question, trial.settings)
-        asked: list[Role] = []
+        case, name, replies = self.case(trial.question, trial.settings), name_of(self.rule), list[tuple[Role, Reply]]()
+
+        def reply(role: Any) -> Reply:
+            if len(replies) == MOST_REQUESTS:
+                raise ArgumentError(
+                    f"The rule {name!r} asked {MOST_REQUESTS} times about one question and did not end; ask a role"
+                    " once."
+                )
+            replies.append((require_role(name, role), trial.reply(role)))
+            return replies[-1][1]
+
         steps = settled(self.rule(case), "rule(case)", "a rule is a plain generator function")
         if not isgenerator(steps):
             raise ArgumentError(
                 f"rule(case) returned {steps!r:.80}; a rule is a generator function: it yields the roles that it asks,"
                 " and one that asks no role begins with `yield from ()`."
             )
-        name = name_of(self.rule)
-        choice = require_choice(name, drive(steps, partial(_ask, name, trial, asked)))
-        replies: dict[Role, Reply] = {role: trial.reply(role) for role in asked}
-        return Outcome(self, trial, case, case.record(choice, replies), tuple(asked))
+        choice = require_choice(name, drive(steps, reply))
+        return Outcome(self, trial, case, case.record(choice, dict(replies)), tuple(role for role, _ in replies))
 
     def settle_twice(self, trial: Trial) -> "Outcome":
         """Return the outcome, having checked that all that is under test repeats itself, and only reads what it gets.
@@ -91,70 +97,45 @@ class Subject:
             ArgumentError: As `settle`; or something was changed, or was another the second time.
         """
         before, outcome = repr(trial), self.settle(trial)
-        again, fresh = self.settle(trial), self.case(trial.question, trial.settings)
-        accounts = [
-            {
-                "question or a reply": one,
-                "settings": case.settings,
-                "vote": case.vote,
-                "certificates": [case.certified(answer) for answer in trial.question.answers],
-                "decision": (settled.decision, settled.asked),
-            }
-            for one, case, settled in ((before, fresh, outcome), (repr(trial), outcome.case, again))
-        ]
-        for what, first in accounts[0].items():
-            if accounts[1][what] != first:
-                if what == "vote" and self.case(trial.question, trial.settings).vote != fresh.vote:
-                    raise ArgumentError(
-                        f"The answer type {fresh.type.name!r} must put the same answers into the same classes; first "
-                        f"{first!r:.80}, then {accounts[1][what]!r:.80}. Keep nothing from call to call."
-                    )
+        again, fresh, case = self.settle(trial), self.case(trial.question, trial.settings), outcome.case
+        marks = [[one.certified(answer) for answer in trial.question.answers] for one in (fresh, case)]
+        accounts: dict[str, tuple[object, object]] = {
+            "question or a reply": (before, repr(trial)),
+            "settings": (fresh.settings, case.settings),
+            "vote": (fresh.vote, case.vote),
+            "certificates": (marks[0], marks[1]),
+            "decision": ((outcome.decision, outcome.roles), (again.decision, again.roles)),
+        }
+        for what, (first, then) in accounts.items():
+            if then != first:
                 raise ArgumentError(
                     f"The rule {name_of(self.rule)!r}, its certificate and its answer type must only read what they are"
-                    f" given, and repeat themselves; the {what} was first {first!r:.200}, then"
-                    f" {accounts[1][what]!r:.200}. Keep nothing from call to call, and use no random numbers."
+                    f" given, and repeat themselves; the {what} was first {first!r:.200}, then {then!r:.200}. Keep"
+                    " nothing from call to call, and use no random numbers."
                 )
         return outcome
-
-
-def _ask(name: str, trial: Trial, asked: list[Role], wanted: Any) -> Reply:
-    role = require_role(name, wanted)
-    if len(asked) == MOST_ASKED:
-        raise ArgumentError(
-            f"The rule {name!r} asked {MOST_ASKED} times about one question and did not end; ask a role once."
-        )
-    asked.append(role)
-    return trial.reply(role)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
     """A rule's outcome on a trial: the case, the whole decision, and the roles that it asked, in order.
 
-    The methods are what a law may ask about it, also about replies that the rule did not ask for. As text it is the
-    table in the message of a broken law; its `repr` says in a line what shipped.
+    The methods are what a law may ask about it, also about replies that the rule did not ask for. Its `repr` says in a
+    line what shipped.
     """
 
     subject: Subject
     trial: Trial
     case: Case
     decision: Decision
-    asked: tuple[Role, ...]
-
-    def __str__(self) -> str:
-        return table(describe(self))
+    roles: tuple[Role, ...]
 
     def __repr__(self) -> str:
-        return f"<Outcome: {shipped(self)}; asked {', '.join(self.asked) or 'nobody'}>"
+        return f"<Outcome: {shipped(self)}; asked {', '.join(self.roles) or 'nobody'}>"
 
     def again(self, trial: Trial) -> "Outcome":
         """Return the same rule's outcome on another trial."""
         return self.subject.settle(trial)
-
-    @property
-    def task(self) -> Task:
-        """The declared task."""
-        return self.case.task
 
     @property
     def answer(self) -> str | None:
@@ -177,7 +158,7 @@ class Outcome:
         return self.case.certified(self.case.consensus)
 
     @property
-    def stated(self) -> str | None:
+    def nominee(self) -> str | None:
         """The candidate that the judge's reply names."""
         return self.case.stated(self.trial.reply("judge"))
 
@@ -196,21 +177,15 @@ class Outcome:
         """The answer of the repairer's reply, or of the deriver's checked one; None if neither may be asked."""
         if not self.case.repairable:
             return None
-        return self.case.repaired(self.trial.reply("repairer")) if self.task == "retrieval" else self.derived
+        return self.case.repaired(self.trial.reply("repairer")) if self.case.task == "retrieval" else self.derived
 
     @property
     def classes(self) -> list[list[int]]:
         """The candidates that vote, by class, each class and each member in pool order; counted apart from the vote."""
-        classes: list[list[int]] = []
-        answers = self.trial.question.answers
-        for index, answer in enumerate(answers):
-            if self.case.same(answer, answer):
-                members = next((class_ for class_ in classes if self.case.same(answers[class_[0]], answer)), None)
-                if members is None:
-                    classes.append([index])
-                else:
-                    members.append(index)
-        return classes
+        answers, same = self.trial.question.answers, self.case.same
+        voting = [index for index, answer in enumerate(answers) if same(answer, answer)]
+        groups = [[other for other in voting if same(answers[index], answers[other])] for index in voting]
+        return [group for index, group in zip(voting, groups, strict=True) if group[0] == index]
 
     def alike(self, answer: str | None, other: str | None) -> bool:
         """Whether two answers are the same, or vote together."""
@@ -222,7 +197,7 @@ class Outcome:
 
     def supports(self, answer: str | None) -> bool:
         """Whether an answer has the support that its task requires: a certificate, or a checked derivation."""
-        if self.task == "retrieval":
+        if self.case.task == "retrieval":
             return self.case.certified(answer) is True
         return self.derived is not None and self.alike(answer, self.derived)
 
@@ -245,14 +220,14 @@ def describe(outcome: Outcome) -> Iterator[tuple[str, str]]:
     if question.options:
         yield "options", "\n".join(map(repr, question.options))
     if question.passages or question.type.way == "evidence":
-        shown = (f"{one.title!r}: {one.text!r}" if one.title else repr(one.text) for one in question.passages)
-        yield "evidence", "\n".join(shown) or "none"
+        passages = (f"{one.title!r}: {one.text!r}" if one.title else repr(one.text) for one in question.passages)
+        yield "evidence", "\n".join(passages) or "none"
     changed = [(name, one) for name, one in trial.settings.arguments().items() if one != getattr(default, name)]
     yield "settings", ", ".join(f"{name}={one!r}" for name, one in changed) or "the defaults"
-    for role in dict.fromkeys((*outcome.case.roles(), *outcome.asked)):
-        yield role, told(trial.reply(role))
+    for role in dict.fromkeys((*outcome.case.roles(), *outcome.roles)):
+        yield role, in_words(trial.reply(role))
     yield "consensus", _marked(outcome.case, outcome.case.consensus)
-    yield "asked", ", ".join(outcome.asked) or "nobody"
+    yield "asked", ", ".join(outcome.roles) or "nobody"
     yield "shipped", shipped(outcome)
 
 
@@ -278,7 +253,7 @@ def _marked(case: Case, answer: str | None) -> str:
     return f"{answer!r} ({words[case.certified(answer)]})"
 
 
-def told(reply: Reply) -> str:
+def in_words(reply: Reply) -> str:
     """Return a role's reply in words."""
     match reply:
         case Verdict(preferred, scores):
@@ -286,7 +261,7 @@ def told(reply: Reply) -> str:
         case Repair(answer):
             return f"gives {answer!r}"
         case Derivation(steps, answer, check, others):
-            shown = "; ".join(f"{step.expression} = {step.value}" for step in steps) or "no steps"
-            return " and ".join([f"derives {answer!r} by {shown}, and checks {check!r}", *map(told, others)])
+            chain = "; ".join(f"{step.expression} = {step.value}" for step in steps) or "no steps"
+            return " and ".join([f"derives {answer!r} by {chain}, and checks {check!r}", *map(in_words, others)])
         case Abstention(reason):
             return "abstains" if reason == SILENT.reason else f"abstains: {reason!r}"

@@ -20,14 +20,14 @@ from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken
 from eldgr_dspy.laws.findings import Finding, laws_left, require_laws, weight
 from eldgr_dspy.laws.invariances import is_stratified
 from eldgr_dspy.laws.literals import around, literals
-from eldgr_dspy.laws.of_types import kept
-from eldgr_dspy.laws.situations import few_situations
-from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, told
+from eldgr_dspy.laws.of_types import laws_of_type
+from eldgr_dspy.laws.situations import situations
+from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, in_words
 from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.checks.program_checks import Inputs, check_returned
 from eldgr_dspy.programs.checks.scenes import Scene, repeats, scenes, scripted, situated
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.plain_decisions import plain
+from eldgr_dspy.programs.plain_decisions import FIELDS, plain
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.threads import in_own_loop
 from eldgr_dspy.rule.cases import Case
@@ -35,7 +35,8 @@ from eldgr_dspy.rule.certifying import certify_again, is_withheld, replies_in
 from eldgr_dspy.rule.consultations import Heard
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.rules import is_own
-from eldgr_dspy.strategies import falsify, questions
+from eldgr_dspy.testing import falsify
+from eldgr_dspy.testing import questions as questions_of
 from eldgr_dspy.words import ROLES, Consulted
 
 Came: TypeAlias = "dict[str, Any] | Exception"
@@ -45,10 +46,9 @@ _SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
 _SCORES = LAW["scores_never_cross_strata"]
 _TEXT = LAW["no_lm_text_breaks_a_law"]
 _OF_A_DECISION = tuple(law for law in LAWS if law.number <= 8)
-_TRIED = (*_OF_A_DECISION, _SAME, _TEXT)
+_LAWS = (*_OF_A_DECISION, _SAME, _TEXT)
 _MOST_OWN, _TIMES = 64, 8
-_FIELDS = tuple(plain(Decision(None, "consensus")))
-_KEYS = {*_FIELDS, "question", "candidates", "evidence", "text", "title"}
+_KEYS = {*FIELDS, "question", "candidates", "evidence", "text", "title"}
 """Names that every selector's code contains."""
 
 
@@ -57,19 +57,18 @@ def check_selector(
     inputs: Inputs | None = None,
     *,
     answer_field: str = "answer",
-    asked: st.SearchStrategy[Question] | None = None,
+    questions: st.SearchStrategy[Question] | None = None,
     without: Sequence[str] = (),
     max_examples: int | None = None,
 ) -> dict[str, int]:
     """Check a selector against the laws, and return how many decisions each law applied to.
 
-    First come small situations, the same each time; then those around the texts in the selector's own class; then one
-    question repeated with other evidence and other pools. After that, examples of two questions are drawn: two texts,
-    or one text with two pools. A copy of the selector, its LMs replaced by a scripted one, decides each question alone.
-    Another copy decides all of them: one after the other, all at once in one event loop, and in a batch. Each decision
-    is checked against the laws of the rule (1 to 8), and all of them against law 18 (sync = async = batch = replay,
-    where a replay is the rule driven over the same roles). Whatever is raised is checked against law 19: it must be of
-    a kind that `Selector.forward` names.
+    The fixed questions are small situations, those around the texts in the selector's own class, and one question
+    repeated with other evidence and other pools. Then examples of two questions are drawn: two texts, or one text with
+    two pools. A copy of the selector, its LMs replaced by a scripted one, decides each question alone. Another copy
+    decides all of them: one after the other, all at once in one event loop, and in a batch. Laws 1 to 8 must hold of
+    each decision, and law 18 of all of them (a replay is the rule driven over the same roles). By law 19, whatever is
+    raised must be of a kind that `Selector.forward` names.
 
     Given a program and `inputs`, it calls a copy of the program, with every LM scripted, and requires that the program
     returns what its selector ships. Then it checks no law; check the selector in it by itself.
@@ -84,11 +83,9 @@ def check_selector(
             has one among its modules.
         inputs: What a program is called with: a mapping of arguments, or several.
         answer_field: The field of the program's prediction that holds the answer; it may return the answer itself.
-        asked: Where a selector's questions come from; by default the small situations of its own type, and then what
-            `questions` draws.
-        without: The names of laws to leave out.
-        max_examples: How many examples are drawn, 0 for the fixed ones alone; by default, as many as the Hypothesis
-            profile says.
+        questions: A strategy of questions of your own; by default the fixed ones, and then what
+            `eldgr_dspy.testing.questions` draws.
+        without: The names of laws to leave out. max_examples: as `check_laws` has it.
 
     Raises:
         LawBroken: With a situation, or with a question and replies that Hypothesis has made as small as it could. Of
@@ -106,31 +103,31 @@ def check_selector(
             f"selector must be a Selector; got {selector!r:.80}. Make one with Selector(...), or give the inputs of a"
             " program that has one."
         )
-    if asked is not None and max_examples == 0:
+    if questions is not None and max_examples == 0:
         raise ArgumentError("max_examples must be from 1 for questions of your own; got 0, so nothing would be tried.")
-    wanted = laws_left(_TRIED, None, without)
-    laws, tried = kept(selector.type, wanted), Counter[str]()
-    strategy = scenes(questions(selector.type) if asked is None else asked)
+    wanted = laws_left(_LAWS, None, without)
+    laws, counts = laws_of_type(selector.type, wanted), Counter[str]()
+    strategy = scenes(questions_of(selector.type) if questions is None else questions)
 
     def hold(example: tuple[Sequence[Scene], bool]) -> None:
-        tried.update(check_scenes(selector, example[0], one_text=example[1], laws=laws))
+        counts.update(check_scenes(selector, example[0], one_text=example[1], laws=laws))
 
-    fixed = _fixed(selector) if asked is None else ()
+    fixed = _fixed(selector) if questions is None else ()
     falsify(st.tuples(st.tuples(strategy, strategy), st.booleans()), hold, max_examples, fixed)
-    return {law.name: tried[law.name] for law in wanted}
+    return {law.name: counts[law.name] for law in wanted}
 
 
 def _fixed(selector: Selector) -> Iterator[tuple[Sequence[Scene], bool]]:
-    """Yield the small situations and those around a selector's own texts; then one question, again and again."""
+    """Yield some hundred situations and those around a selector's own texts; then one question, again and again."""
+    several = [*situations(selector.type)]
     texts = [text for text in literals(selector) if text not in _KEYS]
     own = islice(around(texts, selector.type), _MOST_OWN)
-    several = situated(chain(few_situations(selector.type), own), selector.type)
-    yield several, False
+    yield situated(chain(several[:: len(several) // 90], own), selector.type), False
     yield repeats(selector.type), True
 
 
 def check_scenes(
-    selector: Selector, several: Sequence[Scene], *, one_text: bool = False, laws: Sequence[Law] = _TRIED
+    selector: Selector, several: Sequence[Scene], *, one_text: bool = False, laws: Sequence[Law] = _LAWS
 ) -> Counter[str]:
     """Check a selector against laws in scenes; if of one text, with the text and the replies of the first scene."""
     marked = list[Scene]()
@@ -138,11 +135,11 @@ def check_scenes(
         first, place = (several[0], 0) if one_text else (scene, n)
         text = f"q{chr(97 + place // 26)}{chr(97 + place % 26)}z {first.question.text}"
         marked.append(replace(first, question=replace(scene.question, text=text), has_evidence=scene.has_evidence))
-    settled, broken = list[Held](), list[LawBroken]()
+    results, broken = list[Result](), list[LawBroken]()
     with scripted(selector, marked) as fresh:
         for scene in marked:
             try:
-                settled.append(held_scene(fresh(), scene, laws, roles=fresh()))
+                results.append(check_scene(fresh(), scene, laws, roles=fresh()))
             except LawBroken as error:
                 broken.append(error)
         try:
@@ -150,79 +147,93 @@ def check_scenes(
                 raise min(broken, key=lambda error: weight(error.law))
             if _SAME in laws:
                 calls = [scene.inputs(selector.answer_field) for scene in marked]
-                _require_the_same_in_every_way(fresh(), settled, calls)
+                _require_the_same_in_every_way(fresh(), results, calls)
         except LawBroken as error:
             if _SAME in laws:
                 _require_steady_roles(fresh, error.outcome)
             raise
     everywhere = [law.name for law in (_SAME, _TEXT) if law in laws]
-    return Counter(name for result in settled for name in (*result.tried, *everywhere))
+    return Counter(name for result in results for name in (*result.laws, *everywhere))
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A scene as a rule sees it, the outcome of the call, and the laws that applied to it."""
+class Result:
+    """A scene as a rule sees it, what came of the call, and the laws that applied to it."""
 
     trial: Trial
     came: Came
     select: Selector
-    tried: tuple[str, ...] = ()
+    laws: Sequence[str] = ()
 
 
-def held_scene(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Selector | None = None) -> Held:
+def check_scene(select: Selector, scene: Scene, laws: Sequence[Law] = _LAWS, roles: Selector | None = None) -> Result:
     """Call a selector whose LM says what a scene says, and check laws 1 to 8 and 19; `roles` is asked what they say."""
-    came = _called(select, scene.inputs(select.answer_field))
+    inputs = scene.inputs(select.answer_field)
+    came = _came_of(select, inputs)
     if isinstance(came, CertificateError) or (isinstance(came, ArgumentError) and is_own(select.rule)):
         raise came  # of the user's own code, which it names
-    question = to_question(**scene.inputs(select.answer_field), answer_field=select.answer_field)
-    trial = _trial_of(roles or select, question)
+    trial = _trial_of(roles or select, to_question(**inputs, answer_field=select.answer_field))
     if isinstance(came, dict):
-        return Held(trial, came, select, _require_decision(select, trial, came, laws))
+        return Result(trial, came, select, _check_decision(select, trial, came, laws))
     unread = isinstance(came, dspy.AdapterParseError | ReplyError) and select.on_error == "raise"
     failed = isinstance(came, dspy.LMError) and any(isinstance(reply, Exception) for reply in scene.replies.values())
     if _TEXT in laws and not unread and not failed:
         demanded = f"that from the selector, which raised {type(came).__name__}: {came}"
-        raise LawBroken(_TEXT, _replayed(select, trial), Finding(False, demanded)) from came
-    return Held(trial, came, select)
+        raise LawBroken(_TEXT, _replay(select, trial), Finding(False, demanded)) from came
+    return Result(trial, came, select)
 
 
 # -- the ways to call -------------------------------------------------------------------------------------------------
 
 
-def _called(select: Selector, call: Mapping[str, Any]) -> Came:
+def _came_of(select: Selector, inputs: Mapping[str, Any]) -> Came:
     try:
-        prediction = select(**call)
+        prediction = select(**inputs)
     except Exception as error:  # noqa: BLE001 - what is raised is the outcome
         return error
     return _fields_of(prediction)
 
 
-def _fields_of(prediction: Any) -> dict[str, Any]:
-    """Return the fields of a prediction; it must have all fields of a decision."""
-    found: dict[str, Any] = prediction.toDict() if isinstance(prediction, dspy.Prediction) else {}
-    if missing := [name for name in _FIELDS if name not in found]:
+def _fields_of(prediction: Any) -> Came:
+    """Return the fields of a prediction, which must have all fields of a decision; or an exception as it is."""
+    if isinstance(prediction, Exception):
+        return prediction
+    values: dict[str, Any] = prediction.toDict() if isinstance(prediction, dspy.Prediction) else {}
+    if missing := [name for name in FIELDS if name not in values]:
         raise ArgumentError(
             f"The selector's prediction must have all fields of a decision; got {prediction!r:.80} without"
             f" {', '.join(missing)}. Return the prediction of Selector.forward with your changes and additions."
         )
-    return found
+    return values
 
 
-def _require_the_same_in_every_way(select: Any, settled: Sequence[Held], calls: Sequence[Mapping[str, Any]]) -> None:
+def _require_the_same_in_every_way(select: Any, results: Sequence[Result], calls: Sequence[Mapping[str, Any]]) -> None:
     """Check the outcomes of calls against law 18, each call on its own copy: one copy must give the same."""
 
     async def gathered() -> list[Any]:
         return await asyncio.gather(*(select.acall(**call) for call in calls), return_exceptions=True)
 
-    for result, call in zip(settled, calls, strict=True):
-        _require_same("where others were decided before", result, _called(select, call))
-    for result, other in zip(settled, in_own_loop(gathered()), strict=True):
-        _require_same("awaited", result, other if isinstance(other, Exception) else _fields_of(other))
-    shipped = [(result, call) for result, call in zip(settled, calls, strict=True) if isinstance(result.came, dict)]
-    examples = [dspy.Example(**call).with_inputs(*call) for _, call in shipped]
+    for result, call in zip(results, calls, strict=True):
+        _require_same("where others were decided before", result, _came_of(select, call))
+    for result, other in zip(results, in_own_loop(gathered()), strict=True):
+        _require_same("awaited", result, _fields_of(other))
+    decided = [(result, call) for result, call in zip(results, calls, strict=True) if isinstance(result.came, dict)]
+    examples = [dspy.Example(**call).with_inputs(*call) for _, call in decided]
     predictions = select.batch(examples, num_threads=2, disable_progress_bar=True) if examples else []
-    for (result, _), other in zip(shipped, predictions, strict=True):
-        _require_same("in a batch", result, RuntimeError("no prediction") if other is None else _fields_of(other))
+    for (result, _), other in zip(decided, predictions, strict=True):
+        _require_same("in a batch", result, _fields_of(other or RuntimeError("no prediction")))
+
+
+def _require_same(way: str, result: Result, other: Came) -> None:
+    """Check against law 18 that one call gave the same outcome in two ways."""
+    came, demanded = result.came, f"the same {way}, not {result.came!r:.300} and {other!r:.300}"
+    if isinstance(came, dict) and isinstance(other, dict):
+        different = [name for name in came if other.get(name) != came[name]]
+        demanded = f"the same {way}; {', '.join(different)} differ" if came != other else ""
+    elif type(came) is type(other):
+        return
+    if demanded:
+        raise LawBroken(_SAME, _replay(result.select, result.trial), Finding(False, demanded))
 
 
 def _require_steady_roles(fresh: Callable[[], Selector], outcome: Outcome) -> None:
@@ -232,20 +243,8 @@ def _require_steady_roles(fresh: Callable[[], Selector], outcome: Outcome) -> No
         for _ in range(_TIMES):
             again: Any = _reply_apart(select, role, case, {})
             if again != reply:
-                demanded = f"one reply of the {role} to one request; asked once more, it {told(again)}"
+                demanded = f"one reply of the {role} to one request; asked once more, it {in_words(again)}"
                 raise LawBroken(_SAME, outcome, Finding(False, demanded)) from None
-
-
-def _require_same(way: str, result: Held, other: Came) -> None:
-    """Check against law 18 that one call gave the same outcome in two ways."""
-    came, demanded = result.came, f"the same {way}, not {result.came!r:.300} and {other!r:.300}"
-    if isinstance(came, dict) and isinstance(other, dict):
-        different = [name for name in came if other.get(name) != came[name]]
-        demanded = f"the same {way}; {', '.join(different)} differ" if came != other else ""
-    elif type(came) is type(other):
-        return
-    if demanded:
-        raise LawBroken(_SAME, _replayed(result.select, result.trial), Finding(False, demanded))
 
 
 # -- what an outcome is checked against -------------------------------------------------------------------------------
@@ -278,36 +277,28 @@ def _reply_apart(select: Selector, name: Consulted, case: Case, replies: Mapping
         return SILENT
 
 
-def _require_decision(
-    select: Selector, trial: Trial, fields: Mapping[str, Any], laws: Sequence[Law]
-) -> tuple[str, ...]:
+def _check_decision(select: Selector, trial: Trial, fields: Mapping[str, Any], laws: Sequence[Law]) -> Sequence[str]:
     """Check the fields of a prediction against laws 1 to 8, and all of them against what the rule alone says."""
-    replayed = _replayed(select, trial)
-    expected = plain(replayed.decision)
-    if select.uncertified == "abstain" and fields["answer"] is None and is_withheld(replayed.case, replayed.decision):
+    replay = _replay(select, trial)
+    expected = plain(replay.decision)
+    if select.uncertified == "abstain" and fields["answer"] is None and is_withheld(replay.case, replay.decision):
         fields = {**fields, "answer": expected["answer"]}  # as it should be
-    outcome = _outcome_of(select, trial, fields)
-    tried = require_laws([law for law in laws if law in _OF_A_DECISION], outcome)
+    # `always` asks beforehand, not for lack of an answer.
+    roles = () if trial.settings.consult == "always" and select.rule == "eldgr" else tuple(fields["consulted"])
+    outcome = replace(replay, decision=Decision(**{name: fields[name] for name in expected}), roles=roles)
+    applied = require_laws([law for law in laws if law in _OF_A_DECISION], outcome)
     different = [name for name, value in expected.items() if fields[name] != value]
     if "scores" in fields and "ranking" in different:
         if not is_stratified(outcome):
             demanded = f"a ranking by stratum, not {fields['ranking']}"
-            raise LawBroken(_SCORES, outcome, Finding(False, demanded, replayed))
+            raise LawBroken(_SCORES, outcome, Finding(False, demanded, replay))
         different.remove("ranking")
     if different and _SAME in laws:
         demanded = f"the same from a replay; {', '.join(different)} differ"
-        raise LawBroken(_SAME, outcome, Finding(False, demanded, replayed))
-    return tuple(tried)
+        raise LawBroken(_SAME, outcome, Finding(False, demanded, replay))
+    return applied
 
 
-def _replayed(select: Selector, trial: Trial) -> Outcome:
+def _replay(select: Selector, trial: Trial) -> Outcome:
     """Return what the selector's rule alone does, asking as the settings say."""
     return Subject(lambda case: select.rule_on(case)(case)).settle(trial)
-
-
-def _outcome_of(select: Selector, trial: Trial, fields: Mapping[str, Any]) -> Outcome:
-    """Return a prediction as an outcome of the rule; `always` asks beforehand, not for lack of an answer."""
-    replayed = _replayed(select, trial)
-    roles = () if trial.settings.consult == "always" and select.rule == "eldgr" else tuple(fields["consulted"])
-    decision = Decision(**{name: fields[name] for name in plain(replayed.decision)})
-    return replace(replayed, decision=decision, asked=roles)

@@ -27,7 +27,7 @@ from eldgr_dspy.programs.plain_values import plain
 from eldgr_dspy.programs.scripted import Scripted, role_of, scripted_lm
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.threads import in_own_loop
-from eldgr_dspy.strategies import falsify
+from eldgr_dspy.testing import falsify
 
 Inputs: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Plan: TypeAlias = tuple[tuple[int, ...], int, int]
@@ -70,7 +70,7 @@ def check_returned(program: Any, inputs: Inputs, answer_field: str, most: int | 
                 except ReplyError:  # a program that is strict about replies ships nothing
                     continue
                 except Exception as error:
-                    error.add_note(run.told(example[0]))
+                    error.add_note(run.story(example[0]))
                     raise
                 n += len(run.calls)
 
@@ -166,7 +166,7 @@ class _Run(BaseCallback):
         if final and not any(_is_same(call, returned) for call in final):
             raise AssertionError(f"{name} returned {returned!r:.80}; its selector shipped {final[-1].answer!r:.80}.")
 
-    def told(self, inputs: Mapping[str, Any]) -> str:
+    def story(self, inputs: Mapping[str, Any]) -> str:
         """Return what the program was given, what the LMs replied, and what shipped."""
         replies = "\n".join(brief(repr(one), 120) for one in self.replies[:12])
         shipped = "\n".join(brief(repr(call.answer), 120) for call in self.calls.values()) or "nothing"

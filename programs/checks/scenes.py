@@ -11,14 +11,14 @@ from dspy.lm15 import Request
 from hypothesis import strategies as st
 
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.laws.situations import asked, counted, derived_sum, typed
+from eldgr_dspy.laws.situations import calculation, contest, derived_sum, typed
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.programs.lms.lms import with_lms
 from eldgr_dspy.programs.scripted import Scripted, role_of, scripted_lm, text_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.consultations import Derivation, Repair, Reply, Verdict
 from eldgr_dspy.rule.questions import Question
-from eldgr_dspy.strategies import derivations, lm_replies, repairs, verdicts
+from eldgr_dspy.testing import VALID_REPLIES, lm_replies
 from eldgr_dspy.words import Role
 
 _ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
@@ -32,13 +32,11 @@ class Scene:
     Attributes:
         question: The question with its pool and evidence.
         replies: The reply to each role that may be asked.
-        number: The value of a number that a module of the user's own asks for.
         has_evidence: Whether evidence is given, even an empty list, and not None.
     """
 
     question: Question
     replies: Mapping[Role, Scripted]
-    number: int = 0
     has_evidence: bool = True
 
     def inputs(self, answer_field: str) -> dict[str, Any]:
@@ -51,14 +49,19 @@ class Scene:
         return {"question": question.text, "candidates": candidates, "evidence": evidence, "answer": answer, **options}
 
     def reply(self, request: Request) -> Scripted:
-        """Return the reply to a request; a typed one also has the further fields that a user's own module asks for."""
+        """Return the reply to a request; a typed one also has the further fields that a user's own module asks for.
+
+        Where that module asks for a number, it is that of the preferred candidate.
+        """
         response_format: Any = request.config.response_format
         properties = ((response_format or {}).get("schema") or {}).get("properties", {})
         role = role_of(request)
         fields = self.replies.get(role, "") if role else {}
         if not isinstance(fields, Mapping):
             return fields
-        blanks = {"string": "", "integer": self.number, "number": 0.5, "boolean": False, "array": []}
+        judged = self.replies.get("judge")
+        number = judged.get("preferred", 0) if isinstance(judged, Mapping) else 0
+        blanks = {"string": "", "integer": number, "number": 0.5, "boolean": False, "array": []}
         return {**{name: blanks.get(kind.get("type")) for name, kind in properties.items()}, **fields}
 
 
@@ -80,14 +83,14 @@ def scripted(selector: Selector, several: Sequence[Scene]) -> Iterator[Callable[
 def scenes(draw: st.DrawFn, questions: st.SearchStrategy[Question]) -> Scene:
     """Draw one of the questions, with a reply of each role: typed in most cases, else raw or a failed call."""
     question = draw(questions)
-    usual: dict[Role, st.SearchStrategy[Any]] = {"judge": verdicts(question), "repairer": repairs(question)}
-    if question.type.way == "derivation":
-        usual = {"deriver": derivations(question)}
+    roles: tuple[Role, ...] = ("judge", question.type.repairer)
     replies: dict[Role, Scripted] = {}
-    for role, typical in usual.items():
+    for role in roles:
         is_odd = draw(st.integers(0, 4)) == 4
-        replies[role] = draw(lm_replies() | _FAILURES) if is_odd else _fields_of(role, draw(typical))
-    return Scene(question, replies, draw(st.integers(-1, len(question.answers))))
+        replies[role] = (
+            draw(lm_replies() | _FAILURES) if is_odd else _fields_of(role, draw(VALID_REPLIES[role](question)))
+        )
+    return Scene(question, replies)
 
 
 def situated(trials: Iterable[Trial], kind: AnswerType) -> list[Scene]:
@@ -95,7 +98,7 @@ def situated(trials: Iterable[Trial], kind: AnswerType) -> list[Scene]:
     several = list[Scene]()
     for trial in typed(trials, kind):
         replies: dict[Role, Scripted] = {role: _fields_of(role, reply) for role, reply in trial.replies.items()}
-        several.append(Scene(trial.question, replies, getattr(trial.reply("judge"), "preferred", -1)))
+        several.append(Scene(trial.question, replies))
     return several
 
 
@@ -103,11 +106,11 @@ def repeats(kind: AnswerType) -> list[Scene]:
     """Return one question repeated: with other evidence, with none, and with the same answers in other pools."""
     if kind.way == "derivation":
         pools = (("18", "9", "9"), ("9", "18", "18"), ("18", "18", "9"), ("9", "9", "18"), ("18", "9", "9"))
-        return situated((counted(pool, None, derived_sum("18")[1]) for pool in pools), kind)
+        return situated((calculation(pool, None, derived_sum("18")[1]) for pool in pools), kind)
     lyon, rome = ("Lyon", "Rome", "Rome"), ("Lyon", "Lyon", "Rome")
     several = [(lyon, ("Lyon",)), (lyon, ("Rome",)), (lyon, ()), (lyon, ("Lyon",)), (lyon, None), (rome, ("Lyon",))]
     several += [(lyon, ("Lyon",)), (lyon[::-1], ("Lyon",)), (lyon, ("Doha", "Lyon")), (lyon, ("Lyon", "Doha"))]
-    again = situated((asked(pool, "Lyon", "Doha", shown=texts or ()) for pool, texts in several), kind)
+    again = situated((contest(pool, "Lyon", "Doha", texts=texts or ()) for pool, texts in several), kind)
     return [replace(scene, has_evidence=texts is not None) for scene, (_, texts) in zip(again, several, strict=False)]
 
 

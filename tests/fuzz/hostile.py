@@ -16,7 +16,7 @@ import dspy
 from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.trials import Subject, Trial
-from eldgr_dspy.programs.checks.checking import held_scene
+from eldgr_dspy.programs.checks.checking import check_scene
 from eldgr_dspy.programs.checks.scenes import Scene
 from eldgr_dspy.programs.engines.strict import STRICT, ReplyRejectedError
 from eldgr_dspy.programs.inputs import to_question
@@ -66,7 +66,7 @@ def once(data: bytes) -> str:
             law.check(outcome)
         return outcome.branch
     with dspy.context(lm=scripted_lm(Scene(frozen, said).reply), adapter=adapter, disable_history=True, trace=None):
-        came = held_scene(select, Scene(frozen, said)).came
+        came = check_scene(select, Scene(frozen, said)).came
     return str(came["branch"]) if isinstance(came, dict) else type(came).__name__
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.house.package_files import ROOT, sources
 
-KIT = ["laws", "testing", "strategies", "programs.testing", "programs.scripted", "programs.checks"]
+KIT = ["laws", "testing", "programs.testing", "programs.scripted", "programs.checks"]
 """The kit that tests rules, certificates, types, selectors and programs of a user's own: modules and packages."""
 
 

@@ -16,7 +16,7 @@ from tests.house.package_files import ROOMS, sources
 pytestmark = pytest.mark.slow  # an interpreter for each part of the package
 
 MODULES = [name for _, name in sources()]
-FOR_TESTS = {"eldgr_dspy.strategies", "eldgr_dspy.testing"}  # they draw with Hypothesis
+FOR_TESTS = {"eldgr_dspy.testing"}  # it draws with Hypothesis
 FLOOR_1 = [name for name in MODULES if name not in {"eldgr_dspy", *FOR_TESTS} and name.split(".")[1] not in ROOMS]
 STANDARD_LIBRARY_ALONE = [
     f"eldgr_dspy.{name}"

@@ -15,7 +15,7 @@ _case = lru_cache(64)(Case)  # a real question is asked about once a judge, and 
 
 def agree(question: Question, settings: Settings, rule: str, replies: Mapping[Any, Reply]) -> None:
     """Raise unless both ship the same for the same reason, and rank the same; the naive one is told all replies."""
-    decision, asked = decided(_case(question, settings), {**SILENT, **replies}, rule)
+    decision, replies_read = decided(_case(question, settings), {**SILENT, **replies}, rule)
     naive = SELECTORS[rule](Pool(question, settings, replies))
     assert (decision.answer, decision.branch, decision.reason) == naive
-    assert decision.ranking == ranking(Pool(question, settings, asked))
+    assert decision.ranking == ranking(Pool(question, settings, replies_read))

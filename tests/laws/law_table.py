@@ -52,8 +52,8 @@ def _text(node: ast.expr) -> object:
 
 def marked_files() -> Mapping[Path, frozenset[tuple[str, str]]]:
     """The test modules that establish a law, with the laws and ways that they name."""
-    found = {path: frozenset(marked(path.read_text("utf-8"))) for path in sorted((ROOT / "tests").rglob("test_*.py"))}
-    return {path: laws for path, laws in found.items() if laws}
+    pairs = {path: frozenset(marked(path.read_text("utf-8"))) for path in sorted((ROOT / "tests").rglob("test_*.py"))}
+    return {path: laws for path, laws in pairs.items() if laws}
 
 
 def missing(marks: Marks) -> list[str]:
@@ -76,13 +76,13 @@ def lines(marks: Marks) -> Iterator[str]:
     """One line a law: number, name, how it is established, what was tried."""
     width = max(len(law.name) for law in EVERY_LAW)
     for law in EVERY_LAW:
-        found = ways(law.name, marks)
-        hows = ", ".join(how for how, _ in found)
-        yield f"{law.number:2}  {law.name:{width}}  {hows:42}  {_tried(found)}"
+        pairs = ways(law.name, marks)
+        hows = ", ".join(how for how, _ in pairs)
+        yield f"{law.number:2}  {law.name:{width}}  {hows:42}  {_tried(pairs)}"
 
 
-def _tried(found: list[tuple[str, int]]) -> str:
-    return ", ".join(f"{n:,} {UNITS[how]}" for how, n in found)
+def _tried(pairs: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{n:,} {UNITS[how]}" for how, n in pairs)
 
 
 def generated(marks: Marks, text: str) -> str:
@@ -99,8 +99,8 @@ def generated(marks: Marks, text: str) -> str:
     return "\n".join([head, "| --- | --- | --- | --- |", *rows, ""])
 
 
-def _established(found: list[tuple[str, int]]) -> str:
-    return ", ".join(f"{how} ({n:,} {UNITS[how]})" if n else how for how, n in found)
+def _established(pairs: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{how} ({n:,} {UNITS[how]})" if n else how for how, n in pairs)
 
 
 def page(text: str, marks: Marks) -> str:

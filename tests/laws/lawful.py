@@ -34,13 +34,13 @@ def in_words_of_its_own(case: Any) -> Steps:
             return Choice("judge", preferred)
     if is_open and case.repairable:
         if case.task == "retrieval":
-            said = case.repaired((yield "repairer"))
-            supported = said is not None and case.certified(said) is True
+            repair = case.repaired((yield "repairer"))
+            supported = repair is not None and case.certified(repair) is True
         else:
-            said = case.derived((yield "deriver"))
-            supported = said is not None
-        if supported and not case.same(said, case.consensus):
-            decided = Choice("repair", said)
+            repair = case.derived((yield "deriver"))
+            supported = repair is not None
+        if supported and not case.same(repair, case.consensus):
+            decided = Choice("repair", repair)
     return decided
 
 
@@ -178,8 +178,8 @@ class Copies(Wrapped):
     """Works on copies of what it is given."""
 
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
-        found = sorted(call["evidence"] or [], key=str)
-        found.clear()
+        texts = sorted(call["evidence"] or [], key=str)
+        texts.clear()
         return {**call, "candidates": list(call["candidates"])}
 
 

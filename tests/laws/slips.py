@@ -272,8 +272,8 @@ def trusts_with_seven(case: Any) -> Steps:
 
 
 def value(answer: str | None) -> float:
-    found = re.search(r"-?\d+(?:\.\d+)?", (answer or "").replace(",", "").replace("−", "-"))
-    return float(found[0]) if found else 0.0
+    number = re.search(r"-?\d+(?:\.\d+)?", (answer or "").replace(",", "").replace("−", "-"))
+    return float(number[0]) if number else 0.0
 
 
 def dropping_derivations(drops: Callable[[str], bool]) -> Rule:

@@ -221,13 +221,13 @@ class Grudge(dspy.Module):
         self.judge, self.last = judge, ""
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
-        shown = [str(one) for one in inputs["candidates"]]
-        if self.last in shown:
-            return dspy.Prediction(preferred=shown.index(self.last))
-        said = self.judge(**inputs)
-        if isinstance(said.preferred, int) and 0 <= said.preferred < len(shown):
-            self.last = shown[said.preferred]
-        return said
+        answers = [str(one) for one in inputs["candidates"]]
+        if self.last in answers:
+            return dspy.Prediction(preferred=answers.index(self.last))
+        reply = self.judge(**inputs)
+        if isinstance(reply.preferred, int) and 0 <= reply.preferred < len(answers):
+            self.last = answers[reply.preferred]
+        return reply
 
 
 class Seven(Wrapped):

@@ -80,13 +80,13 @@ class StandingCase(SymbolicCase):
 
     @property
     def standings(self) -> Sequence[tuple[Answer, Votes]]:
-        found = list[tuple[Answer, Votes]]()
+        terms = list[tuple[Answer, Votes]]()
         for term in (M, *OTHERS):
             answer = self.oracle.answer(term)
             if answer is None:
                 break
-            found.append((answer, self.number(votes(term))))
-        return found
+            terms.append((answer, self.number(votes(term))))
+        return terms
 
     def number(self, term: Term) -> Votes:
         return Votes(term, self.oracle)

@@ -11,7 +11,7 @@ import z3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy import decision, strategies
+from eldgr_dspy import decision, testing
 from eldgr_dspy.figures.bounds import outcomes
 from eldgr_dspy.laws.trials import SILENT
 from eldgr_dspy.rule.authority_order import at_most, chains
@@ -54,8 +54,8 @@ def test_the_list_is_the_closure_of_the_pairs_that_are_proved(task: Task) -> Non
         return rule.replace("(j)", "(0)").replace("(k)", "(1)")
 
     closure = {(numbered(one), numbered(other)) for one, other in NEXT[task]} | {(rule, rule) for rule in BOUNDED}
-    while found := {(a, d) for (a, b), (c, d) in product(closure, closure) if b == c} - closure:
-        closure |= found
+    while new := {(a, d) for (a, b), (c, d) in product(closure, closure) if b == c} - closure:
+        closure |= new
     assert {pair for pair in product(BOUNDED, BOUNDED) if at_most(*pair, task)} == closure
 
 
@@ -72,8 +72,8 @@ def reaches() -> Sequence[tuple[Pattern, Reach]]:
 
 
 def _reaches() -> Iterator[tuple[Pattern, Reach]]:
-    asked = (one for one in patterns(2) if one.offer is None or (one.task == "arithmetic" and _derived(one)))
-    for _, replied in groupby(asked, key=lambda pattern: pattern[:3]):
+    several = (one for one in patterns(2) if one.offer is None or (one.task == "arithmetic" and _derived(one)))
+    for _, replied in groupby(several, key=lambda pattern: pattern[:3]):
         reached = defaultdict[Any, dict[str, set[int | None]]](lambda: defaultdict(set))
         judged = list(replied)
         for pattern, rule in product(judged, BOUNDED):
@@ -134,9 +134,9 @@ LISTED = {task: [one for one in permutations((*BOUNDED, "near(3)"), 2) if at_mos
 
 @given(st.data())
 def test_lms_of_the_wide_rule_ship_all_that_those_of_the_narrow_rule_can(data: st.DataObject) -> None:
-    question = data.draw(strategies.questions() | quoting_questions())
-    case = Case(question, data.draw(strategies.rule_settings))
-    derivations = data.draw(st.lists(strategies.derivations(question), max_size=2))
+    question = data.draw(testing.questions() | quoting_questions())
+    case = Case(question, data.draw(testing.rule_settings))
+    derivations = data.draw(st.lists(testing.derivations(question), max_size=2))
     listed = LISTED[case.task]
     reached = {rule: reach(case, rule, derivations) for pair in listed for rule in pair}
     for narrow, wide in listed:
@@ -150,18 +150,18 @@ NAMES = (*BOUNDED, "near(7)", "near(10)", "support(7)", "own:one", "own:two")
 
 @given(st.lists(st.sampled_from(NAMES)), st.sampled_from(TASKS))
 def test_chains_go_from_narrow_to_wide_and_have_each_rule_but_majority_once(rules: list[str], task: Task) -> None:
-    found = chains(rules, task)
-    assert sorted(rule for chain in found for rule in chain) == sorted(set(rules) - {"majority"})
-    for chain in found:
+    lines = chains(rules, task)
+    assert sorted(rule for chain in lines for rule in chain) == sorted(set(rules) - {"majority"})
+    for chain in lines:
         assert all(at_most(narrow, wide, task) for narrow, wide in pairwise(chain))
-    assert found == chains(reversed(rules), task)
+    assert lines == chains(reversed(rules), task)
 
 
 @given(st.lists(st.sampled_from(NAMES)), st.sampled_from(TASKS))
 def test_no_fewer_chains_cover_the_rules(rules: list[str], task: Task) -> None:
     """The last rules of the chains are not comparable."""
-    taken = [chain[-1] for chain in chains(rules, task)]
-    assert not any(at_most(one, other, task) for one, other in permutations(taken, 2))
+    widest = [chain[-1] for chain in chains(rules, task)]
+    assert not any(at_most(one, other, task) for one, other in permutations(widest, 2))
 
 
 def test_the_rules_that_a_judge_takes_part_in_are_one_chain() -> None:

@@ -13,14 +13,13 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy import strategies
+from eldgr_dspy import testing
 from eldgr_dspy.answer_types.answers import answer_class, is_polar
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Derivation, Repair, Step
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.voting import majority
-from eldgr_dspy.strategies import WORDS
 from eldgr_dspy.words import CONSULT, ROLES, TASKS, Task
 from tests.deciding import decided
 from tests.laws.agreeing import agree
@@ -34,7 +33,7 @@ PARTS = (
     "0 5 12 1,000 3.14 - + . , % $ ' \" / a the an Paris x C # < > ½ ² ① Ⅷ − é e\u0301 ( ) : _ e3 US of m \u200b \\ ٣"
 ).split()
 MADE = st.lists(st.sampled_from([*PARTS, " "]), min_size=1, max_size=5).map("".join)
-TEXTS = st.sampled_from(WORDS) | MADE | st.text(max_size=12)
+TEXTS = st.sampled_from(testing.WORDS) | MADE | st.text(max_size=12)
 
 
 def respelled(text: str) -> list[str]:
@@ -49,7 +48,7 @@ def respelled(text: str) -> list[str]:
 @st.composite
 def replies_to(draw: st.DrawFn, question: Question) -> dict[str, Any]:
     """What each role replies to a question."""
-    return {role: draw(strategies.replies(question, role)) for role in ROLES}
+    return {role: draw(testing.replies_of(question, role)) for role in ROLES}
 
 
 # --- classes and votes ------------------------------------------------------------------------------------------------
@@ -78,7 +77,7 @@ def test_spellings_vote_together_exactly_where_the_naive_classes_are_equal(text:
 
 
 @pytest.mark.law("ties_go_to_the_earliest", "differential")
-@given(st.lists(strategies.answers, max_size=7), st.sampled_from(TASKS))
+@given(st.lists(testing.answers, max_size=7), st.sampled_from(TASKS))
 def test_the_vote_is_the_naive_count_of_each_class(answers: Sequence[str | None], task: Task) -> None:
     vote = majority(answers, task)
     pool = Pool(Question("", task, tuple(answers)), Settings(), {})
@@ -100,8 +99,8 @@ def test_the_vote_is_the_naive_count_of_each_class(answers: Sequence[str | None]
 @pytest.mark.parametrize("rule", SELECTORS)
 @given(st.data())
 def test_every_selector_ships_what_the_naive_one_ships(rule: str, data: st.DataObject) -> None:
-    question = data.draw(strategies.questions() | quoting_questions())
-    settings, replies = data.draw(strategies.rule_settings), data.draw(replies_to(question))
+    question = data.draw(testing.questions() | quoting_questions())
+    settings, replies = data.draw(testing.rule_settings), data.draw(replies_to(question))
     agree(question, settings, rule, replies)
 
 
@@ -115,8 +114,8 @@ def test_where_much_is_certified_the_branch_is_the_naive_one(rule: str, data: st
     names = ("Doha", "doha", "Dubai", "Paris", "the Paris", "Rome", "yes", "No")
     answers = tuple(data.draw(st.lists(st.sampled_from(names), min_size=2, max_size=5)))
     passages = tuple(Passage("", text) for text in data.draw(st.lists(st.sampled_from(names), max_size=3)))
-    question, settings = Question("?", "retrieval", answers, (), passages), data.draw(strategies.rule_settings)
-    replies = {"judge": data.draw(strategies.verdicts(question)), "repairer": Repair(data.draw(st.sampled_from(names)))}
+    question, settings = Question("?", "retrieval", answers, (), passages), data.draw(testing.rule_settings)
+    replies = {"judge": data.draw(testing.verdicts(question)), "repairer": Repair(data.draw(st.sampled_from(names)))}
     agree(question, settings, rule, replies)
 
 
@@ -129,8 +128,8 @@ def test_a_derivation_ships_exactly_where_the_naive_check_passes(rule: str, data
     check = data.draw(st.sampled_from(("36 / 12 = 3", "12 * 3 = 36", "36 = 36", "12 + 12 + 12 = 36", "")))
     derived = Derivation((step,), data.draw(st.sampled_from(("36", "$36", "35", "3600%"))), check)
     question = Question("Tom has 3 boxes of 12 pens and 24 more. How many pens?", "arithmetic", answers)
-    replies = {"deriver": derived, "judge": data.draw(strategies.verdicts(question))}
-    agree(question, data.draw(strategies.rule_settings), rule, replies)
+    replies = {"deriver": derived, "judge": data.draw(testing.verdicts(question))}
+    agree(question, data.draw(testing.rule_settings), rule, replies)
 
 
 @pytest.mark.law("lazy_equals_always", "differential")
@@ -138,7 +137,7 @@ def test_a_derivation_ships_exactly_where_the_naive_check_passes(rule: str, data
 def test_the_naive_selector_knows_no_laziness_and_agrees_with_both(data: st.DataObject) -> None:
     question = data.draw(quoting_questions())
     assume(question.answers)
-    settings, replies = data.draw(strategies.rule_settings), data.draw(replies_to(question))
+    settings, replies = data.draw(testing.rule_settings), data.draw(replies_to(question))
     answer, branch, _ = SELECTORS["eldgr"](Pool(question, settings, replies))
     for consult in CONSULT:
         decision, _ = decided(Case(question, replace(settings, consult=consult)), replies)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy import strategies
 from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.derivation.arithmetic import evaluate
@@ -18,7 +17,7 @@ from eldgr_dspy.derivation.tracing import stated, traceable
 from eldgr_dspy.errors import UnexecutableError
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.rule.derivations import check_derivation
-from eldgr_dspy.strategies import WORDS
+from eldgr_dspy.testing import WORDS, raw_text
 from eldgr_dspy.text.numbers import parse_number
 from eldgr_dspy.text.stripping import strip_answer
 from eldgr_dspy.words import POLICIES, STRICTNESS, Policy
@@ -78,7 +77,7 @@ WRAPPERS = st.sampled_from(
 @st.composite
 def sought(draw: st.DrawFn) -> tuple[str, list[Passage]]:
     """An answer, often a slice of the evidence or its other case, and the evidence."""
-    sources = draw(st.lists(EVIDENCE | NEAR | QUANTITIES | strategies.raw_text, min_size=1, max_size=4))
+    sources = draw(st.lists(EVIDENCE | NEAR | QUANTITIES | raw_text, min_size=1, max_size=4))
     source = draw(st.sampled_from(sources))
     start = draw(st.integers(0, len(source)))
     answer = source[start : draw(st.integers(start, len(source)))]
@@ -107,9 +106,9 @@ def test_a_quantity_is_certified_where_the_naive_search_finds_a_spelling_of_it(
 @example(("5", [Passage("", "it was − $5")]), "token")
 @example(("株式", [Passage("", "㍿")]), "folded")
 def test_an_answer_is_certified_where_the_naive_search_finds_it(
-    found: tuple[str, list[Passage]], policy: Policy
+    sample: tuple[str, list[Passage]], policy: Policy
 ) -> None:
-    answer, passages = found
+    answer, passages = sample
     certificate = certify(answer, passages, policy)
     assert certificate.certified is occurs(answer, passages, policy)
     if certificate.witness is not None:
@@ -123,8 +122,8 @@ def test_an_answer_is_certified_where_the_naive_search_finds_it(
 def test_a_class_is_the_naive_one(text: str, wrapper: str) -> None:
     answer = wrapper % text
     assert strip_answer(answer) == strip(answer)
-    found = answer_class(answer, "retrieval")
-    assert (found and found.key) == class_of(answer, "retrieval")
+    class_ = answer_class(answer, "retrieval")
+    assert (class_ and class_.key) == class_of(answer, "retrieval")
 
 
 # --- numbers and expressions ------------------------------------------------------------------------------------------
@@ -134,8 +133,8 @@ def test_a_class_is_the_naive_one(text: str, wrapper: str) -> None:
 @example("$5€")  # was read as 5
 @example("$5$")
 def test_a_number_is_the_naive_one(text: str) -> None:
-    found = parse_number(text)
-    assert (found and (found.value, found.percent)) == number(text)
+    parsed = parse_number(text)
+    assert (parsed and (parsed.value, parsed.percent)) == number(text)
 
 
 @given(
@@ -180,7 +179,7 @@ def test_a_question_gives_the_naive_numbers(question: str) -> None:
     assert traceable(question) == naive_tracing.traceable(question)
 
 
-def shown(value: Fraction, decimal: bool) -> str:
+def spelled(value: Fraction, decimal: bool) -> str:
     """A value as a decimal where it is one and that is asked for, else as an integer or a fraction."""
     short = f"{float(value):g}"
     return short if decimal and "e" not in short and Fraction(short) == value else str(value)
@@ -200,27 +199,29 @@ def derived(draw: st.DrawFn) -> tuple[Derivation, str]:
     numbers = draw(st.lists(AMOUNTS, min_size=1, max_size=4))
     endings = st.sampled_from(("", " a week", " percent", "%", " dozen", " and a half"))
     question = "There are " + " ".join(f"{number} pens{draw(endings)}" for number in numbers)
-    known, steps = list(numbers), list[Step]()
+    values, steps = list(numbers), list[Step]()
     for _ in range(draw(st.integers(1, 3))):
-        left, right = (shown(draw(st.sampled_from(known) | AMOUNTS), draw(st.booleans())) for _ in range(2))
+        left, right = (spelled(draw(st.sampled_from(values) | AMOUNTS), draw(st.booleans())) for _ in range(2))
         expression = draw(
             st.sampled_from(("{0}{2}{1}", "{0} {2} {1}", "({0} {2} {1}) * 1", "{0} {2} {1} = {0} {2} {1}"))
         )
         expression = expression.format(left, right, draw(st.sampled_from("+-*/")))
         value = valued(expression)
         if value is not None:
-            steps.append(Step(expression, shown(value + draw(st.sampled_from((0,) * 20 + (1,))), draw(st.booleans()))))
-            known.append(value)
-    answer = known[-1] if draw(st.integers(0, 20)) else Fraction(5)
+            steps.append(
+                Step(expression, spelled(value + draw(st.sampled_from((0,) * 20 + (1,))), draw(st.booleans())))
+            )
+            values.append(value)
+    answer = values[-1] if draw(st.integers(0, 20)) else Fraction(5)
     form = draw(st.sampled_from(FORMS))
     check = form.format(
-        a=shown(answer, draw(st.booleans())),
-        k=shown(draw(st.sampled_from(known)), False),
-        j=shown(draw(st.sampled_from(known)), False),
+        a=spelled(answer, draw(st.booleans())),
+        k=spelled(draw(st.sampled_from(values)), False),
+        j=spelled(draw(st.sampled_from(values)), False),
         e=steps[-1].expression if steps else "1",
     )
     result = valued(check)
-    return Derivation(tuple(steps), shown(answer, False), check.replace("X", str(result))), question
+    return Derivation(tuple(steps), spelled(answer, False), check.replace("X", str(result))), question
 
 
 def valued(text: str) -> Fraction | None:

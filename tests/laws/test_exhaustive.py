@@ -41,12 +41,12 @@ def test_the_patterns_of_votes_are_all_there_are(farthest: int) -> None:
 def test_every_pattern_of_the_three_certificates_is_among_them() -> None:
     """With m, s and r in classes of their own, and each of them in the class of each other."""
 
-    def seen(pattern: Pattern) -> tuple[Any, ...]:
+    def kinds(pattern: Pattern) -> tuple[Any, ...]:
         answers = (pattern.pool.consensus, pattern.preferred, pattern.offered)
         groups = [answer.group if answer else None for answer in answers]
         return (len(set(groups)), *(pattern.mark(answer) for answer in answers))
 
-    assert {(3, *marks) for marks in product(MARKS, repeat=3)} <= set(map(seen, patterns()))
+    assert {(3, *marks) for marks in product(MARKS, repeat=3)} <= set(map(kinds, patterns()))
     assert set(EQ3) == set(product((0, 1), repeat=3))
 
 
@@ -69,9 +69,9 @@ def test_a_rule_does_what_its_table_says_lazily_and_always(rule: str) -> None:
 @pytest.mark.law("homogeneous_pools_consult_no_judge", "exhaustive")
 def test_the_locked_rule_is_eq_3_and_eq_4_on_every_pattern() -> None:
     """These laws can be read off the tables, so that to be the tables is to keep them."""
-    kept = SHIPPED.rule("eldgr")
-    tried(kept)
-    assert kept == 35_428
+    n_patterns = SHIPPED.rule("eldgr")
+    tried(n_patterns)
+    assert n_patterns == 35_428
 
 
 def test_decide_is_eq_3_on_every_pattern_of_three_strings() -> None:
@@ -85,11 +85,11 @@ Outcomes = Mapping[tuple[Hashable, Hashable], Any]
 
 def by_question(rule: str) -> Mapping[Hashable, Outcomes]:
     """For each question, what the rule does on each pair of replies of the judge and of the other role."""
-    found: dict[Hashable, dict[tuple[Hashable, Hashable], Any]] = defaultdict(dict)
+    outcomes_of: dict[Hashable, dict[tuple[Hashable, Hashable], Any]] = defaultdict(dict)
     for pattern in patterns(FARTHEST.get(rule, 0)):
         question = (pattern.task, pattern.repairable, pattern.pool)
-        found[question][pattern.judge, pattern.offer] = SHIPPED.drive(SHIPPED.rules[rule], pattern)
-    return found
+        outcomes_of[question][pattern.judge, pattern.offer] = SHIPPED.drive(SHIPPED.rules[rule], pattern)
+    return outcomes_of
 
 
 def outcomes(outcomes: Outcomes, *, judge: Any = ..., offer: Any = ...) -> set[Any]:
@@ -100,11 +100,11 @@ def outcomes(outcomes: Outcomes, *, judge: Any = ..., offer: Any = ...) -> set[A
 @pytest.mark.parametrize("rule", list(EXPECTED))
 def test_a_role_is_asked_exactly_where_some_reply_of_it_changes_the_outcome(rule: str) -> None:
     """With the replies of the other role as they are: where the repair is what the judge prefers, the branch alone."""
-    for found in by_question(rule).values():
-        judges, offers = {judge for judge, _ in found}, {offer for _, offer in found}
+    for outcomes_of in by_question(rule).values():
+        judges, offers = {judge for judge, _ in outcomes_of}, {offer for _, offer in outcomes_of}
         for offer in offers:
-            asked: set[Role] = {role for (_, o), it in found.items() if o == offer for role in it.asked}
-            assert ("judge" in asked) == (len(outcomes(found, offer=offer)) > 1)
+            roles: set[Role] = {role for (_, o), it in outcomes_of.items() if o == offer for role in it.asked}
+            assert ("judge" in roles) == (len(outcomes(outcomes_of, offer=offer)) > 1)
         for judge in judges:
-            asked = {role for (j, _), it in found.items() if j == judge for role in it.asked}
-            assert bool(asked - {"judge"}) == (len(outcomes(found, judge=judge)) > 1)
+            roles = {role for (j, _), it in outcomes_of.items() if j == judge for role in it.asked}
+            assert bool(roles - {"judge"}) == (len(outcomes(outcomes_of, judge=judge)) > 1)

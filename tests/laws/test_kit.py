@@ -11,10 +11,9 @@ import dspy
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.laws import LAWS, LawBroken
+from eldgr_dspy.laws import LawBroken
 from eldgr_dspy.laws.literals import around, literals
-from eldgr_dspy.laws.situations import derived_sum, situations
-from eldgr_dspy.laws.trials import Trial
+from eldgr_dspy.laws.situations import derived_sum
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector
 from eldgr_dspy.rule.derivations import check_derivation
@@ -88,15 +87,15 @@ class WithAttributes:
         return self.word in answer and "not so" not in answer
 
 
-def written(answer: str, passages: slips.Passages, prefix: str = "by ", *, word: str = "seven") -> bool:
+def certificate(answer: str, passages: slips.Passages, prefix: str = "by ", *, word: str = "seven") -> bool:
     closed = [one for one in passages if one.title.startswith("Doubtful")]
     return not closed and prefix in answer and DENIAL.search(answer) is None and word not in answer
 
 
 def test_literals_are_those_of_code_defaults_closures_globals_patterns_and_attributes() -> None:
-    found = literals(written)
-    assert {"Doubtful", "seven", "by ", "disproved", "retracted"} <= {*found}
-    assert "burg" in literals(partial(written, word="burg"))
+    texts = literals(certificate)
+    assert {"Doubtful", "seven", "by ", "disproved", "retracted"} <= {*texts}
+    assert "burg" in literals(partial(certificate, word="burg"))
     assert {"not so", "Saint "} <= {*literals(WithAttributes().certify)}
     assert "debunked" in literals(slips.vetoed_by("debunked"))
     assert not [text for text in literals(WithAttributes().certify) if text.startswith("Not read")]
@@ -123,13 +122,6 @@ def test_a_derivation_that_the_situations_call_sound_is_checked_at_every_level(r
     for level in STRICTNESS:
         checked = check_derivation(replace(sound, others=(sound,)), text, level)
         assert checked.passed, checked.reason
-
-
-def test_among_the_situations_are_negative_sums_denials_and_no_evidence() -> None:
-    trials: list[Trial] = [*situations()]
-    assert any(trial.question.task == "arithmetic" and trial.gold == "-5" for trial in trials)
-    assert any("not Paris" in passage.text for trial in trials for passage in trial.more)
-    assert any(trial.question.task == "retrieval" and not trial.question.passages for trial in trials)
 
 
 # -- what is told ------------------------------------------------------------------------------------------------------
@@ -167,7 +159,3 @@ def test_a_selector_whose_prediction_lacks_fields_is_told_which() -> None:
         check_selector(Bare())
     with pytest.raises(ArgumentError, match=r"^The selector's prediction must have all fields of a .*; got None with"):
         check_selector(Silent())
-
-
-def test_the_laws_that_these_tests_go_by_are_laws() -> None:
-    assert {*ABOUT_CERTIFICATES, *ABOUT_RULES} <= {law.name for law in LAWS}

@@ -7,12 +7,12 @@ import pytest
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.laws import LAW, LAWS, LawBroken
-from eldgr_dspy.laws.trials import SILENT
+from eldgr_dspy.laws.trials import SILENT, Subject, Trial
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.rules import rule_named
-from eldgr_dspy.testing import Subject, Trial, check_laws
+from eldgr_dspy.testing import check_laws
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "rules.md"
 

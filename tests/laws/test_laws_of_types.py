@@ -13,13 +13,12 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.laws import LawBroken
-from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
+from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, laws_of_type
 from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.programs.testing import check_selector
 from eldgr_dspy.rule.questions import Question
-from eldgr_dspy.strategies import consultations
 from eldgr_dspy.tables.bounds import authority_table
-from eldgr_dspy.testing import check_answer_type, check_laws
+from eldgr_dspy.testing import check_answer_type, check_laws, consultations
 from tests.dates import YEARS, Sums
 from tests.laws.slips_of_types import SLIPS, Contradicted, Directed, Names, Vetoed
 
@@ -33,9 +32,9 @@ def raw_trials(kind: AnswerType) -> st.SearchStrategy[Trial]:
 
     def trial(answers: list[str | None], passages: list[str]) -> Trial:
         texts = [*passages, *(f"It is {answer}." for answer in answers[:2])]
-        shown = tuple(Passage("", text) for text in texts)
-        asked = Question("?", kind.name, (*answers,), (), shown[1:], kind.example_options, kind)
-        return Trial(asked, gold=answers[0] or "", more=shown[:1])
+        evidence = tuple(Passage("", text) for text in texts)
+        question = Question("?", kind.name, (*answers,), (), evidence[1:], kind.example_options, kind)
+        return Trial(question, gold=answers[0] or "", more=evidence[:1])
 
     texts = st.lists(st.none() | st.text(), min_size=1, max_size=4)
     return st.builds(trial, texts, st.lists(st.text(), max_size=2))
@@ -59,7 +58,7 @@ of_any_type = st.sampled_from(KINDS).flatmap(lambda kind: consultations(kind) | 
 @given(of_any_type)
 def test_a_built_in_type_keeps_the_laws_that_it_does_not_give_up(trial: Trial) -> None:
     outcome = MAJORITY.settle(trial)
-    for law in kept(trial.question.type, LAWS_OF_TYPES):
+    for law in laws_of_type(trial.question.type, LAWS_OF_TYPES):
         law.check(outcome)
 
 

@@ -52,10 +52,10 @@ def test_every_law_holds_with_refusals(trial: Trial) -> None:
 @given(refusing())
 def test_a_refusing_consensus_is_final_and_no_refusal_overrides(trial: Trial) -> None:
     outcome = ELDGR.settle(trial)
-    two_valued = outcome.task == "arithmetic" or trial.settings.certificate == "substring"
+    two_valued = outcome.case.task == "arithmetic" or trial.settings.certificate == "substring"
     assume(not (trial.settings.refusal == "inapplicable" and two_valued))
     if outcome.case.refuses(outcome.consensus):
-        assert (outcome.answer, outcome.branch, outcome.asked) == (outcome.consensus, "consensus", ())
+        assert (outcome.answer, outcome.branch, outcome.roles) == (outcome.consensus, "consensus", ())
         assert trial.settings.refusal == "inapplicable"
     if outcome.branch in ("judge", "repair"):
         assert not outcome.case.refuses(outcome.answer)
@@ -65,11 +65,11 @@ def without_refusals(outcome: Outcome) -> Trial:
     """The trial in which candidates that refuse have no answer, and roles whose answer refuses abstain."""
     trial, refuses = outcome.trial, outcome.case.refuses
 
-    def heard(reply: Reply) -> Reply:
+    def reply_of(reply: Reply) -> Reply:
         return SILENT if isinstance(reply, Repair | Derivation) and refuses(reply.answer) else reply
 
     answers = tuple(None if refuses(answer) else answer for answer in trial.question.answers)
-    replies: dict[Role, Reply] = {role: heard(reply) for role, reply in trial.replies.items()}
+    replies: dict[Role, Reply] = {role: reply_of(reply) for role, reply in trial.replies.items()}
     return replace(trial.about(answers=answers), replies=replies, settings=replace(trial.settings, refusals=()))
 
 
@@ -80,7 +80,7 @@ def test_refusals_that_do_not_vote_are_candidates_without_an_answer(trial: Trial
     other = ELDGR.settle(without_refusals(outcome))
     for name in ("answer", "branch", "reason", "certified", "witness", "consensus", "tie", "preference", "ranking"):
         assert getattr(outcome.decision, name) == getattr(other.decision, name), name
-    assert outcome.asked == other.asked
+    assert outcome.roles == other.roles
 
 
 # -- every small pool --------------------------------------------------------------------------------------------------

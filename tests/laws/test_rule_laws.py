@@ -18,11 +18,11 @@ from eldgr_dspy.testing import consultations
 ELDGR = Subject(evidence_locked)
 
 
-def asked(answers: tuple[str | None, ...], *texts: str) -> Question:
+def question(answers: tuple[str | None, ...], *texts: str) -> Question:
     return Question("Which?", "retrieval", answers, (), tuple(Passage("", text) for text in texts))
 
 
-CONTESTED = asked(("Dubai", "Dubai", "Doha", "Qatar"), "Doha is the capital of Qatar.")
+CONTESTED = question(("Dubai", "Dubai", "Doha", "Qatar"), "Doha is the capital of Qatar.")
 PENS = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", ("16", "16", "18"))
 SOUND = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
 BOTH = "Paris or Lyon, who knows"
@@ -59,18 +59,20 @@ LAWS_OF_A_RULE = [law for law in LAWS if law.statement is not None]
 @pytest.mark.law("homogeneous_pools_consult_no_judge", "property")
 @settings(max_examples=3 * settings().max_examples)
 @given(trial=consultations())
-@example(trial=Trial(asked(("Doha", "Doha", "Dubai"), "Doha"), replies={"judge": Verdict(2)}))
-@example(trial=Trial(asked(("yes", "yes", "Doha"), "Doha"), replies={"judge": Verdict(2), "repairer": Repair("Doha")}))
-@example(trial=Trial(asked(("Doha", "Doha", "Dubai"), "Doha Dubai"), replies={"judge": Verdict(2)}, gold="doha"))
+@example(trial=Trial(question(("Doha", "Doha", "Dubai"), "Doha"), replies={"judge": Verdict(2)}))
+@example(
+    trial=Trial(question(("yes", "yes", "Doha"), "Doha"), replies={"judge": Verdict(2), "repairer": Repair("Doha")})
+)
+@example(trial=Trial(question(("Doha", "Doha", "Dubai"), "Doha Dubai"), replies={"judge": Verdict(2)}, gold="doha"))
 @example(trial=Trial(PENS, replies={"deriver": SOUND}, gold="18"))
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(2)}))
 @example(trial=Trial(PENS, replies={"deriver": SOUND}))
 @example(trial=Trial(LONE, Settings("substring")))
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(2), "repairer": Repair("Qatar")}))
-@example(trial=Trial(asked(("Bern", "Bern", "Oslo", "Doha"), "Doha"), replies={"judge": Verdict(3)}))
+@example(trial=Trial(question(("Bern", "Bern", "Oslo", "Doha"), "Doha"), replies={"judge": Verdict(3)}))
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(0), "repairer": Repair("capital")}))
-@example(trial=Trial(asked((None, " "), "Doha"), replies={"repairer": Repair("Doha")}))
-@example(trial=Trial(asked(())))
+@example(trial=Trial(question((None, " "), "Doha"), replies={"repairer": Repair("Doha")}))
+@example(trial=Trial(question(())))
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(0), "repairer": Repair("Sharjah")}))
 @example(trial=Trial(CONTESTED, Settings(preference="stratum"), {"judge": Verdict(0, (1.0, 0.9, 0.2, 0.4))}))
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(3), "repairer": Repair("Doha")}))
@@ -78,18 +80,22 @@ LAWS_OF_A_RULE = [law for law in LAWS if law.statement is not None]
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(0)}))
 @example(trial=Trial(PENS, replies={"judge": Verdict(0), "deriver": SOUND}))
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(2)}, gold="Dubai"))
-@example(trial=Trial(asked(("Dubai", "Doha"), "Paris", "Doha", ""), replies={"judge": Verdict(1)}))
+@example(trial=Trial(question(("Dubai", "Doha"), "Paris", "Doha", ""), replies={"judge": Verdict(1)}))
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(2)}, more=(Passage("", "Dubai"),)))
 @example(trial=Trial(CONTESTED, replies={"judge": Verdict(0, (1.0, 0.9, 0.2, 0.4))}))
-@example(trial=Trial(asked(("Lyon", "Paris", "paris", "lyon"))))
-@example(trial=Trial(asked((None, "Paris", "Lyon"))))
+@example(trial=Trial(question(("Lyon", "Paris", "paris", "lyon"))))
+@example(trial=Trial(question((None, "Paris", "Lyon"))))
 @example(trial=Trial(SHARED, replies={"judge": Verdict(0)}))
-@example(trial=Trial(asked(("beatles", "The Beatles"), "The Beatles"), Settings("token")))
-@example(trial=Trial(asked(("Doha.", "Doha.", "Qatar"), "Doha is the capital of Qatar"), replies={"judge": Verdict(2)}))
-@example(trial=Trial(asked(("Doha", "Doha", "Qatar"), "Doha is the capital of Qatar"), replies={"judge": Verdict(2)}))
+@example(trial=Trial(question(("beatles", "The Beatles"), "The Beatles"), Settings("token")))
+@example(
+    trial=Trial(question(("Doha.", "Doha.", "Qatar"), "Doha is the capital of Qatar"), replies={"judge": Verdict(2)})
+)
+@example(
+    trial=Trial(question(("Doha", "Doha", "Qatar"), "Doha is the capital of Qatar"), replies={"judge": Verdict(2)})
+)
 @example(trial=Trial(CONTESTED, replies={"judge": Abstention("no reply within 60 s")}))
 @example(trial=Trial(PENS, replies={"deriver": Derivation((Step("2 * 9", "18"),), "18", "")}))
-@example(trial=Trial(asked(("Doha", "doha", None), "Paris")))
+@example(trial=Trial(question(("Doha", "doha", None), "Paris")))
 def test_the_shipped_rule_keeps_every_law(trial: Trial) -> None:
     outcome = ELDGR.settle(trial)
     for law in LAWS_OF_A_RULE:

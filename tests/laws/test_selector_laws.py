@@ -53,7 +53,7 @@ def options_of(chosen: Settings) -> dict[str, Any]:
     return {name: getattr(chosen, name) for name in Settings.__slots__}
 
 
-def written(content: Mapping[str, Any]) -> Mapping[str, Any]:
+def as_plain(content: Mapping[str, Any]) -> Mapping[str, Any]:
     """A module's output as the selector takes it: what no journal can hold is an abstention."""
     try:
         plain_content: Mapping[str, Any] = plain(content)
@@ -66,7 +66,7 @@ def by_the_rule(question: Question, chosen: Settings, contents: Mapping[Role, Ma
     """What the rule alone does on the question as the selector reads it, where the roles return these objects."""
     question = to_question(**inputs_of(question), answer_field="answer")
     replies: dict[Role, Reply] = {
-        role: read_reply(role, written(content), question.answers, len(question.passages))
+        role: read_reply(role, as_plain(content), question.answers, len(question.passages))
         for role, content in contents.items()
     }
     return Subject(evidence_locked).settle(Trial(question, chosen, replies, gold=question.text))
@@ -94,10 +94,10 @@ def test_no_content_of_a_role_breaks_a_law(
     """Past every adapter: whatever object arrives, by a module of the user's or from a journal."""
     pred = selector_of(judged, other, other, **options_of(chosen))(**inputs_of(question))
     shipped_lawfully(pred, question, chosen)
-    found = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
+    outcome = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
     for law in OF_A_DECISION:
-        law.check(found)
-    assert (pred.answer, pred.branch) == (found.answer, found.branch)
+        law.check(outcome)
+    assert (pred.answer, pred.branch) == (outcome.answer, outcome.branch)
 
 
 @pytest.mark.law("sync_equals_async_equals_batch_equals_replay", "property")
@@ -120,13 +120,14 @@ any_score = st.none() | st.floats() | st.integers() | st.sampled_from((0.0, 0.5,
 any_scores = st.lists(any_score, max_size=6) | st.sampled_from((None, "high", KeyError("a bug")))
 
 
-def stratum(found: Outcome, index: int) -> tuple[bool, bool]:
+def stratum(outcome: Outcome, index: int) -> tuple[bool, bool]:
     """Whether a candidate is unsupported, and whether it comes behind consensus's; least comes first."""
-    answer = found.trial.question.answers[index]
-    votes = found.case.same(answer, answer)
-    inapplicable = found.task == "retrieval" and votes and found.case.certified(answer) is None
-    supported = inapplicable or (votes and found.supports(answer) and (found.task == "retrieval" or found.asked != ()))
-    return not supported, not (supported and votes and found.keeps(answer))
+    answer = outcome.trial.question.answers[index]
+    votes = outcome.case.same(answer, answer)
+    inapplicable = outcome.case.task == "retrieval" and votes and outcome.case.certified(answer) is None
+    by_role = outcome.case.task == "retrieval" or outcome.roles != ()
+    supported = inapplicable or (votes and outcome.supports(answer) and by_role)
+    return not supported, not (supported and votes and outcome.keeps(answer))
 
 
 @pytest.mark.law("scores_never_cross_strata", "property")
@@ -146,10 +147,10 @@ def test_the_scores_of_a_scorer_never_cross_strata(
     tables, ranking, plain = scored.pop("scores"), scored.pop("ranking"), unscored.pop("ranking")
     assert scored == unscored
     assert len(tables) == len(question.answers)
-    found = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
-    assert is_stratified(replace(found, decision=replace(found.decision, ranking=tuple(ranking))))
-    strata = [stratum(found, index) for index in ranking]
-    assert strata == sorted(strata) == [stratum(found, index) for index in plain]
+    outcome = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
+    assert is_stratified(replace(outcome, decision=replace(outcome.decision, ranking=tuple(ranking))))
+    strata = [stratum(outcome, index) for index in ranking]
+    assert strata == sorted(strata) == [stratum(outcome, index) for index in plain]
     rewards = [tables[index]["reward"] for index in ranking]
     if any(reward is not None for reward in rewards):
         ranks = [(s, r is None, -(r or 0.0), index) for s, r, index in zip(strata, rewards, ranking, strict=True)]
@@ -172,6 +173,6 @@ def test_no_optimizer_breaks_a_law(question: Question, judged: str, other: str) 
 @given(trial=consultations())
 def test_no_reply_that_could_be_read_breaks_a_law(trial: Trial) -> None:
     """Where replies are read, without DSPy: one reply in five is made of any JSON object."""
-    found = Subject(evidence_locked).settle(trial)
+    outcome = Subject(evidence_locked).settle(trial)
     for law in OF_A_DECISION:
-        law.check(found)
+        law.check(outcome)

@@ -19,9 +19,9 @@ from tests.selecting import CONTESTED, example_of
 ADAPTERS = [None, dspy.JSONAdapter(), dspy.ChatAdapter(), dspy.XMLAdapter(), dspy.TwoStepAdapter(scripted_lm([]))]
 
 
-def test_replies_are_used_in_order_of_arrival() -> None:
-    lm = scripted_lm(["one", "two"])
-    assert [lm("a"), lm("b")] == [["one"], ["two"]]
+def test_replies_are_used_in_order_of_arrival_and_a_mapping_is_sent_as_json() -> None:
+    lm = scripted_lm(["one", {"a": 1}])
+    assert [lm("a"), lm("b")] == [["one"], ['{"a": 1}']]
     assert [request.messages[0].text for request in lm.requests] == ["a", "b"]
 
 
@@ -30,26 +30,16 @@ def test_a_callable_sees_the_request() -> None:
     assert lm("echo") == ["ECHO"]
 
 
-def test_a_mapping_is_sent_as_json() -> None:
-    assert scripted_lm([{"a": 1}])("x") == ['{"a": 1}']
-
-
 def test_a_response_is_returned_as_it_is() -> None:
-    response = scripted_lm(["cut o"]).script.answer(lm15.Request(model="m", messages=(lm15.Message.user("x"),)))
+    message = lm15.Message.assistant([lm15.TextPart("cut o")])
+    response = lm15.Response(id=None, model="m", message=message, finish_reason="stop", usage=lm15.Usage())
     assert scripted_lm([response])("x") == ["cut o"]
-
-
-def test_an_exception_is_raised_and_not_retried() -> None:
-    lm = scripted_lm([lm15.RateLimitError("slow down"), "late"])
-    with pytest.raises(dspy.LMRateLimitError):
-        lm("x")
-    assert len(lm.requests) == 1
 
 
 def test_a_line_that_is_cut_says_so() -> None:
     lm = scripted_lm([Line('{"answer": "Do', cut=True)] * 2)
-    for said in (lm("x"), asyncio.run(lm.acall("x"))):
-        assert said == ['{"answer": "Do']
+    for reply in (lm("x"), asyncio.run(lm.acall("x"))):
+        assert reply == ['{"answer": "Do']
         assert lm.history[-1]["response"].finish_reason == "length"
 
 
@@ -64,18 +54,11 @@ def test_a_single_reply_in_place_of_a_script_is_refused(reply: Any) -> None:
         scripted_lm(reply)
 
 
-def test_async_uses_the_same_script_after_the_same_delay() -> None:
-    lm = scripted_lm(["one", "two"], delay=0.001)
-    assert lm("a") == ["one"]
-    assert asyncio.run(lm.acall("b")) == ["two"]
-    assert len(lm.requests) == 2
-
-
-def test_a_copy_of_the_lm_shares_its_script_and_its_memory() -> None:
-    lm = scripted_lm(["one", "two", "three"])
-    for twin in (lm, copy.deepcopy(lm), lm.copy(temperature=1.0)):
-        twin("x")
-    assert len(lm.requests) == 3
+def test_async_and_copies_of_the_lm_share_its_script_and_its_memory() -> None:
+    lm = scripted_lm(["one", "two", "three", "four"], delay=0.001)
+    assert [twin("a") for twin in (lm, copy.deepcopy(lm), lm.copy(temperature=1.0))] == [["one"], ["two"], ["three"]]
+    assert asyncio.run(lm.acall("b")) == ["four"]
+    assert len(lm.requests) == 4
 
 
 def test_threads_lose_no_request_and_share_no_reply() -> None:
@@ -91,13 +74,13 @@ def test_threads_lose_no_request_and_share_no_reply() -> None:
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_the_role_that_is_asked_is_known_under_every_adapter(adapter: Any) -> None:
     lm = scripted_lm(lambda _: lm15.AuthError("enough"))
-    asked: list[tuple[Any, dict[str, Any]]] = [
+    calls: list[tuple[Any, dict[str, Any]]] = [
         (Judge, {"question": "q", "evidence": [], "candidates": []}),
         (Deriver, {"question": "q"}),
         (Repairer, {"question": "q", "evidence": []}),
     ]
     with dspy.context(lm=lm, adapter=adapter):
-        for role, inputs in asked:
+        for role, inputs in calls:
             with pytest.raises(dspy.LMAuthError):
                 role()(**inputs)
     assert [role_of(request) for request in lm.requests] == ["judge", "deriver", "repairer"]
@@ -132,11 +115,11 @@ def test_a_prompt_without_an_adapter_s_instructions_belongs_to_no_role() -> None
 def test_the_prompts_in_which_an_optimizer_writes_instructions_are_no_role_s() -> None:
     """Those of MIPROv2: a data summary, then for each role a description of program and module, and an instruction."""
 
-    def written(request: Any) -> str:
+    def reply_to(request: Any) -> str:
         names = re.findall(r"`\[\[ ## (\w+) ## ]]`", request.messages[-1].text or "")
         return "\n\n".join(f"[[ ## {name} ## ]]\nFollow the passages." for name in names)
 
-    lm, select = scripted_lm(written), Selector()
+    lm, select = scripted_lm(reply_to), Selector()
     examples = [example_of(CONTESTED, gold=["Doha"])] * 2
     with dspy.context(lm=lm, adapter=dspy.ChatAdapter()):
         proposer = GroundedProposer(lm, select, examples, set_tip_randomly=False, set_history_randomly=False)

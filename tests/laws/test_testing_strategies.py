@@ -10,7 +10,6 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy import testing
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import Choice, Steps, evidence_locked, majority_vote, scalar_judge
 from eldgr_dspy.errors import ArgumentError
@@ -18,8 +17,7 @@ from eldgr_dspy.laws import LAW, LAWS, LawBroken
 from eldgr_dspy.laws.trials import Subject, Trial, describe
 from eldgr_dspy.rule.consultations import Repair, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
-from eldgr_dspy.strategies import WORDS
-from eldgr_dspy.testing import check_laws, consultations, evidence, lm_replies, pools, questions
+from eldgr_dspy.testing import WORDS, check_laws, consultations, evidence, lm_replies, pools, questions
 
 pytestmark = pytest.mark.slow  # the kit on what its strategies draw
 
@@ -34,10 +32,9 @@ def test_the_rule_of_this_package_breaks_no_law_and_each_has_something_to_say() 
     assert tried["the_cases_partition"] >= min(tried.values()) > 0, tried
 
 
-@pytest.mark.slow
-def test_a_broken_law_is_told_with_a_small_trial_and_the_other_laws_that_are_broken() -> None:
+def test_a_broken_law_is_shown_with_a_small_trial_and_the_other_laws_that_are_broken() -> None:
     with pytest.raises(LawBroken) as caught:
-        check_laws(scalar_judge, laws=["override_needs_a_certificate", "homogeneous_pools_consult_no_judge"])
+        check_laws("judge", laws=["override_needs_a_certificate", "homogeneous_pools_consult_no_judge"])
     assert caught.value.law is LAW["override_needs_a_certificate"]
     assert len(caught.value.outcome.trial.question.answers) == 2
     assert "Broken too" not in str(caught.value)
@@ -47,29 +44,20 @@ def test_a_broken_law_is_told_with_a_small_trial_and_the_other_laws_that_are_bro
     assert caught.value.__notes__[0].startswith("Falsifying example: Trial(question=Question(text='Which?', ")
 
 
-def test_a_rule_may_be_given_by_its_name() -> None:
-    with pytest.raises(LawBroken, match=r"^Law 3, "):
-        check_laws("judge", laws=["override_needs_a_certificate"])
-
-
 def test_a_law_that_is_left_out_is_not_tried() -> None:
-    tried = check_laws(
-        majority_vote, without=["certified_preference_outranks_repair", "the_cases_partition"], max_examples=1
-    )
-    assert list(tried) == [
-        law.name for law in LAWS if law.statement is not None and law.number != 4 and law.number != 8
+    without = ["certified_preference_outranks_repair", "the_cases_partition"]
+    tried = check_laws(majority_vote, without=without, max_examples=0)
+    assert list(tried) == [law.name for law in LAWS if law.statement is not None and law.name not in without]
+    assert list(check_laws(laws=["default_is_consensus", *without], without=without, max_examples=0)) == [
+        "default_is_consensus"
     ]
-    only = check_laws(
-        laws=["default_is_consensus", "the_cases_partition"], without=["the_cases_partition"], max_examples=1
-    )
-    assert list(only) == ["default_is_consensus"]
 
 
 def test_under_a_profile_without_chance_the_same_is_drawn_each_time() -> None:
-    seen = list[list[Question]]()
+    calls = list[list[Question]]()
 
     def notes(case: Any) -> Steps:
-        seen[-1].append(case.question)
+        calls[-1].append(case.question)
         return (yield from evidence_locked(case))
 
     before = settings.get_current_profile_name()
@@ -77,11 +65,11 @@ def test_under_a_profile_without_chance_the_same_is_drawn_each_time() -> None:
     settings.load_profile("without chance")
     try:
         for _ in range(2):
-            seen.append([])
+            calls.append([])
             check_laws(notes, laws=["default_is_consensus"], max_examples=50)
     finally:
         settings.load_profile(before)
-    assert seen[0] == seen[1]
+    assert calls[0] == calls[1]
 
 
 STORY = Trial(
@@ -89,14 +77,6 @@ STORY = Trial(
     Settings(preference="stratum"),
     {"judge": Verdict(1, (0.5, 0.25)), "repairer": Repair("x")},
 )
-
-
-def test_what_a_rule_did_is_told_as_a_table_and_named_in_a_line() -> None:
-    outcome = Subject(scalar_judge).settle(STORY)
-    with pytest.raises(LawBroken) as caught:
-        LAW["override_needs_a_certificate"].check(outcome)
-    assert f"\n\n{outcome}\n  demanded" in str(caught.value)
-    assert repr(outcome) == "<Outcome: 'Rome' (uncertified), by branch judge; asked judge>"
 
 
 def test_texts_are_told_where_they_say_more_than_the_answers() -> None:
@@ -111,6 +91,7 @@ def test_texts_are_told_where_they_say_more_than_the_answers() -> None:
 def test_the_story_of_a_broken_law_is_whole() -> None:
     with pytest.raises(LawBroken) as caught:
         LAW["override_needs_a_certificate"].check(Subject(scalar_judge).settle(STORY))
+    assert repr(caught.value.outcome) == "<Outcome: 'Rome' (uncertified), by branch judge; asked judge>"
     assert str(caught.value) == (
         "Law 3, override_needs_a_certificate, is broken. What ships in the place of consensus carries a certificate;"
         " in arithmetic, a checked derivation.\n"
@@ -182,10 +163,6 @@ def never_stops(case: Any) -> Any:
         yield "judge"
 
 
-def returns_a_score(answer: str, passages: tuple[Passage, ...]) -> Any:
-    return 0.7
-
-
 @pytest.mark.parametrize(
     ("given_to_it", "message"),
     [
@@ -202,8 +179,6 @@ def returns_a_score(answer: str, passages: tuple[Passage, ...]) -> Any:
         ({"rule": asks_a_stranger},
          r"^The rule 'asks_a_stranger' asks 'oracle'; it may ask one of judge, deriver, rep"),
         ({"rule": never_stops}, r"^The rule 'never_stops' asked 100 times about one question and did not end; ask a r"),
-        ({"certificate": returns_a_score},
-         r"^certificate\('.*', \.\.\.\) returned 0\.7; a certificate is True, False, or None where it"),
         ({"laws": "default_is_consensus"}, r"^laws must be .*; got 'default_is_consensus'\. Put it in a list\.$"),
         ({"laws": ["fairness"]},
          r"^laws: 'fairness' is not a law that is tried here; expected some of cert"),
@@ -221,25 +196,16 @@ def test_what_cannot_be_held_to_the_laws_is_told_in_a_sentence(given_to_it: dict
     assert re.search(message, str(caught.value))  # and not in the notes, which have the trial
 
 
-def test_an_error_of_the_rule_itself_comes_through() -> None:
-    def fails(case: Any) -> Steps:
-        yield from ()
-        raise LookupError("no such thing")
-
-    with pytest.raises(LookupError, match="no such thing"):
-        check_laws(fails)
-
-
 def test_a_certificate_is_not_asked_about_an_empty_answer() -> None:
-    seen: list[str] = []
+    calls: list[str] = []
 
     def certificate(answer: str, passages: tuple[Passage, ...]) -> bool:
-        seen.append(answer)
+        calls.append(answer)
         return False
 
     check_laws(certificate=certificate)
-    assert seen
-    assert all(answer.strip() for answer in seen)
+    assert calls
+    assert all(answer.strip() for answer in calls)
 
 
 def test_without_hypothesis_one_is_told_which_extra_to_install() -> None:
@@ -248,11 +214,11 @@ def test_without_hypothesis_one_is_told_which_extra_to_install() -> None:
         "try: import eldgr_dspy.testing\n"
         "except ImportError as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.stdout == (
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert process.stdout == (
         "eldgr_dspy.testing draws its examples with Hypothesis, which is not installed; run"
         " `pip install 'eldgr_dspy[testing]'`.\n"
-    ), done.stderr
+    ), process.stderr
 
 
 # -- what is drawn -----------------------------------------------------------------------------------------------------
@@ -282,23 +248,23 @@ def test_a_verdict_of_a_trial_is_about_a_candidate_with_an_answer(trial: Trial) 
     assert not isinstance(reply, Verdict) or trial.question.answers[reply.preferred]
 
 
-def drawn(strategy: st.SearchStrategy[T], n: int) -> list[T]:
+def draw(strategy: st.SearchStrategy[T], n: int) -> list[T]:
     """As many as are asked for, the same each time."""
-    found = list[T]()
+    draws = list[T]()
 
     @settings(max_examples=n, database=None, phases=[Phase.generate], deadline=None, derandomize=True)
     @given(strategy)
     def look(one: T) -> None:
-        found.append(one)
+        draws.append(one)
 
     look()
-    return found
+    return draws
 
 
 def test_pools_of_any_words_have_candidates_without_an_answer_and_every_word() -> None:
-    said = {answer for pool in drawn(pools(), 2_000) for answer in pool}
-    assert None in said
-    assert len(said) > len(set(WORDS)) * 0.9
+    answers = {answer for pool in draw(pools(), 2_000) for answer in pool}
+    assert None in answers
+    assert len(answers) > len(set(WORDS)) * 0.9
 
 
 def test_some_evidence_has_an_answer_in_two_passages_and_in_neither_of_them() -> None:
@@ -307,12 +273,7 @@ def test_some_evidence_has_an_answer_in_two_passages_and_in_neither_of_them() ->
         answers = [answer for answer in question.answers if answer and len(answer.split()) > 1]
         return any(one in " ".join(texts) and not any(one in text for text in texts) for one in answers)
 
-    assert sum(map(is_apart, drawn(questions("retrieval"), 500))) >= 10
-
-
-@given(lm_replies())
-def test_an_lm_may_return_any_text(reply: str) -> None:
-    assert isinstance(reply, str)
+    assert sum(map(is_apart, draw(questions("retrieval"), 500))) >= 10
 
 
 def test_some_of_what_an_lm_may_return_is_json_and_some_is_not() -> None:
@@ -330,7 +291,3 @@ def test_some_of_what_an_lm_may_return_is_json_and_some_is_not() -> None:
 
     look()
     assert kinds == {True, False}
-
-
-def test_every_public_name_is_there() -> None:
-    assert all(hasattr(testing, name) for name in testing.__all__)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy import strategies
+from eldgr_dspy import testing
 from eldgr_dspy.answer_types.answers import exact_match, normalise, numeric_equal
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import RULES, Choice, Steps, drive
@@ -246,9 +246,9 @@ def test_at_the_paper_s_level_the_bound_is_the_range_over_real_derivations(
 
 @given(st.data())
 def test_no_derivation_that_passes_leaves_the_bound(data: st.DataObject) -> None:
-    question = data.draw(strategies.questions("arithmetic"))
-    case = Case(question, data.draw(strategies.rule_settings))
-    derivation = data.draw(strategies.derivations(question))
+    question = data.draw(testing.questions("arithmetic"))
+    case = Case(question, data.draw(testing.rule_settings))
+    derivation = data.draw(testing.derivations(question))
     gold = data.draw(st.sampled_from([derivation.answer, *filter(None, question.answers)]))
     for rule in ARITHMETIC_RULES:
         low, high = over_derivers(case, rule, gold)

@@ -28,7 +28,7 @@ from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.signatures import JudgeCandidates
-from eldgr_dspy.strategies import lm_contents
+from eldgr_dspy.testing import lm_contents
 from eldgr_dspy.words import ABSTENTION_KINDS, ROLES, Consulted
 from tests.judges.balloting import ballot
 from tests.public_strategies import json_values

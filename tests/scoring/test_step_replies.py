@@ -15,7 +15,7 @@ from eldgr_dspy.channels.table import StepTable
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
 from eldgr_dspy.programs.testing import Line, scripted_lm
-from eldgr_dspy.strategies import json_values, lm_replies, raw_text
+from eldgr_dspy.testing import json_values, lm_replies, raw_text
 from eldgr_dspy.words import CHANNELS
 from tests.scoring.asking import (
     DOCUMENTS,

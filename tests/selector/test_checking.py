@@ -15,16 +15,17 @@ from eldgr_dspy.errors import ArgumentError, CertificateError
 from eldgr_dspy.laws import LAWS, LawBroken
 from eldgr_dspy.programs.checks.checking import check_scenes
 from eldgr_dspy.programs.checks.scenes import Scene
-from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.signatures import JudgeCandidates
+from tests.laws.slips_of_selectors import ByQuestion
 from tests.selecting import CONTESTED, Returns, example_of, repair, right, saying, verdict
 
 SAME = "sync_equals_async_equals_batch_equals_replay"
 TEXT = "no_lm_text_breaks_a_law"
+OF_A_DECISION = [law.name for law in LAWS if law.number <= 8]
 
 # -- lawful selectors -------------------------------------------------------------------------------------------------
 
@@ -78,17 +79,14 @@ def compiled() -> Selector:
 
 LAWFUL: dict[str, Callable[[], Selector]] = {
     "plain": Selector,
-    "arithmetic": lambda: Selector(answer="number", homogeneous="repair", derivation="stated"),
-    "strict about replies": lambda: Selector(on_error="raise", preference="stratum"),
     "with LMs and a field of its own": bound,
     "compiled": compiled,
-    "with a chain of thought": lambda: with_judge(dspy.ChainOfThought(JudgeCandidates)),
     "with a judge of its own": lambda: with_judge(ByBest()),
     "with a judge whose replies are unusable": lambda: with_judge(
         Returns({"preferred": True, "assessments": float("nan")})
     ),
-    "without an LM": heuristic_selector,
 }
+"""`tests/laws/lawful.py` has more."""
 
 
 @pytest.mark.law(SAME, "property")
@@ -96,7 +94,7 @@ LAWFUL: dict[str, Callable[[], Selector]] = {
 @pytest.mark.parametrize("make", LAWFUL.values(), ids=LAWFUL)
 def test_a_lawful_selector_passes_and_each_law_is_counted(make: Callable[[], Selector]) -> None:
     tried = check_selector(make(), max_examples=10)
-    assert list(tried) == [*(law.name for law in LAWS if law.number <= 8), SAME, TEXT]
+    assert list(tried) == [*OF_A_DECISION, SAME, TEXT]
     assert tried[SAME] == tried[TEXT] >= 40
     assert tried["default_is_consensus"] > 0
 
@@ -104,27 +102,22 @@ def test_a_lawful_selector_passes_and_each_law_is_counted(make: Callable[[], Sel
 @pytest.mark.law(SAME, "property")
 @pytest.mark.law(TEXT, "property")
 @pytest.mark.slow
-def test_each_law_of_retrieval_has_something_to_say_of_some_decision() -> None:
-    assert min(check_selector(Selector(), max_examples=60).values()) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("adapter", [dspy.ChatAdapter(), dspy.JSONAdapter()])
-def test_the_adapter_of_the_context_reads_the_replies(adapter: Any) -> None:
+@pytest.mark.parametrize("adapter", [None, dspy.ChatAdapter(), dspy.JSONAdapter()])
+def test_each_law_has_something_to_say_of_some_decision_under_each_adapter_of_the_context(adapter: Any) -> None:
     with dspy.context(adapter=adapter):
-        assert check_selector(Selector(), max_examples=4)["override_needs_a_certificate"] > 0
+        assert min(check_selector(Selector(), max_examples=0).values()) > 0
 
 
 def test_a_law_that_is_left_out_is_not_tried() -> None:
-    tried = check_selector(Inventive(), without=[*OF_A_DECISION, SAME], max_examples=1)
+    tried = check_selector(Inventive(), without=[*OF_A_DECISION, SAME], max_examples=0)
     assert list(tried) == [TEXT]
     with pytest.raises(LawBroken, match=f", {SAME}, is broken"):
-        check_selector(Inventive(), without=list(OF_A_DECISION), max_examples=1)
+        check_selector(Inventive(), without=OF_A_DECISION, max_examples=0)
 
 
 def test_questions_of_one_s_own_may_be_asked() -> None:
-    asked = st.just(Question("Where?", "retrieval", ("Dubai", "Doha")))
-    tried = check_selector(Selector(), asked=asked, max_examples=5)
+    questions = st.just(Question("Where?", "retrieval", ("Dubai", "Doha")))
+    tried = check_selector(Selector(), questions=questions, max_examples=5)
     assert tried["override_needs_a_certificate"] == 0  # there is no evidence
 
 
@@ -152,14 +145,14 @@ def test_the_selector_and_its_lms_are_left_alone() -> None:
         (Selector(), {"max_examples": -1}, r"^max_examples must be a whole number from 0; got -1\.$"),
         (
             Selector(),
-            {"asked": st.just(CONTESTED), "max_examples": 0},
+            {"questions": st.just(CONTESTED), "max_examples": 0},
             r"^max_examples must be from 1 for questions of your own; got 0",
         ),
         (Selector(), {"without": SAME}, rf"^without must be a sequence of names; got '{SAME}'\. Put it in a list\.$"),
         (Selector(), {"without": ["lazy_equals_always"]}, r"^without: 'lazy_equals_always' is not a law that is tried"),
         (
             Selector(),
-            {"without": [law.name for law in LAWS if law.number in (*range(1, 9), 18, 19)]},
+            {"without": [*OF_A_DECISION, SAME, TEXT]},
             r"must leave at least one law to try",
         ),
     ],
@@ -184,8 +177,8 @@ def test_the_scripted_lm_does_not_load_hypothesis() -> None:
 
 def test_where_hypothesis_is_missing_it_says_what_to_install() -> None:
     code = "import sys; sys.modules['hypothesis'] = None; from eldgr_dspy.programs.testing import check_selector"
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert "run `pip install 'eldgr_dspy[testing]'`" in done.stderr
+    process = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "run `pip install 'eldgr_dspy[testing]'`" in process.stderr
 
 
 # -- selectors that break a law ---------------------------------------------------------------------------------------
@@ -238,16 +231,6 @@ class Curious(Changed):
         return pred
 
 
-class Remembering(Changed):
-    """Keeps the first decision that it makes, and ships it ever after."""
-
-    first: Any = None
-
-    def change(self, pred: Any) -> Any:
-        self.first = self.first or pred
-        return self.first
-
-
 class Hasty(Selector):
     """Asks nobody when awaited."""
 
@@ -265,47 +248,25 @@ class Unranked(Changed):
         return pred
 
 
-OF_A_DECISION = {law.name for law in LAWS if law.number <= 8}
-BROKEN: dict[str, tuple[Callable[[], Selector], set[str]]] = {
-    "trusting": (Trusting, OF_A_DECISION),
-    "repairing": (Repairing, {"certified_preference_outranks_repair", "answer_is_consensus_preference_or_repair"}),
-    "inventive": (Inventive, OF_A_DECISION),
-    "curious": (Curious, {"certified_consensus_is_final", "inapplicable_consensus_is_final", SAME}),
-    "remembering": (Remembering, {SAME}),
-    "hasty": (Hasty, {SAME}),
-    "unranked": (Unranked, {SAME}),
-    "with a bug": (lambda: with_judge(Returns(KeyError("a bug"))), {TEXT}),
-    "that times out": (lambda: with_judge(Returns(TimeoutError("late"))), {TEXT}),
+LOCK = "override_needs_a_certificate"
+BROKEN: dict[str, tuple[Callable[[], Selector], str]] = {
+    "trusting": (Trusting, LOCK),
+    "inventive": (Inventive, LOCK),
+    "of a judge alone": (lambda: Selector(rule="judge"), LOCK),
+    "repairing": (Repairing, "certified_preference_outranks_repair"),
+    "curious": (Curious, "certified_consensus_is_final"),
+    "hasty": (Hasty, SAME),
+    "unranked": (Unranked, SAME),
+    "with a bug": (lambda: with_judge(Returns(KeyError("a bug"))), TEXT),
+    "that times out": (lambda: with_judge(Returns(TimeoutError("late"))), TEXT),
 }
 
 
-LOCK = "override_needs_a_certificate"
-
-
-@pytest.mark.parametrize(
-    ("make", "law"),
-    [
-        (Trusting, LOCK),
-        (Inventive, LOCK),
-        (lambda: Selector(rule="judge"), LOCK),
-        (Repairing, "certified_preference_outranks_repair"),
-        (Curious, "certified_consensus_is_final"),
-        (Hasty, SAME),
-    ],
-    ids=["trusting", "inventive", "judge", "repairing", "curious", "hasty"],
-)
-def test_the_broken_law_that_matters_most_is_named_first(make: Callable[[], Selector], law: str) -> None:
+@pytest.mark.parametrize(("make", "law"), BROKEN.values(), ids=BROKEN)
+def test_the_broken_law_that_matters_most_is_named_with_a_small_example(make: Callable[[], Selector], law: str) -> None:
     with pytest.raises(LawBroken) as caught:
         check_selector(make(), max_examples=0)
     assert caught.value.law.name == law
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("make", "laws"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_law_is_named_with_the_least_that_breaks_it(make: Callable[[], Selector], laws: set[str]) -> None:
-    with pytest.raises(LawBroken) as caught:
-        check_selector(make(), max_examples=100)
-    assert caught.value.law.name in laws
     assert len(str(caught.value)) < 2_000
     for heading in ("question", "candidates", "consensus", "shipped", "demanded"):
         assert f"\n  {heading}" in str(caught.value)
@@ -343,35 +304,6 @@ def test_a_slip_in_the_rule_is_caught_by_the_situations_and_not_by_luck() -> Non
 # -- what is kept from one question to the next -----------------------------------------------------------------------
 
 
-class ByText(Changed):
-    """Remembers what it decided by the question's text alone."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.known: dict[str, Any] = {}
-
-    def forward(self, question: str, *args: Any, **inputs: Any) -> Any:
-        if question not in self.known:
-            self.known[question] = super().forward(question, *args, **inputs)
-        return self.known[question]
-
-    async def aforward(self, question: str, *args: Any, **inputs: Any) -> Any:
-        if question not in self.known:
-            self.known[question] = await super().aforward(question, *args, **inputs)
-        return self.known[question]
-
-
-class OneLate(Changed):
-    """Ships the answer of the question before."""
-
-    last: Any = None
-
-    def change(self, pred: Any) -> Any:
-        own, pred.answer = pred.answer, self.last or pred.answer
-        self.last = own
-        return pred
-
-
 class Counts(dspy.Module):
     """A judge that prefers another candidate at each call."""
 
@@ -394,23 +326,18 @@ class CountsForAll(dspy.Module):
         return dspy.Prediction(preferred=self.calls % len(candidates))
 
 
+ONE_REPLY = "demanded    one reply of the judge to one request; asked once more, it prefers candidate "
 STATEFUL: dict[str, tuple[Callable[[], Selector], str]] = {
-    "by text": (ByText, "demanded    the same where others were decided before; answer, "),
-    "by text, in arithmetic": (lambda: ByText(answer="number"),
-        "demanded    the same where others were decided before; "),
-    "one late": (OneLate, "demanded    the same where others were decided before; answer differ"),
-    "the first ever after": (Remembering, "demanded    the same where others were decided before; "),
-    "a judge that counts": (lambda: with_judge(Counts()),
-        "demanded    one reply of the judge to one request; asked once more, it prefers candidate "),
-    "judges that count together": (lambda: with_judge(CountsForAll()),
-        "demanded    one reply of the judge to one request; asked once more, it prefers candidate "),
-}  # fmt: skip
+    "by question": (ByQuestion, "demanded    the same where others were decided before; answer, "),
+    "a judge that counts": (lambda: with_judge(Counts()), ONE_REPLY),
+    "judges that count together": (lambda: with_judge(CountsForAll()), ONE_REPLY),
+}
 
 
 @pytest.mark.parametrize(("make", "demanded"), STATEFUL.values(), ids=STATEFUL)
 def test_what_is_kept_from_one_question_to_the_next_breaks_law_18(make: Callable[[], Selector], demanded: str) -> None:
     with pytest.raises(LawBroken) as caught:
-        check_selector(make(), max_examples=1)
+        check_selector(make(), max_examples=0)
     assert (caught.value.law.name, demanded in str(caught.value)) == (SAME, True), str(caught.value)
 
 
@@ -419,7 +346,7 @@ def test_what_is_kept_is_found_among_questions_of_one_s_own_too() -> None:
     """Two of one text and of other pools are decided in every second example."""
     pools = st.sampled_from((("Dubai", "Dubai", "Doha"), ("Oslo", "Oslo"), ("Doha",)))
     with pytest.raises(LawBroken) as caught:
-        check_selector(ByText(), asked=pools.map(lambda answers: Question("Where?", "retrieval", answers)))
+        check_selector(ByQuestion(), questions=pools.map(lambda answers: Question("Where?", "retrieval", answers)))
     assert caught.value.law.name == SAME
 
 
@@ -480,8 +407,7 @@ def test_a_rule_with_full_authority_breaks_the_laws_and_is_replayed_as_it_is() -
     with pytest.raises(LawBroken, match=r"Broken too: .*the_cases_partition") as broken:
         check_selector(Selector(rule=ships_any_preference), max_examples=0)
     assert broken.value.law.name == LOCK
-    of_a_decision = [law.name for law in LAWS if law.number <= 8]
-    assert check_selector(Selector(rule=ships_any_preference), without=of_a_decision, max_examples=5)[SAME] > 100
+    assert check_selector(Selector(rule=ships_any_preference), without=OF_A_DECISION, max_examples=0)[SAME] > 100
 
 
 def test_a_certificate_that_fails_is_named_and_one_that_decides_in_turns_breaks_a_law() -> None:

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ReplyError
-from eldgr_dspy.programs.checks.checking import held_scene
+from eldgr_dspy.programs.checks.checking import check_scene
 from eldgr_dspy.programs.checks.scenes import Scene
 from eldgr_dspy.programs.heuristics import ExtractiveRepairer, LexicalJudge, SilentDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
@@ -26,7 +26,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
-from eldgr_dspy.strategies import lm_replies, questions, rule_settings
+from eldgr_dspy.testing import lm_replies, questions, rule_settings
 from eldgr_dspy.words import ROLES, TASKS, Role
 from tests.selecting import (
     CONTESTED,
@@ -206,7 +206,7 @@ class SelectorMachine(RuleBasedStateMachine):
     )
     def called(self, call: Any, question: Question) -> None:
         with self.context():
-            came = held_scene(self.select, Scene(question, {})).came
+            came = check_scene(self.select, Scene(question, {})).came
             if isinstance(came, dict):
                 assert call(self.select, inputs_of(question)).toDict() == came
 
@@ -214,7 +214,7 @@ class SelectorMachine(RuleBasedStateMachine):
     def the_laws_hold(self) -> None:
         with self.context():
             for question in QUESTIONS:
-                held_scene(self.select, Scene(question, {}))
+                check_scene(self.select, Scene(question, {}))
 
 
 TestSelectorMachine = pytest.mark.law("no_optimizer_breaks_a_law", "property")(
