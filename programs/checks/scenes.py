@@ -61,7 +61,7 @@ class Scene:
             return fields
         judged = self.replies.get("judge")
         number = judged.get("preferred", 0) if isinstance(judged, Mapping) else 0
-        blanks = {"string": "", "integer": number, "number": 0.5, "boolean": False, "array": []}
+        blanks: dict[str, Any] = {"string": "", "integer": number, "number": 0.5, "boolean": False, "array": []}
         return {**{name: blanks.get(kind.get("type")) for name, kind in properties.items()}, **fields}
 
 
