@@ -1,17 +1,15 @@
 """An answer type has names, says how answers compare, and decides which of the rule's two ways is taken."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from eldgr_dspy import Selector
 from eldgr_dspy.answer_types import BUILT_IN, answer_type, load_type
 from eldgr_dspy.answer_types.answers import answer_class, official_score, score
-from eldgr_dspy.answer_types.base import Grouping
 from eldgr_dspy.answer_types.extraction import extract_answer
 from eldgr_dspy.answer_types.short import ShortText
 from eldgr_dspy.errors import ArgumentError, PoolError
@@ -23,6 +21,7 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.words import TASKS
 from tests.dates import LISTED, Years
+from tests.refusing import refused
 
 NAMES = {"short": "retrieval", "number": "arithmetic"}
 TEXTS = ("The answer is 1,000 km. Or less.", "18.0", "the Paris", "5%", "", "-5", "I do not know")
@@ -95,66 +94,6 @@ def test_a_type_may_be_a_dataclass(frozen: bool) -> None:
     assert Case(Question("?", kind.name, ("in 1976", "1977", None), kind=kind)).vote.n_classes == 2
 
 
-@pytest.mark.parametrize(
-    ("lacks", "said"),
-    [
-        ({"way": "vote"}, "Wrong.way must be one of 'evidence', 'derivation'; got 'vote'."),
-        ({"way": None}, "Wrong.way must be one of 'evidence', 'derivation'; got None."),
-        ({"scores": "EM"}, "Wrong.scores must be a tuple of one or two names, ('accuracy',); got 'EM'."),
-        ({"scores": ()}, "Wrong.scores must be a tuple of one or two names, ('accuracy',); got ()."),
-        ({"__init__": lambda self, form: None}, "answer must be made without arguments; "),
-    ],
-)
-def test_a_type_that_does_not_say_what_it_must_is_refused(lacks: dict[str, Any], said: str) -> None:
-    with pytest.raises(ArgumentError) as caught:
-        load_type(type("Wrong", (Years,), lacks))
-    assert str(caught.value).startswith(said)
-
-
-def test_classes_that_are_not_one_per_answer_are_refused() -> None:
-    class Short(Years):
-        name = "short-sighted"
-
-        def grouping(self, answers: Sequence[str | None]) -> Grouping:
-            return Grouping((), self.class_of)
-
-    with pytest.raises(ArgumentError) as caught:
-        Case(Question("?", "short-sighted", ("1976", "1977"), kind=Short()))
-    assert str(caught.value) == (
-        "short-sighted.grouping(answers) must return one class or None per answer; got 0 for 2 answers."
-    )
-
-
-def test_a_class_that_is_text_is_refused() -> None:
-    class Texts(Years):
-        name = "texts"
-
-        def read(self, answer: str) -> Any:
-            return answer
-
-    with pytest.raises(ArgumentError) as caught:
-        Texts().class_of("1976")
-    assert str(caught.value) == ("texts.read('1976') must be an AnswerClass or None, and its key text; got '1976'.")
-
-
-class Says(Years):
-    """A type of which a test says what it finds right."""
-
-    name = "says"
-    said: ClassVar[Any] = None
-
-    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
-        return self.said  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize("said", [None, 1, 0.5, "yes"])
-def test_what_is_right_must_be_true_or_false(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Says, "said", said)
-    with pytest.raises(ArgumentError) as caught:
-        Says().score("1976", ["1976"])
-    assert str(caught.value) == f"says.is_right('1976', ['1976']) must be True or False; got {said!r}."
-
-
 def test_a_name_alone_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "types_of_a_pool.py").write_text("raise SystemExit\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -166,16 +105,27 @@ def test_a_name_alone_imports_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "types_of_a_pool" not in sys.modules
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("dates", f"answer must be one of {LISTED}; got 'dates'."),
-        ("tests.dates:NOT_A_TYPE", "answer='tests.dates:NOT_A_TYPE' must be an "),
-        ("tests.dates:nothing", "answer='tests.dates:nothing': the module 'tests.dates' has no 'nothing'"),
-        ("tests.no_such:dates", "answer='tests.no_such:dates': the module 'tests.no_such' cannot be imported"),
-    ],
-)
-def test_what_is_not_a_type_is_refused(name: str, said: str) -> None:
-    with pytest.raises(ArgumentError) as caught:
-        load_type(name)
-    assert str(caught.value).startswith(said)
+WRONG: list[tuple[Any, str]] = [
+    ({"way": "vote"}, "Wrong.way must be one of 'evidence', 'derivation'; got 'vote'."),
+    ({"way": None}, "Wrong.way must be one of 'evidence', 'derivation'; got None."),
+    ({"scores": "EM"}, "Wrong.scores must be a tuple of one or two names, ('accuracy',); got 'EM'."),
+    ({"scores": ()}, "Wrong.scores must be a tuple of one or two names, ('accuracy',); got ()."),
+    ({"__init__": lambda self, form: None}, "answer must be made without arguments; "),
+    ("dates", f"answer must be one of {LISTED}; got 'dates'."),
+    ("tests.dates:NOT_A_TYPE", "answer='tests.dates:NOT_A_TYPE' must be an "),
+    ("tests.dates:nothing", "answer='tests.dates:nothing': the module 'tests.dates' has no 'nothing'"),
+    ("tests.no_such:dates", "answer='tests.no_such:dates': the module 'tests.no_such' cannot be imported"),
+]
+
+
+@pytest.mark.parametrize(("kind", "said"), WRONG)
+def test_what_is_not_a_type_or_does_not_say_what_it_must_is_refused(kind: Any, said: str) -> None:
+    wrong = kind if isinstance(kind, str) else type("Wrong", (Years,), kind)
+    assert refused(lambda: load_type(wrong)).startswith(said)
+
+
+@pytest.mark.parametrize("said", [None, 1, 0.5, "yes"])
+def test_what_is_right_must_be_true_or_false(said: Any) -> None:
+    kind: Any = type("Says", (Years,), {"name": "says", "is_right": lambda *_: said})()
+    expected = f"says.is_right('1976', ['1976']) must be True or False; got {said!r}."
+    assert refused(lambda: kind.score("1976", ["1976"])) == expected

@@ -53,19 +53,18 @@ def test_equal_values_vote_together_in_arithmetic_alone(one: str, other: str) ->
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
-    [("A", "a"), ("The  A.", "the a"), (": .", ": ."), (":\n:", ": :"), ("The  Beatles", "beatles")],
-)
-def test_an_answer_of_articles_or_marks_alone_keeps_them_as_its_key(answer: str, expected: str) -> None:  # hazard 15
-    assert key(answer) == expected
-
-
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [("$1,000", "1000"), ("0.50", "1/2"), ("-3", "-3"), ("5 %", "5%"), ("The Beatles", "text:beatles")],
-)
-def test_the_key_of_a_number_is_its_value_in_arithmetic(answer: str, expected: str) -> None:
-    assert key(answer, "arithmetic") == expected
+    ("task", "answer", "expected"),
+    [
+        ("retrieval", "A", "a"), ("retrieval", "The  A.", "the a"), ("retrieval", ": .", ": ."),  # hazard 15
+        ("retrieval", ":\n:", ": :"), ("retrieval", "The  Beatles", "beatles"), ("arithmetic", "$1,000", "1000"),
+        ("arithmetic", "0.50", "1/2"), ("arithmetic", "-3", "-3"), ("arithmetic", "5 %", "5%"),
+        ("arithmetic", "The Beatles", "text:beatles"),
+    ],
+)  # fmt: skip
+def test_the_key_of_a_number_is_its_value_and_articles_or_marks_alone_are_kept(
+    task: Task, answer: str, expected: str
+) -> None:
+    assert key(answer, task) == expected
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -93,14 +92,13 @@ def test_an_integer_of_five_thousand_digits_is_text() -> None:  # hazard 25
     assert key("1" * 5_000, "arithmetic") == "text:" + "1" * 5_000 != key("1" * 4_999, "arithmetic")
 
 
-@pytest.mark.parametrize("answer", ["yes", "No.", "TRUE", "false!", "the yes"])
-def test_polar_answers_are_the_four_words(answer: str) -> None:  # hazard 27
-    assert is_polar(answer)
+POLAR = ("yes", "No.", "TRUE", "false!", "the yes")
+NOT_POLAR = ("", "yes it is", "No Doubt", "noanswer", "1", "y", "Truex")
 
 
-@pytest.mark.parametrize("answer", ["", "yes it is", "No Doubt", "noanswer", "1", "y", "Truex"])
-def test_nothing_else_is_polar(answer: str) -> None:  # hazard 27
-    assert not is_polar(answer)
+@pytest.mark.parametrize(("answer", "polar"), [*((one, True) for one in POLAR), *((one, False) for one in NOT_POLAR)])
+def test_polar_answers_are_the_four_words(answer: str, polar: bool) -> None:  # hazard 27
+    assert is_polar(answer) is polar
 
 
 PLAIN = st.lists(st.sampled_from("a an the A The 0 1 12 1e5 x usd million port E".split()), min_size=1, max_size=5)

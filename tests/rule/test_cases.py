@@ -260,11 +260,6 @@ def test_the_arithmetic_judge_is_asked_by_the_scalar_rule_alone() -> None:
     assert decided(case, {**SILENT, "judge": Verdict(1)}, "judge").answer == "18"
 
 
-def test_the_ranking_may_begin_with_another_answer_than_the_one_that_ships() -> None:
-    found = decided(retrieval(["Dubai", "Dubai", "Doha"], "Doha"), SILENT)
-    assert (found.answer, found.ranking) == ("Dubai", (2, 0, 1))
-
-
 def test_scores_rank_behind_certificates_and_consensus() -> None:
     case = retrieval(["Oslo", "Doha", "Doha", "Rome", "Bonn", None], "Doha, Rome, Oslo")
     verdict: dict[Role, Reply] = {"judge": Verdict(0, (0.1, 0.2, 0.3, 0.9, 0.8, 1.0))}
@@ -316,14 +311,6 @@ def test_an_unknown_setting_is_a_sentence() -> None:
         Question("Q", "trivia", ())
 
 
-def test_a_candidate_that_quotes_a_passage_takes_the_certificate_from_nobody_else() -> None:  # hazard 42
-    passage = "Doha is the capital of Qatar."
-    texts = ("Doha", "Doha", passage)
-    case = Case(Question("Q", "retrieval", ("Doha", "Doha", "Dubai"), texts, (Passage("", passage),)))
-    assert case.certified("Doha") is True
-    assert decided(case, {}).reason == "consensus_certified"
-
-
 @pytest.mark.parametrize("title", ["", "Notes"])
 def test_white_space_around_its_own_text_does_not_let_a_candidate_certify_itself(title: str) -> None:  # hazard 42
     text = f"{title}\nDubai is the capital" if title else "Dubai is the capital"
@@ -350,13 +337,6 @@ def test_that_every_candidate_is_certified_overrides_nothing() -> None:  # hazar
     found = decided(retrieval(["Paris", "Rome", "Bonn"], "Paris, Rome and Bonn were asked."), given)
     assert (found.answer, found.branch, found.consulted) == ("Paris", "consensus", ())
     assert "3 different answers are certified" in found.notes
-
-
-def test_the_scalar_judge_ships_its_own_preference_under_either_reading() -> None:
-    verdict = Verdict(0, (1.0, 0.9, 0.2, 0.4))
-    case = retrieval(["Dubai", "Oslo", "Doha", "Qatar"], "Doha, Qatar", preference="stratum")
-    found = decided(case, {"judge": verdict}, "judge")
-    assert (found.answer, found.preference) == ("Dubai", 0)
 
 
 def test_a_decision_notes_what_one_should_know_beside_it() -> None:  # hazards 3, 6, 16, 21, 33, 36

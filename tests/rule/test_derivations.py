@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.derivation.arithmetic import parse_sides
@@ -274,15 +274,6 @@ def chain(start: int, steps: list[tuple[str, int]]) -> tuple[str, Derivation]:
     return f"{start} and {steps}", derivation(*lines, answer=str(value), check=check)
 
 
-@given(st.integers(2, 60), links)
-@example(3, [("+", 2), ("*", 2)])
-def test_a_sound_derivation_whose_answer_is_new_is_checked(start: int, steps: list[tuple[str, int]]) -> None:
-    question, derived = chain(start, steps)
-    seen = [abs(start), *(abs(int(step.value)) for step in derived.steps[:-1]), *(number for _, number in steps), 0, 1]
-    assume(abs(int(derived.answer)) not in seen)
-    assert check_derivation(derived, question, "executed").reason.startswith("Every step executes")
-
-
 @given(st.integers(2, 60), links, st.data())
 def test_a_derivation_with_any_one_value_changed_fails(
     start: int, steps: list[tuple[str, int]], data: st.DataObject
@@ -301,17 +292,6 @@ def test_a_derivation_with_another_answer_fails(start: int, steps: list[tuple[st
     question, derived = chain(start, steps)
     other = Derivation(derived.steps, str(int(derived.answer) + off), derived.check)
     assert not any(passes(other, question, level) for level in STRICTNESS[1:])
-
-
-texts = st.one_of(st.text(max_size=40), st.text("0123456789+-*/%^(). =", max_size=20))
-
-
-@given(st.lists(st.tuples(texts, texts), max_size=4), texts, texts, texts, st.sampled_from(STRICTNESS))
-def test_any_derivation_gets_a_verdict_with_a_sentence(
-    steps: list[tuple[str, str]], answer: str, check: str, question: str, level: Strictness
-) -> None:
-    checked = check_derivation(derivation(*steps, answer=answer, check=check), question, level)
-    assert checked.reason.endswith(".")
 
 
 # --- equations in free text -------------------------------------------------------------------------------------------

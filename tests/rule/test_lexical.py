@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.rule.consultations import show_candidate, show_passage
-from eldgr_dspy.rule.lexical import Library, Support, is_yes_no, offers_a_choice, sentences_of, support, words_of
+from eldgr_dspy.rule.lexical import Support, is_yes_no, offers_a_choice, sentences_of, support, words_of
 
 QUESTION = "Which stadium hosted the 1998 final?"
 EVIDENCE = [
@@ -55,40 +55,46 @@ def test_the_order_of_the_passages_and_their_copies_do_not_matter(order: list[st
     assert support(QUESTION, order + copies, candidates) == support(QUESTION, EVIDENCE, candidates)
 
 
-def test_an_answer_of_the_evidence_beats_one_that_is_not_in_it() -> None:
-    right, wrong = scalars(QUESTION, EVIDENCE, ["Stade de France", "Old Trafford"])
-    assert right > wrong
+BUILT = ["Wembley Stadium was built by Multiplex."]
+BEATEN: dict[str, tuple[str, list[str], list[str]]] = {
+    "what is not in the evidence": (QUESTION, EVIDENCE, ["Stade de France", "Old Trafford"]),
+    "what stands elsewhere than beside the words of the question": (QUESTION, EVIDENCE, ["Stade de France", "Wembley"]),
+    "what only repeats the question": ("Who built Wembley Stadium?", BUILT, ["Multiplex", "Wembley Stadium"]),
+    "a yes to a question that asks for something else": (QUESTION, EVIDENCE, ["Wembley", "yes"]),
+    "the same answer with reasoning from nowhere": (
+        QUESTION,
+        EVIDENCE,
+        [
+            show_candidate("The final was in Saint-Denis, in the Stade de France.", "Stade de France"),
+            show_candidate("My uncle remembers Marseille velodrome clearly.", "Stade de France"),
+        ],
+    ),
+    "a false equation": (SUM, [], ["16 - 3 = 13\n13 + 4 = 17\nA: 17", "16 - 3 = 12\n12 + 4 = 17\nA: 17"]),
+    "what leaves a figure of the question out, and that what does not end in the answer": (
+        SUM,
+        [],
+        [f"16 - 3{more}\nFinal answer: {answer}" for more, answer in ((" + 4 = 17", 17), (" = 13", 13), (" = 13", 99))],
+    ),
+}
 
 
-def test_an_answer_beside_the_words_of_the_question_beats_one_elsewhere() -> None:
-    right, wrong = scalars(QUESTION, EVIDENCE, ["Stade de France", "Wembley"])
-    assert right > wrong
+@pytest.mark.parametrize(("question", "evidence", "candidates"), BEATEN.values(), ids=BEATEN)
+def test_a_supported_answer_beats(question: str, evidence: list[str], candidates: list[str]) -> None:
+    scores = scalars(question, evidence, candidates)
+    assert scores == sorted(set(scores), reverse=True)
 
 
-def test_an_answer_inside_another_word_does_not_occur() -> None:
-    found = support("What is it?", ["The party was in 1976."], ["art", "7"])  # hazard 29
-    assert found is not None
-    assert [one.triang for one in found] == [0.0, 0.0]
-
-
-def test_an_answer_across_the_line_between_title_and_text_does_not_occur() -> None:
-    found = support("Where?", [show_passage("New", "York is old.")], ["New York"])
-    assert found is not None
-    assert found[0].triang == 0.0
-
-
-def test_an_answer_that_only_repeats_the_question_keeps_no_company() -> None:
-    """It is in the question that the words stand, so that beside them in the evidence shows nothing."""
-    [repeated] = scalars("Who built Wembley Stadium?", ["Wembley Stadium was built by Multiplex."], ["Wembley Stadium"])
-    [told] = scalars("Who built Wembley Stadium?", ["Wembley Stadium was built by Multiplex."], ["Multiplex"])
-    assert repeated < told
-
-
-def test_grounded_reasoning_beats_the_same_answer_with_reasoning_from_nowhere() -> None:
-    grounded = show_candidate("The final was in Saint-Denis, in the Stade de France.", "Stade de France")
-    invented = show_candidate("My uncle remembers Marseille velodrome clearly.", "Stade de France")
-    better, worse = scalars(QUESTION, EVIDENCE, [grounded, invented])
-    assert better > worse
+@pytest.mark.parametrize(
+    ("evidence", "answer"),
+    [
+        ("The party was in 1976.", "art"),
+        ("The party was in 1976.", "7"),
+        (show_passage("New", "York is old."), "New York"),
+    ],
+)
+def test_a_part_of_a_word_and_what_crosses_from_title_to_text_do_not_occur(evidence: str, answer: str) -> None:
+    found = support("What is it?", [evidence], [answer])  # hazard 29
+    assert found is not None and found[0].triang == 0.0
 
 
 def test_triang_counts_different_passages_up_to_three() -> None:
@@ -106,18 +112,8 @@ def test_a_yes_is_not_looked_up_in_the_evidence() -> None:
     assert found[1].triang is None
 
 
-def test_a_yes_to_a_question_that_asks_for_something_else_is_hardly_supported() -> None:
-    better, worse = scalars(QUESTION, EVIDENCE, ["Wembley", "yes"])
-    assert better > worse
-
-
 def test_a_blank_answer_is_not_supported() -> None:
     assert scalars(QUESTION, EVIDENCE, [show_candidate("It was played in London.", "")]) == [0.0]
-
-
-def test_true_equations_beat_false_ones() -> None:
-    right, wrong = scalars(SUM, [], ["16 - 3 = 13\n13 + 4 = 17\nA: 17", "16 - 3 = 12\n12 + 4 = 17\nA: 17"])
-    assert right > wrong
 
 
 def test_logic_is_the_share_of_true_equations() -> None:
@@ -128,27 +124,9 @@ def test_logic_is_the_share_of_true_equations() -> None:
     assert (found[0].fact, found[0].triang) == (None, None)
 
 
-def test_using_every_figure_of_the_question_and_ending_in_the_answer_counts() -> None:
-    whole, partial, astray = scalars(
-        SUM,
-        [],
-        [
-            "16 - 3 + 4 = 17\nFinal answer: 17",
-            "16 - 3 = 13\nFinal answer: 13",
-            "16 - 3 = 13\nFinal answer: 99",
-        ],
-    )
-    assert whole == 1.0 > partial > astray
-
-
 def test_without_evidence_and_equations_nothing_is_measured() -> None:
     assert support(QUESTION, [], ["Wembley", "Stade de France"]) is None
     assert support(QUESTION, [" \n "], ["Wembley"]) is None
-
-
-def test_a_rarer_word_weighs_more() -> None:
-    library = Library(EVIDENCE)
-    assert library.rarity("never") > library.rarity("wembley") > library.rarity("stands") > 0
 
 
 @given(texts)

@@ -3,8 +3,6 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from eldgr_dspy.derivation.arithmetic import Exact, Operand, parse
 from eldgr_dspy.derivation.tracing import TABLE, folded, stated, traceable, traces
@@ -59,14 +57,3 @@ def test_a_division_that_writes_a_known_fraction_folds_into_one_number(expressio
     assert [abs(Fraction(operand.value)) for operand in one.operands] == [Fraction(n) for n in numbers.split()]
     if "0" not in numbers.split():
         assert one.value() == read.value()
-
-
-@given(st.one_of(st.text(), st.text("0123456789,./ %½twohundrefiv", max_size=200)))
-def test_any_question_can_be_read(question: str) -> None:
-    assert all(isinstance(number, Fraction) for number in traceable(question))
-
-
-@given(st.lists(st.integers(0, 10**6), max_size=6))
-def test_every_numeral_traces_with_and_without_commas(numbers: list[int]) -> None:
-    plain, grouped = " then ".join(map(str, numbers)), " then ".join(f"{number:,}" for number in numbers)
-    assert set(numbers) <= traceable(plain) == traceable(grouped)
