@@ -16,6 +16,8 @@ _CACHE = tempfile.TemporaryDirectory(prefix="eldgr-cache-")
 os.environ["DSPY_CACHEDIR"] = _CACHE.name
 # LiteLLM has a copy of its price list and would otherwise ask the network for a newer one.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "true"
+# Servers on loopback are asked directly, whatever proxy the machine has.
+os.environ["no_proxy"] = "127.0.0.1"
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # A gate is to fail for the change under it, not for the draw; people and deep runs look for new examples.

@@ -102,11 +102,6 @@ def test_a_text_with_every_half_makes_a_longer_marker() -> None:
     assert len(derive_marker([[pairs]], length=4)) > 4
 
 
-@given(materials)
-def test_the_same_material_gives_the_same_fence(given: tuple[str, list[str], list[str]]) -> None:
-    assert fence(*given) == fence(given[0], tuple(given[1]), tuple(given[2]))
-
-
 def test_no_two_ways_to_divide_the_same_letters_are_hashed_alike() -> None:
     divided = [
         fence("ab"),

@@ -54,7 +54,6 @@ def test_an_address_without_a_host_is_refused() -> None:
 
 
 def test_a_model_of_vllm_is_on_a_server_and_a_placeholder_is_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with serving(lambda _: GOOD) as server:
         with dspy.context(lm=lm_named(" vllm/Qwen/Qwen3-8B", server.address, cache=False)):

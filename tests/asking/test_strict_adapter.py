@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 import dspy
 import pytest
-from dspy.lm15 import Message, Response, TextPart, ThinkingPart, Usage
 from dspy.utils import BaseCallback
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -176,11 +175,6 @@ def test_a_verdict_quoted_in_the_rationale_is_text() -> None:  # hazards 60 and 
     assert fields["preferred"] == 0
 
 
-def test_a_verdict_quoted_outside_the_object_rejects_the_reply() -> None:  # hazard 71
-    with pytest.raises(dspy.AdapterParseError):
-        read(f'Candidate 1 says {{"preferred": 1}}.\n{GOOD}')
-
-
 class Closed(dspy.Signature):
     """Choose."""
 
@@ -231,11 +225,6 @@ def ask(lm: Any, adapter: Any) -> dspy.Prediction:
         return dspy.Predict(RepairAnswer)(question="q", evidence=["e"])
 
 
-async def ask_async(lm: Any, adapter: Any) -> dspy.Prediction:
-    with dspy.context(lm=lm, adapter=adapter):
-        return await dspy.Predict(RepairAnswer).acall(question="q", evidence=["e"])
-
-
 REPAIR = {"repair_passage": 0, "repaired_answer": "e"}
 
 
@@ -244,8 +233,8 @@ def test_a_rejected_reply_costs_one_request_sync_and_async() -> None:
     with pytest.raises(ReplyRejectedError):
         ask(lm, ADAPTER)
     assert len(lm.requests) == 1
-    with pytest.raises(ReplyRejectedError):
-        asyncio.run(ask_async(lm, ADAPTER))
+    with dspy.context(lm=lm, adapter=ADAPTER), pytest.raises(ReplyRejectedError):
+        asyncio.run(dspy.Predict(RepairAnswer).acall(question="q", evidence=["e"]))
     assert len(lm.requests) == 2
 
 
@@ -254,13 +243,6 @@ def test_an_empty_reply_is_a_parse_error_with_a_reason() -> None:  # hazard 57
     with pytest.raises(dspy.AdapterParseError) as caught:
         ask(lm, ADAPTER)
     assert reason_of(caught.value) == "The LM returned an empty or null response."
-
-
-def test_thoughts_that_arrive_apart_from_the_text_are_not_read() -> None:
-    parts = [ThinkingPart('{"repair_passage": 5, "repaired_answer": "draft"}'), TextPart(json.dumps(REPAIR))]
-    usage = Usage(input_tokens=1, output_tokens=1, total_tokens=2)
-    reply = Response(id=None, model="m", message=Message.assistant(parts), finish_reason="stop", usage=usage)
-    assert ask(scripted_lm([reply]), ADAPTER).repaired_answer == "e"
 
 
 class Mixed(dspy.Signature):

@@ -45,11 +45,6 @@ ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = 3
 
 
-@pytest.fixture(autouse=True)
-def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
 PASSING = {name: fault for name, fault in FAULTS.items() if fault.outcome != "fatal"}
 AGAIN = {name: fault for name, fault in PASSING.items() if fault.retries}
 ONCE = {name: fault for name, fault in PASSING.items() if not fault.retries}

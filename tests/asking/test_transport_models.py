@@ -32,7 +32,6 @@ LITELLM = {"hosted_vllm", "mistral", "together_ai", "openrouter"}
 
 @pytest.fixture(autouse=True)
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
     for provider in ("OPENAI", "DEEPSEEK", "GROQ", "MISTRAL", "TOGETHERAI", "OPENROUTER"):
         monkeypatch.setenv(f"{provider}_API_KEY", "none")
 

@@ -26,11 +26,6 @@ QUESTION = {"question": "Which?", "candidates": ["Paris", "Paris", "Lyon"], "evi
 INPUTS = {"question": "Which?", "evidence": ["It is Lyon."], "candidates": ["Paris", "Lyon", "Rome"]}
 
 
-@pytest.fixture(autouse=True)
-def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
 def counting(count: Any, text: str = VERDICT) -> Behaviour:
     """A server that reports this count for what was written."""
 

@@ -19,8 +19,7 @@ FOR_DOHA = json.dumps(verdict(2))
 
 
 @pytest.fixture(autouse=True)
-def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key")
 
 

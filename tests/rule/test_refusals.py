@@ -117,18 +117,13 @@ def test_a_refusal_ranks_with_the_uncertified() -> None:
 # -- what a phrase names -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "answer", ["I don't know.", "i DON’T know!", "“I don't know”", r"\boxed{I don't know}", "none"]
-)
-def test_a_phrase_names_every_spelling_of_its_class(answer: str) -> None:
-    assert Case(replace(CAPITAL, answers=(answer,))).refuses(answer)
+WHOLE = ("I don't know.", "i DON’T know!", "“I don't know”", r"\boxed{I don't know}", "none")
+OTHERS = ("I don't know, perhaps Doha", "None of the above", "Na", "Unknown", "", " ", None, "no")
 
 
-@pytest.mark.parametrize(
-    "answer", ["I don't know, perhaps Doha", "None of the above", "Na", "Unknown", "", " ", None, "no"]
-)
-def test_a_phrase_is_a_whole_answer(answer: str | None) -> None:
-    assert not Case(replace(CAPITAL, answers=(answer,))).refuses(answer)
+@pytest.mark.parametrize(("answer", "refuses"), [*((one, True) for one in WHOLE), *((one, False) for one in OTHERS)])
+def test_a_phrase_is_a_whole_answer_in_every_spelling_of_its_class(answer: str | None, refuses: bool) -> None:
+    assert Case(replace(CAPITAL, answers=(answer,))).refuses(answer) is refuses
 
 
 def test_phrases_of_ones_own_replace_the_default_ones() -> None:
