@@ -1,12 +1,13 @@
-"""How much memory a function takes, measured in a process of its own.
+"""How much memory a function takes, measured in a process of its own, and what is left of it after a block.
 
 Calls that earlier tests gave up may still read in threads of this process, and what they allocate would count.
 """
 
 import gc
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, NamedTuple
 
@@ -31,3 +32,14 @@ def _measured(function: Callable[..., Any], *args: Any) -> Memory:
     _kept = function(*args)
     held, peak = tracemalloc.get_traced_memory()
     return Memory(peak, held)
+
+
+@contextmanager
+def collected() -> Iterator[None]:
+    """Collect at the end of the block what was made in it; to look at all that a long test run holds takes seconds."""
+    gc.freeze()
+    try:
+        yield
+        gc.collect()
+    finally:
+        gc.unfreeze()

@@ -18,7 +18,6 @@ from dspy.utils import BaseCallback
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.engines.lenient import LENIENT
-from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.lms.consulting import FAILURES, FATAL, FlawedReplyError, Said, aask, ask, awaitable, is_fatal
 from eldgr_dspy.programs.roles import Repairer
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
@@ -53,12 +52,6 @@ class Does(dspy.Module):
         if isinstance(self.outcome, Exception):
             raise self.outcome
         return self.outcome(**inputs) if callable(self.outcome) else self.outcome
-
-
-@each_way
-def test_a_role_s_fields_are_its_content(consult: Consult) -> None:
-    with dspy.context(lm=scripted_lm([REPAIR])):
-        assert consult(Repairer(), INPUTS) == Said(REPAIR)
 
 
 @each_way
@@ -168,17 +161,6 @@ def test_asking_leaves_no_setting_behind(adapter: Any) -> None:
             with pytest.raises(KeyError):
                 consult(Does(KeyError("a bug")), INPUTS)
         assert (dspy.settings.adapter, dspy.settings.callbacks) == before
-
-
-def test_a_role_sees_the_strict_adapter_also_in_a_thread() -> None:
-    seen: list[Any] = []
-
-    def look(**_: Any) -> dict[str, str]:
-        seen.append(dspy.settings.adapter)
-        return {"abstained": "looked"}
-
-    assert ask(Does(look), INPUTS) == aask_now(Does(look), INPUTS) == Said({"abstained": "looked"})
-    assert seen == [STRICT, STRICT]
 
 
 ERRORS = [lm15.AuthError("no such key"), TimeoutError("late"), KeyError("bug"), ValueError("bug")]

@@ -109,6 +109,16 @@ def test_a_reply_that_cannot_be_read_is_an_abstention(call: Any, name: str, said
         assert reason in pred.abstentions["judge"]
 
 
+@pytest.mark.parametrize("name", ["swapped", "pointwise", "slices", "checks"])
+@each_call
+def test_by_itself_a_judge_raises_what_cannot_be_read(call: Any, name: str) -> None:
+    """As a plain judge does."""
+    asked = number_of_calls(name)
+    for first in (0, asked - 1):
+        with dspy.context(lm=obliging("Doha", "Certainly.", first, asked)), pytest.raises(dspy.AdapterParseError):
+            call(FAIR[name]())(**CONTESTED)
+
+
 @pytest.mark.parametrize("name", [name for name in FAIR if name != "chain of swaps"])
 @each_call
 def test_a_failed_call_is_raised(call: Any, name: str) -> None:
@@ -155,7 +165,7 @@ def capricious(seed: int, span: str) -> ScriptedLM:
 
 
 @each_fair
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(question=questions("retrieval"), seed=st.integers(0, 999), span=st.sampled_from(("", "Paris", "1976")))
 def test_the_laws_hold_with_every_judge_and_async_is_sync(name: str, question: Question, seed: int, span: str) -> None:
     select = fair_selector(name, consult="always")

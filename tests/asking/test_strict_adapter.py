@@ -2,7 +2,6 @@
 
 import asyncio
 import copy
-import gc
 import json
 import pickle
 import weakref
@@ -19,6 +18,7 @@ from eldgr_dspy.programs.engines.reply_forms import reply_form
 from eldgr_dspy.programs.engines.strict import _DERIVED, ReplyRejectedError, StrictJSONAdapter, reason_of
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import DerivationStep, JudgeCandidates, RepairAnswer
+from tests.memory import collected
 
 ADAPTER = StrictJSONAdapter()
 SCORES = [10, 10, 5, 10, 0, 5, 10, 9]
@@ -324,13 +324,13 @@ def test_new_instructions_make_a_new_prompt() -> None:
 
 def test_what_is_kept_for_a_signature_goes_with_it() -> None:
     """An optimizer makes hundreds of signatures; none of them is held."""
-    signature: Any = RepairAnswer.with_instructions("Copy.")
-    with dspy.context(lm=scripted_lm([REPAIR]), adapter=ADAPTER, disable_history=True, trace=None):
-        dspy.Predict(signature)(question="q", evidence=["e"])
-    assert signature in _DERIVED
-    gone = weakref.ref(signature)
-    del signature
-    gc.collect()
+    with collected():
+        signature: Any = RepairAnswer.with_instructions("Copy.")
+        with dspy.context(lm=scripted_lm([REPAIR]), adapter=ADAPTER, disable_history=True, trace=None):
+            dspy.Predict(signature)(question="q", evidence=["e"])
+        assert signature in _DERIVED
+        gone = weakref.ref(signature)
+        del signature
     assert gone() is None
 
 

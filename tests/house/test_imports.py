@@ -8,18 +8,10 @@ from pathlib import Path
 from tests.house.package_files import sources
 
 RUNNING = frozenset(
-    {
-        *(
-            "import_module",
-            "__import__",
-            "reload",
-            "find_spec",
-            "spec_from_file_location",
-            "exec_module",
-            "load_module",
-        ),
-        *("locate", "resolve_name", "run_module", "run_path", "safeimport"),
-    }
+    """
+    import_module __import__ reload find_spec spec_from_file_location exec_module load_module
+    locate resolve_name run_module run_path safeimport
+    """.split()
 )
 """Functions that import what a text names, whichever module they are taken from."""
 EVALUATING = frozenset({"eval", "exec", "compile"})
@@ -58,9 +50,7 @@ def test_one_function_imports_a_text_that_is_not_of_the_source() -> None:
         for module, name, call in calls()
         if name != "object_named" and not is_of_the_source(call.args[0])
     ]
-    assert others == [
-        ("eldgr_dspy.base.named_objects", "import_module"),
-    ]
+    assert others == [("eldgr_dspy.base.named_objects", "import_module")]
 
 
 def test_a_name_is_looked_up_only_where_a_caller_gives_it() -> None:

@@ -141,10 +141,6 @@ def test_the_scalar_judge_ships_the_preference_of_another_class_whatever_is_cert
     assert asked_by(scalar_judge, case, {"judge": preference}) == (expected, ["judge"])
 
 
-def test_a_pool_of_one_class_ships_consensus_under_the_scalar_judge() -> None:
-    assert asked_by(scalar_judge, Table("m", {}, {"m": 1}, ("m", "m")), {}) == (Choice("consensus", "m"), [])
-
-
 def test_a_homogeneous_pool_asks_no_judge_under_any_rule() -> None:
     case = Table("m", {"m": False, "r": True}, {"m": 1, "r": 2}, ("m", "m"))
     assert asked_by(scalar_judge, case, {})[1] == []

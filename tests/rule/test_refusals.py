@@ -1,6 +1,5 @@
 """A refusal is final as consensus and never overrides, or does not vote; a phrase names a class of answers."""
 
-import gc
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Step, 
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.refusals import REFUSALS, OwnRefusals, Refusing
 from tests.deciding import SILENT, decided
+from tests.memory import collected
 from tests.refusing_function import hedges
 
 
@@ -154,11 +154,11 @@ def test_the_classes_of_the_phrases_are_read_once_and_no_answer_before_it_is_ask
 
 
 def test_what_a_type_of_one_question_says_is_forgotten_with_the_question() -> None:
-    case = Case(Question("Which?", "choice", ("A",), options=("Pass", "Doha")), Settings(refusals=("A", "none")))
-    assert [case.refuses(answer) for answer in ("pass", "a", "None", "B")] == [True, True, True, False]
-    kind = weakref.ref(case.type)
-    del case
-    gc.collect()
+    with collected():
+        case = Case(Question("Which?", "choice", ("A",), options=("Pass", "Doha")), Settings(refusals=("A", "none")))
+        assert [case.refuses(answer) for answer in ("pass", "a", "None", "B")] == [True, True, True, False]
+        kind = weakref.ref(case.type)
+        del case
     assert kind() is None
 
 
