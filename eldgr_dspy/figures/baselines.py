@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.base.formatting import questions
@@ -42,15 +42,7 @@ _DRAWN: tuple[BaselineName, ...] = (
 _CERTIFIED: tuple[BaselineName, ...] = ("certified", *_RANDOM["locked"])
 """The baselines for which certificates must be known."""
 
-_UNKNOWN: JudgeUse = {
-    "em": None,
-    "over_certified": None,
-    "over_random": None,
-    "random": None,
-    "useful": None,
-    "reason": None,
-}
-
+_UNKNOWN: Any = dict.fromkeys(JudgeUse.__annotations__)
 _NOT_ASKED = -1
 _UNSCORED = "no question has a gold answer"
 _UNCERTIFIED = "the certificates of some question are not known"
@@ -179,17 +171,14 @@ def baselines_of(
         never = _NEVER_ASKED if derives and place == "locked" else None
         unasked = f"it was not asked on {questions(missing)} where its reply counts" if missing else None
         reason = (lacking or {}).get(judge) or never or (_UNCERTIFIED if withheld else unasked)
-        return {**_UNKNOWN, "reason": reason} if reason else _use(place, judge, units, counts)
+        return cast(JudgeUse, {**_UNKNOWN, "reason": reason}) if reason else _use(place, judge, units, counts)
 
     names: tuple[BaselineName, ...] = get_args(BaselineName)
     replied = dict.fromkeys(name for chances in counts for name, _ in chances.judges)
-    listed = [*(name for name in dict.fromkeys(judges) if name in replied), *replied]
+    listed = dict.fromkeys([*(name for name in judges if name in replied), *replied])
     return {
         "scores": {name: score_of(name) for name in names},
-        "judges": {
-            judge: {"alone": use_of("alone", judge), "locked": use_of("locked", judge)}
-            for judge in dict.fromkeys(listed)
-        },
+        "judges": {judge: {"alone": use_of("alone", judge), "locked": use_of("locked", judge)} for judge in listed},
     }
 
 

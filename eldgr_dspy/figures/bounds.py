@@ -87,6 +87,9 @@ def answers_over_any(
             rule ships no repair but a certified one of another class than consensus.
         derivations: What the deriver may give apart from an abstention, see `derivable`. Each is supposed to pass.
     """
+    silent, roles = answer_and_roles(rule, case)
+    if "judge" not in roles and not spans and not derivations:
+        return (silent,)
     one_a_class = {key: index for index, key in enumerate(case.vote.classes) if key is not None}
     verdicts = [*map(Verdict, one_a_class.values()), *_scored(case, [*one_a_class.values()])]
     replies: dict[Role, Sequence[Reply]] = {"judge": [_SILENT, *verdicts], "repairer": [_SILENT, *map(Repair, spans)]}

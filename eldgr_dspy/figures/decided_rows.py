@@ -1,14 +1,14 @@
 """The decided questions of a pool as one table, from which every figure of the pool is a function.
 
-A question takes four bytes a column, and twenty-four bytes a consultation: a million questions of three roles and eight
-rules about 130 MiB. Its texts are not kept.
+A question takes four bytes a column, and twenty-eight bytes a consultation: a million questions of three roles and
+eight rules about 140 MiB. Its texts are not kept.
 """
 
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -249,14 +249,19 @@ class DecidedRows:
 
     # -- what figures need ---------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def scored(self) -> NDArray[np.bool_]:
         """Whether each question has a gold answer, shape (n,)."""
         return self.facts.each(lambda facts: facts.scored).astype(bool)
 
+    @cached_property
+    def texts(self) -> NDArray[np.int64]:
+        """The hash of each question's text, shape (n,)."""
+        return np.array(self._texts, np.int64)
+
     def units(self, column: Column[Any]) -> Counter[Any]:
         """Return how many units of questions with a gold answer have the same values in a column."""
-        return column.units(np.array(self._texts, np.int64), self.scored)
+        return column.units(self.texts, self.scored)
 
     @property
     def withheld(self) -> bool:

@@ -32,6 +32,7 @@ from eldgr_dspy.rule.questions import Question, Settings, option_of, own_names
 _Content = TypeVar("_Content")
 
 _AGAIN = "give the same eldgr evaluate command again, without --fresh"
+_MEND = f"restore it from a copy, or {_AGAIN}, which makes it anew and asks nothing twice"
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,14 @@ class RunRead:
         heads: The run's settings, pools and roles, in order, see `eldgr_dspy.journal`.
         totals: The totals of its consultations.
         torn: Whether the last line of its journal is torn; such a line is skipped.
-        given: What the reader gives of the user's own that the run was made with, see `Settings.from_json`.
+        own: What the reader gives of the user's own that the run was made with, see `Settings.from_json`.
     """
 
     path: Path
     heads: list[dict[str, Any]]
     totals: JournalTotals
     torn: bool = False
-    given: Mapping[str, object] = field(default_factory=dict)
+    own: Mapping[str, object] = field(default_factory=dict)
 
     def stated(self, kind: Literal["settings", "pool", "role"]) -> dict[str, dict[str, Any]]:
         """Return the journal's lines of a kind by name, each with its `details`; the last one for each name."""
@@ -61,9 +62,9 @@ class RunRead:
         """The settings of the rule.
 
         Raises:
-            ArgumentError: this version does not know them, or what the run states of the user's own is not `given`.
+            ArgumentError: this version does not know them, or what the run states of the user's own is not in `own`.
         """
-        return self._settings(self.stated("settings")["rule"]["details"], self.given)
+        return self._settings(self.stated("settings")["rule"]["details"], self.own)
 
     @property
     def stated_settings(self) -> dict[str, Any]:
@@ -85,9 +86,9 @@ class RunRead:
 
     @property
     def ungiven(self) -> str | None:
-        """A sentence if the run was made with code of the user's own that is not `given`, so that it is only shown."""
+        """A sentence if the run was made with code of the user's own that is not in `own`, so that it is only shown."""
         settings = self.stated("settings")["rule"]["details"]
-        lacking = [name for name in own_names(settings) if self.given.get(name) is None]
+        lacking = [name for name in own_names(settings) if self.own.get(name) is None]
         if not lacking:
             return None
         named = " and ".join(f"{name}={settings[name].get('name')!r:.80}" for name in lacking)
@@ -182,7 +183,7 @@ class RunRead:
                 if counts[name, rule] != pool["n"]:
                     raise ArgumentError(
                         f"{path} has {counts[name, rule]:,} decisions of rule {rule!r} on pool {name!r}, and "
-                        f"summary.json counts {pool['n']:,}: a part is missing; {self._mend()}."
+                        f"summary.json counts {pool['n']:,}: a part is missing; {_MEND}."
                     )
 
     def _result(self, name: str, content: TypeAdapter[_Content]) -> _Content:
@@ -203,11 +204,11 @@ class RunRead:
         except ValidationError as error:
             first = error.errors()[0]
             if first["type"] == "json_invalid":
-                raise ArgumentError(f"{where} is torn or no JSON ({first['msg']}); {self._mend()}.") from error
+                raise ArgumentError(f"{where} is torn or no JSON ({first['msg']}); {_MEND}.") from error
             at = ".".join(map(str, first["loc"])) or "it"
             raise ArgumentError(
                 f"{where} is not what eldgr_dspy {installed_version()} writes{self._made_by()}: {at}: {first['msg']}; "
-                f"{self._mend()}."
+                f"{_MEND}."
             ) from error
 
     def _missing(self, name: str, error: OSError) -> ArgumentError:
@@ -216,10 +217,7 @@ class RunRead:
                 f"{self.path} has no summary.json: the run is not finished; to finish it {_AGAIN}. What its journal "
                 "holds, eldgr decide evaluates."
             )
-        return ArgumentError(f"{self.path / name} cannot be read ({error.strerror}); {self._mend()}.")
-
-    def _mend(self) -> str:
-        return f"restore it from a copy, or {_AGAIN}, which makes it anew and asks nothing twice"
+        return ArgumentError(f"{self.path / name} cannot be read ({error.strerror}); {_MEND}.")
 
     def _made_by(self) -> str:
         return f" (the run is by eldgr_dspy {' and '.join(self.versions)})" if self.versions else ""

@@ -87,7 +87,7 @@ def command_for(made: Made, out: str, pools: list[str], rules: list[str], limit:
     given = {"refusals": refusals} if isinstance(refusals, OwnRefusals) else {}
     files: Any = tuple(SimpleNamespace(path=Path(name)) for name in pools)
     found = command_that_asks(
-        RunRead(Path(out), heads, totals, given=given),
+        RunRead(Path(out), heads, totals, own=given),
         Redecided(tuple(rules), files, limit, {}),
         frozenset(made.asked),
     )

@@ -18,18 +18,21 @@ def test_a_plan_is_in_percent() -> None:
     assert (found["wins"] - found["losses"], found["wins"] + found["losses"]) == pytest.approx((24.88, 74.64))
 
 
-def test_a_gain_of_more_than_is_discordant_is_refused() -> None:
-    with pytest.raises(ArgumentError) as caught:
-        plan_ahead(8.0, 6.5, **LEVEL)
-    assert str(caught.value) == (
-        "gain=8 is more than discordant=6.5: wins minus losses can't be more than wins and losses together. Give both "
-        "in percent of all questions."
-    )
+MORE = (
+    "gain=8 is more than discordant=6.5: wins minus losses can't be more than wins and losses together. Give both in "
+    "percent of all questions."
+)
 
 
-@pytest.mark.parametrize("gain", [0.0, -1.0, 101.0, float("nan")])
-def test_a_gain_that_is_not_a_percentage_is_refused(gain: float) -> None:
-    message = f"gain={gain!r} must be above 0 and at most 100, in percent of the questions."
+@pytest.mark.parametrize(
+    ("gain", "discordant", "message"),
+    [(8.0, 6.5, MORE)]
+    + [
+        (gain, 100.0, f"gain={gain!r} must be above 0 and at most 100, in percent of the questions.")
+        for gain in (0.0, -1.0, 101.0, float("nan"))
+    ],
+)
+def test_a_gain_that_no_test_can_show_is_refused(gain: float, discordant: float, message: str) -> None:
     with pytest.raises(ArgumentError) as caught:
-        plan_ahead(gain, 100.0, **LEVEL)
+        plan_ahead(gain, discordant, **LEVEL)
     assert str(caught.value) == message
