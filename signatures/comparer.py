@@ -1,7 +1,7 @@
 """What is asked about two candidates: which of them the material supports better.
 
 A smaller question than the whole pool's, for pools that are too large to be shown at once. What a choice decides is the
-matter of `eldgr_dspy.programs.judges.pairwise`; source: the wording is ours.
+matter of `eldgr_dspy.programs.judges.repeated_judges`; source: the wording is ours.
 """
 
 import dspy

@@ -7,15 +7,18 @@ and what it preferred.
 """
 
 from eldgr_dspy.programs.judges.autodspy import PipelineSelector
+from eldgr_dspy.programs.judges.counting_judges import WEIGHINGS, BestOf, OwnSelector, WeightedVote
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.gar import SliceJudge
-from eldgr_dspy.programs.judges.own import BestOf, OwnSelector
-from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge
-from eldgr_dspy.programs.judges.panel import Panel
-from eldgr_dspy.programs.judges.pointwise import Assessor, PointwiseJudge
-from eldgr_dspy.programs.judges.swapped import SwapConsistent
+from eldgr_dspy.programs.judges.repeated_judges import (
+    Assessor,
+    Comparer,
+    PairwiseJudge,
+    Panel,
+    PointwiseJudge,
+    SwapConsistent,
+)
 from eldgr_dspy.programs.judges.swirl import PlanThenCheck
-from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 
 __all__ = [
     "WEIGHINGS",

@@ -1,8 +1,6 @@
 """A selector in the style of AutoDSPy (EMNLP 2025): a policy that chooses the pipeline for a question.
 
-Kept: a policy over pipelines, given the question, trained by group advantage on right and wrong answers. Lost: AutoDSPy
-searches modules and prompts with an LM and builds a program; here pipelines are those that made the candidates of a
-pool, and the policy is linear in the question's words. It is supervised: its training questions may be in no figure.
+`docs/reference/selectors.md` has what is lost. It is supervised: its training questions may be in no figure.
 """
 
 from collections import defaultdict
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import dspy
 import numpy as np
+from scipy.special import softmax
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.errors import ArgumentError
@@ -44,11 +43,7 @@ class PipelineSelector(CountingJudge):
     facts: Mapping[str, bool] = {"gold_in_training": True, "logprobs": False, "positioned": True}
 
     def __init__(self, path: str | Path) -> None:
-        """Train on a pool.
-
-        Raises:
-            PoolError: The pool cannot be read. ArgumentError: It has no right answers, or fewer than two pipelines.
-        """
+        """Train on a pool; raise a PoolError or an ArgumentError unless it has right answers and two pipelines."""
         super().__init__()
         pool = open_pool(path)
         self.formula, self.trained_on = f"autodspy:{path}", pool.sha256
@@ -64,7 +59,7 @@ class PipelineSelector(CountingJudge):
         self._weights = _trained(groups, self.pipelines)
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
-        """Choose a pipeline; returns `preferred` and `judge_rationale`, or `abstained` with the reason."""
+        """Choose a pipeline."""
         if folded_question(ballot.question) in self.trained_questions:
             return abstained("the selector was trained on this question")
         names = [stated.pipeline for stated in ballot.stated]
@@ -73,10 +68,9 @@ class PipelineSelector(CountingJudge):
         if lacking := [index for index in ballot.voters if not names[index]]:
             return abstained(f"no tags or source are stated of candidate {lacking[0]}")
         scores = dict(zip(self.pipelines, _features(ballot.question) @ self._weights, strict=True))
-        known = [index for index in ballot.voters if names[index] in scores]
-        if not known:
+        if not (trained := [index for index in ballot.voters if names[index] in scores]):
             return abstained(Abstention.of("not applicable", "no pipeline of the pool was trained"))
-        preferred = max(known, key=lambda index: (scores[names[index]], -index))
+        preferred = max(trained, key=lambda index: (scores[names[index]], -index))
         return dspy.Prediction(preferred=preferred, judge_rationale=f"the policy prefers {names[preferred]}", orders=[])
 
 
@@ -107,9 +101,7 @@ def _trained(groups: Sequence[tuple[str, dict[str, float]]], pipelines: Sequence
     rewards = np.array([[rewards.get(name, 0.0) for name in pipelines] for _, rewards in groups])
     weights = np.zeros((features.shape[1], len(pipelines)))
     for _ in range(_ROUNDS):
-        scores = np.where(present, features @ weights, -np.inf)
-        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-        policy = scores / scores.sum(axis=1, keepdims=True)
+        policy = softmax(np.where(present, features @ weights, -np.inf), axis=1)
         advantages = rewards - (policy * rewards).sum(axis=1, keepdims=True)
         weights += _RATE * features.T @ (policy * advantages) / len(groups) * len(pipelines)
     return weights

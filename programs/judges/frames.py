@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
+from itertools import starmap
 from typing import Any, TypeAlias
 
 import dspy
@@ -29,24 +30,17 @@ class CountingJudge(dspy.Module):
 
     Attributes:
         takes_ballot: Makes selector and run give a judge the candidates as a `Ballot`.
-        asks_lm: Whether it may ask an LM.
-        sets_lm: Whether it may set the LM that it asks.
+        asks_lm, sets_lm: Whether it may ask an LM, and set the one that it asks.
     """
 
-    takes_ballot = True
-    asks_lm = False
-    sets_lm = False
+    takes_ballot, asks_lm, sets_lm = True, False, False
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
         """Return `preferred` and `judge_rationale`, or `abstained` with the reason; at least one candidate votes."""
         raise NotImplementedError
 
     def forward(self, *, ballot: Ballot | None = None, **_: object) -> dspy.Prediction:
-        """Return what `count` says, or abstain if no candidate votes; the other inputs of a judge are not read.
-
-        Raises:
-            ArgumentError: There is no ballot, since a judge that shows texts asks it.
-        """
+        """Return what `count` says, or abstain if no candidate votes; raise an ArgumentError without a ballot."""
         if ballot is None:
             raise ArgumentError(
                 f"{type(self).__name__} must be given a ballot; got None. Make it the judge of a Selector, or a member "
@@ -75,7 +69,8 @@ def abstained(why: str | Abstention, **more: Any) -> dspy.Prediction:
 class RepeatedCalls(dspy.Module):
     """A judge that asks other modules in rounds; a subclass says in `rounds` what it asks and what it makes of it.
 
-    Without a candidate it asks nobody and abstains.
+    Without a candidate it asks nobody and abstains. A reply that it needs and cannot parse is treated like a plain
+    judge's: it is raised.
     """
 
     sets_lm = False
@@ -83,9 +78,7 @@ class RepeatedCalls(dspy.Module):
     def rounds(self, *arguments: Any, **inputs: Any) -> Rounds:
         """Yield the requests of each round, given what `forward` is, and return the verdict.
 
-        Returns:
-            `preferred`, `judge_rationale` and perhaps `assessments`, or `abstained` with the reason; and `orders`, what
-            was shown together, empty if no two candidates are.
+        Its `orders` are what was shown together, empty if no two candidates are.
         """
         raise NotImplementedError
 
@@ -114,8 +107,8 @@ class RepeatedCalls(dspy.Module):
         None if a module that is asked does not say how many it takes.
         """
         requests = next(self.rounds("", (), candidates), ()) if candidates else ()
-        shown: list[Any] = [one.inputs.get("candidates", [one.inputs.get("candidate")]) for one in requests]
-        calls = [calls_of(one.module, texts) for one, texts in zip(requests, shown, strict=True)]
+        modules: Any = [(one.module, one.inputs.get("candidates", [one.inputs.get("candidate")])) for one in requests]
+        calls = [*starmap(calls_of, modules)]
         return None if None in calls else sum(filter(None, calls))
 
 
@@ -162,16 +155,14 @@ def classes_of(answers: Sequence[str]) -> list[int | None]:
     A judge does not know the task, so one class holds all answers that vote together in retrieval or in arithmetic,
     even through a third: '18.0', '18' and 'The 18'.
     """
-    keys: list[list[tuple[Task, str]]] = [
-        [(task, kind.key) for task in TASKS if (kind := answer_class(answer, task)) is not None] for answer in answers
-    ]
-    first: dict[tuple[Task, str], int] = {}
-    for index, own in enumerate(keys):
-        known = {first[key] for key in own if key in first}
-        least = min(known, default=index)
-        if len(known) > 1:  # these were separate until now
-            first = {key: least if place in known else place for key, place in first.items()}
-        first.update(dict.fromkeys(own, least))
+    first, keys = dict[tuple[Task, str], int](), list[list[tuple[Task, str]]]()
+    for index, answer in enumerate(answers):
+        keys.append([(task, of.key) for task in TASKS if (of := answer_class(answer, task)) is not None])
+        joined = {first[key] for key in keys[-1] if key in first}
+        least = min(joined, default=index)
+        if len(joined) > 1:  # these were separate until now
+            first = {key: least if place in joined else place for key, place in first.items()}
+        first.update(dict.fromkeys(keys[-1], least))
     return [first[own[0]] if own else None for own in keys]
 
 
@@ -193,15 +184,13 @@ def preferring(
         if isinstance(score, Abstention):
             return abstained(replace(score, reason=f"{score.reason} (of candidate {index})"))
     numbers = [float(score) for score in scores if not isinstance(score, Abstention)]
-    answers = answers_of(candidates)
-    classes = classes_of(answers)
-    votes = [classes, *(majority(answers, task).classes for task in TASKS)]
-    counts = [Counter(keys) for keys in votes]
+    classes = classes_of(answers := answers_of(candidates))
+    votes = [(of, Counter(of)) for of in (classes, *(majority(answers, task).classes for task in TASKS))]
 
     def standing(index: int) -> tuple[float, ...]:
         if (first := classes[index]) is None:
             return numbers[index], 0, 0, 0, -index
-        together, *alike = (count[keys[index]] for count, keys in zip(counts, votes, strict=True))
+        together, *alike = (count[keys[index]] for keys, count in votes)
         return numbers[index], together, -first, sum(alike), -index
 
     preferred = max(range(len(numbers)), key=standing)

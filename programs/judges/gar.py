@@ -1,9 +1,7 @@
 """A judge of reasoning, slice by slice, in the style of the generative adversarial reasoner (GAR).
 
-Source: the discriminator of Liu et al. 2025 (arXiv 2512.16917). Kept: a reasoning is cut into slices of similar length,
-each is judged sound or not, with a reason, and the mean of these judgments is the score. Lost: the paper trains the
-discriminator together with the reasoner, as a reward, and drops it at inference. To choose by it at inference, without
-training, is ours.
+Source: the discriminator of Liu et al. 2025 (arXiv 2512.16917); `docs/reference/selectors.md` has what is lost. To
+choose by it at inference, without training, is ours.
 """
 
 import re
@@ -26,9 +24,8 @@ class SliceJudge(RepeatedCalls):
 
     The text before the final answer is cut by `slices_of`; a candidate without reasoning has one slice, its answer. A
     slice is shown with the question, the evidence and the slices before it. Where each candidate has one slice this is
-    a judge of one candidate a call; `slices` in the prediction says how many each had. A tie goes to the answer with
-    more votes, then to the earliest. Identical texts are asked once. A candidate without any text scores 0. If a
-    slice's reply cannot be used, the whole is an abstention.
+    a judge of one candidate a call; `slices` in the prediction says how many each had. Ties are settled by
+    `preferring`. A candidate without any text scores 0. If a slice's reply cannot be used, the whole is an abstention.
 
     Attributes:
         reader: (question, evidence, earlier, slice) -> sound, slice_rationale. size: The most tokens of a slice.
@@ -48,9 +45,9 @@ class SliceJudge(RepeatedCalls):
         """Ask about each slice; `slices` in the verdict says how many each candidate has."""
 
         def about(text: str) -> list[Request]:
-            slices, known = slices_of(text, self.size), {"question": question, "evidence": evidence}
+            slices, whole = slices_of(text, self.size), {"question": question, "evidence": evidence}
             return [
-                Request(self.reader, {**known, "earlier": "".join(slices[:number]), "slice": part})
+                Request(self.reader, {**whole, "earlier": "".join(slices[:number]), "slice": part})
                 for number, part in enumerate(slices)
             ]
 

@@ -1,32 +1,27 @@
 """Judges by the words of the command: a style in which an LM is asked, a formula, or an object of yours."""
 
 from collections.abc import Callable
-from typing import get_args
+from typing import Any, cast, get_args
 
 import dspy
 
-from eldgr_dspy.base.named_objects import is_dotted
+from eldgr_dspy.base.named_objects import cause, is_dotted, name_of, object_named
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.judges.counting_judges import WEIGHINGS, OwnSelector, WeightedVote
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
 from eldgr_dspy.programs.judges.gar import SliceJudge
-from eldgr_dspy.programs.judges.own import own_judge
-from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge
-from eldgr_dspy.programs.judges.pointwise import PointwiseJudge
-from eldgr_dspy.programs.judges.swapped import SwapConsistent
+from eldgr_dspy.programs.judges.repeated_judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
 from eldgr_dspy.programs.judges.swirl import PlanThenCheck
-from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.rule.ballots import Ballot
+from eldgr_dspy.rule.consultations import Abstention
 from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.words import JudgeStyle
 
 PANEL = "panel:"
 """How the word of a panel begins; its models follow, joined by `+`."""
 
-_ALONE: dict[str, Callable[[], dspy.Module]] = {
-    "pointwise": PointwiseJudge,
-    "slices": SliceJudge,
-    "checks": PlanThenCheck,
-}
+_ALONE: dict[str, Any] = {"pointwise": PointwiseJudge, "slices": SliceJudge, "checks": PlanThenCheck}
 """The styles that show no two candidates together."""
 
 
@@ -36,8 +31,7 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
     Args:
         judge: The judge of a whole pool. The styles other than `listwise` replace the LM-backed `Judge` with the module
             for the smaller question; any other judge is given two candidates at a time.
-        style: `listwise`, the whole pool a call; `pairwise`; `pointwise`; `slices` of reasoning; `checks` that are
-            planned first.
+        style: What is asked about at once; `listwise` is the whole pool.
         orders: In how many orders candidates that are shown together are shown.
 
     Raises:
@@ -50,23 +44,22 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
             raise ArgumentError(f"judge_style={style!r} needs a judge with an LM; give it a model.")
         if orders != 1:
             raise ArgumentError(f"orders must be 1 with judge_style={style!r} (one candidate a call); got {orders!r}.")
-        return _ALONE[style]()
-    shown = Comparer() if style == "pairwise" and asks_lm else judge
-    swapped = shown if orders == 1 else SwapConsistent(shown, orders)
+        return cast(dspy.Module, _ALONE[style]())
+    whole = Comparer() if style == "pairwise" and asks_lm else judge
+    swapped = whole if orders == 1 else SwapConsistent(whole, orders)
     return PairwiseJudge(swapped) if style == "pairwise" else swapped
 
 
 def styled(word: str | None, style: JudgeStyle, model: str | None) -> tuple[JudgeStyle, str | None]:
     """Return the style and the model of a judge: its word is a model, a style, STYLE:MODEL, or another judge's.
 
-    Args:
-        word: The judge's; None for a recording. style, model: for a judge that does not state one.
+    Without a word it is a recording. `style` and `model` are for a judge that does not state one.
     """
     if word is None or is_without_lm(word):
         return "listwise", None
-    for known in get_args(JudgeStyle):
-        if word == known or word.startswith(f"{known}:"):
-            return known, word.removeprefix(known)[1:] or model
+    for own in get_args(JudgeStyle):
+        if word == own or word.startswith(f"{own}:"):
+            return own, word.removeprefix(own)[1:] or model
     if word.startswith(PANEL):
         return "listwise", word.removeprefix(PANEL).partition("+")[0]
     return ("listwise", model) if is_own(word) else (style, word)
@@ -91,6 +84,30 @@ def judge_named(word: str) -> dspy.Module | None:
             raise ArgumentError(f"autodspy must name a training pool; got {rest!r}. Write autodspy:FILE.")
         return PipelineSelector(rest)
     return own_judge(word) if is_own(word) else None
+
+
+def own_judge(judge: object) -> dspy.Module:
+    """Return a judge: a module, a class of one, or a function of a ballot; each as it is or by its `module:object`.
+
+    Raises:
+        ArgumentError: It cannot be found, or is something else.
+    """
+    value: Any = object_named(judge, "judges", "my_selectors:longest") if isinstance(judge, str) else judge
+    name = judge if isinstance(judge, str) else name_of(judge)
+    if isinstance(value, type) and issubclass(value, dspy.Module):
+        try:
+            return value()
+        except Exception as error:
+            raise ArgumentError(
+                f"judges: {name} must be a judge's class that needs no argument; it raised {cause(error)}. Name an "
+                "object that is one."
+            ) from error
+    if isinstance(value, type) or not callable(value):
+        got = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+        raise ArgumentError(
+            f"judges: {name} must be a dspy.Module or a function of a ballot; got {got}. Name a function or a judge."
+        )
+    return value if isinstance(value, dspy.Module) else OwnSelector(cast("Callable[[Ballot], int | Abstention]", value))
 
 
 def is_without_lm(word: str) -> bool:

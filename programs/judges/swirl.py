@@ -1,8 +1,7 @@
 """A judge that plans checks from the question, then applies them to each candidate, in the style of SWIRL.
 
-Source: Lu et al. 2025, "SWIRL" (arXiv 2508.20018). Kept: one role plans (Navigator) and another acts on the plan
-(Interactor). Lost: the paper is about agents that operate a phone's screen, and trains both roles in turn by
-reinforcement learning. Checks and their score are ours.
+Source: Lu et al. 2025, "SWIRL" (arXiv 2508.20018): one role plans (Navigator) and another acts on the plan
+(Interactor). Checks and their score are ours; `docs/reference/selectors.md` has what is lost.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,9 +26,8 @@ class PlanThenCheck(RepeatedCalls):
 
     One call plans checks from the question, before any candidate is seen. One call for each distinct candidate says
     which checks it passes, and whether its reasoning leads to its answer. The score is the share of checks passed, or 0
-    if the reasoning leads elsewhere. A tie goes to the answer with more votes, then to the earliest. Blank checks are
-    dropped. With no check, more than 20, or a candidate without one verdict a check, it abstains. A reply that cannot
-    be parsed is treated like a plain judge's.
+    if the reasoning leads elsewhere; ties are settled by `preferring`. Blank checks are dropped. With no check, more
+    than 20, or a candidate without one verdict a check, it abstains.
 
     Attributes:
         navigator: (question) -> checks.
@@ -71,10 +69,10 @@ def _planned(plan: Mapping[str, Any]) -> list[str] | Abstention:
     checks = plan.get("checks")
     if not isinstance(checks, list) or not all(isinstance(check, str) for check in checks):
         return Abstention("no plan: checks are not a list of texts", "invalid")
-    kept = [restore(check) for check in checks if check.strip()]
-    if not 0 < len(kept) <= _MOST:
-        return Abstention(f"no plan: {len(kept)} checks, not 1 to {_MOST}", "invalid")
-    return kept
+    plain = [restore(check) for check in checks if check.strip()]
+    if not 0 < len(plain) <= _MOST:
+        return Abstention(f"no plan: {len(plain)} checks, not 1 to {_MOST}", "invalid")
+    return plain
 
 
 def _share(content: Mapping[str, Any], n: int) -> float | Abstention:

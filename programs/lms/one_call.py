@@ -141,4 +141,4 @@ def _plain(value: Any) -> Any:
     """A field's value without models. A hint may be any JSON, however deep."""
     if isinstance(value, list):
         return [item.model_dump(mode="json") if isinstance(item, BaseModel) else item for item in value]
-    return value
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value

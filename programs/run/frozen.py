@@ -18,10 +18,9 @@ from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.ollama import OWN as OF_OLLAMA
 from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.judges.counting_judges import WEIGHINGS, WeightedVote
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
-from eldgr_dspy.programs.judges.named import judge_in_style, judge_named
-from eldgr_dspy.programs.judges.own import own_judge
-from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
+from eldgr_dspy.programs.judges.named import judge_in_style, judge_named, own_judge
 from eldgr_dspy.programs.lms.models import is_of_a_file, is_of_ollama, lm_named
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.fingerprints import UNWRITTEN, describe, describe_lm, predictors

@@ -41,10 +41,9 @@ ASKING = tuple(
     """
     formats.columns rule.lexical formats.rows rule.spans programs.calls programs.certifier programs.lms.consulting
     programs.engines.lenient programs.lms.fencing programs.heuristics programs.inputs programs.judges.autodspy
-    programs.judges.drm programs.judges.frames programs.judges.gar programs.judges.own programs.judges.pairwise
-    programs.judges.panel programs.judges.pointwise programs.judges.swapped programs.judges.swirl
-    programs.judges.weighted_votes programs.lms.one_call programs.plain_values programs.repeated_deriver
-    programs.roles programs.selector
+    programs.judges.counting_judges programs.judges.drm programs.judges.frames programs.judges.gar
+    programs.judges.named programs.judges.repeated_judges programs.judges.swirl programs.lms.one_call
+    programs.plain_values programs.repeated_deriver programs.roles programs.selector
     """.split()
 )
 """The modules that make a role's question, and the roles that are asked, without all that they import."""

@@ -12,7 +12,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, Panel, PointwiseJudge, SliceJudge, SwapConsistent
 from eldgr_dspy.programs.judges.frames import answers_of, classes_of
-from eldgr_dspy.programs.judges.swapped import orders_of
+from eldgr_dspy.programs.judges.repeated_judges import orders_of
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.rule.consultations import Abstention, Verdict

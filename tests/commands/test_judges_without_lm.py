@@ -11,8 +11,7 @@ import pytest
 from eldgr_dspy.base.named_objects import object_named
 from eldgr_dspy.errors import RunChangedError
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.judges.own import OwnSelector
-from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
+from eldgr_dspy.programs.judges.counting_judges import OwnSelector, WeightedVote
 from eldgr_dspy.programs.run.frozen import frozen_selector
 from tests.capitals import row, write_pool
 from tests.lm_server import Answer, Asked, serving

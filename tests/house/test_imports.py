@@ -60,7 +60,7 @@ def test_a_name_is_looked_up_only_where_a_caller_gives_it() -> None:
         "eldgr_dspy.rule.own_certificates",
         "eldgr_dspy.rule.refusals",
         "eldgr_dspy.rule.rules",
-        "eldgr_dspy.programs.judges.own",
+        "eldgr_dspy.programs.judges.named",
         "eldgr_dspy.programs.pools.devsets",
         "eldgr_dspy.training.recipe",
     }

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS
+from eldgr_dspy.programs.judges.counting_judges import WEIGHINGS
 from eldgr_dspy.rule.ballots import Ballot, Logprobs, Stated
 
 READS: Mapping[str, str] = {name: f"{name}:s" if of.column == "scores" else name for name, of in WEIGHINGS.items()}

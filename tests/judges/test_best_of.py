@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.own import BestOf
+from eldgr_dspy.programs.judges.counting_judges import BestOf
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.testing import scripted_lm
 from tests.judges.balloting import ballot

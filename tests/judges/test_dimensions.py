@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eldgr_dspy.programs.judges.counting_judges import WeightedVote
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
-from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
 from eldgr_dspy.rule.ballots import Ballot, Logprobs, Stated
 from tests.judges.balloting import ballot, majority, shuffled
 
@@ -77,12 +77,12 @@ SCORED: list[Any] = [stating(-1, -1), stating(-2, -2)]
     [
         ([Stated()] * 2, "{N/A}the pool states no log-probabilities"),
         ([Stated(scores=SCORED[0].scores)] * 2, "{N/A}the pool states no log-probabilities"),
-        ([stating(-1, None)] * 2, "{N/A}the pool states no log-probabilities of answers"),
+        ([stating(-1, None)] * 2, "{N/A}the pool states no log-probability of the answer"),
         ([stating(-1, -1, None)] * 2, "{N/A}the pool states no score 'relevance'"),
         ([stating(-1, -1, 0.5, None)] * 2, "{N/A}the pool states no score 'coherence'"),
         ([stating(-1, -1, None), stating(-1, None, None)], "{N/A}the pool states no score 'relevance'"),
-        ([SCORED[0], Stated(scores=SCORED[0].scores)], "no log-probabilities of reasoning and answer are stated of"),
-        ([SCORED[0], stating(None, -1)], "no log-probabilities of reasoning and answer are stated of candidate 1"),
+        ([SCORED[0], Stated(scores=SCORED[0].scores)], "no log-probability of the reasoning is stated of candidate 1"),
+        ([SCORED[0], stating(None, -1)], "no log-probability of the reasoning is stated of candidate 1"),
         ([SCORED[0], stating(-1, -1, None)], "no score 'relevance' is stated of candidate 1"),
         ([SCORED[0], stating(-1, -1, [0.1, 0.2])], "it has a number for each step"),
     ],

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.judges.autodspy import PipelineSelector
+from eldgr_dspy.programs.judges.counting_judges import BestOf, OwnSelector, WeightedVote
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
-from eldgr_dspy.programs.judges.own import BestOf, OwnSelector
-from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
 from eldgr_dspy.programs.lms.consulting import aask
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector

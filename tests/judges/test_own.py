@@ -11,8 +11,8 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges import PairwiseJudge, Panel, SwapConsistent
-from eldgr_dspy.programs.judges.named import is_own, judge_named
-from eldgr_dspy.programs.judges.own import OwnSelector, own_judge
+from eldgr_dspy.programs.judges.counting_judges import OwnSelector
+from eldgr_dspy.programs.judges.named import is_own, judge_named, own_judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.rule.ballots import Ballot
@@ -25,7 +25,7 @@ MODULE = '''
 import dspy
 
 from eldgr_dspy.rule.consultations import Abstention
-from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
+from eldgr_dspy.programs.judges.counting_judges import WeightedVote
 
 
 def last(ballot):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges import BestOf
-from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
+from eldgr_dspy.programs.judges.counting_judges import WEIGHINGS, WeightedVote
 from eldgr_dspy.rule.ballots import Ballot, Logprobs, Stated
 from eldgr_dspy.rule.consultations import Verdict
 from eldgr_dspy.rule.replies import read_reply

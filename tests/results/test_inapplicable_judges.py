@@ -9,9 +9,8 @@ import pytest
 
 from eldgr_dspy.base.formatting import UNDEFINED
 from eldgr_dspy.figures.finished_run import read_run
+from eldgr_dspy.programs.judges.counting_judges import OwnSelector, WeightedVote
 from eldgr_dspy.programs.judges.drm import DimensionalSelector
-from eldgr_dspy.programs.judges.own import OwnSelector
-from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.redecisions import decide_again

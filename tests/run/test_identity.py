@@ -8,8 +8,8 @@ from pathlib import Path
 import dspy
 import pytest
 
-import eldgr_dspy.programs.judges.own
-import eldgr_dspy.programs.judges.panel  # noqa: F401 - so that every class of a role exists
+import eldgr_dspy.programs.judges.counting_judges
+import eldgr_dspy.programs.judges.repeated_judges  # noqa: F401 - so that every class of a role exists
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.freezes import write_freeze
 from eldgr_dspy.programs.run.frozen import frozen_selector

@@ -20,7 +20,7 @@ import pytest
 from eldgr_dspy.errors import ArgumentError, RunStoppedError
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.judges.swapped import SwapConsistent
+from eldgr_dspy.programs.judges.repeated_judges import SwapConsistent
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.ray_engine import evaluate_on_ray

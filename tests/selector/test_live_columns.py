@@ -8,8 +8,7 @@ import pytest
 
 from eldgr_dspy import Sampled, Selector
 from eldgr_dspy.programs.inputs import columns_of
-from eldgr_dspy.programs.judges.own import OwnSelector
-from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
+from eldgr_dspy.programs.judges.counting_judges import OwnSelector, WeightedVote
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.rule.ballots import Ballot
 from tests.refusing import refused

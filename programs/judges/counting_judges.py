@@ -1,24 +1,41 @@
-"""Selectors that count what a pool states of its candidates: one table of formulas, and one judge for all of them.
+"""Judges without an LM: a formula over what a pool states of its candidates, or a function of yours.
 
-No LM is asked. Each formula makes a weight of each candidate's value; the highest weight wins, or the class of answers
-with the highest sum. A missing value is an abstention, and never 0, .5 or 1.
+A formula makes a weight of each candidate's value; the highest weight wins, or the class of answers with the highest
+sum. A missing value is an abstention, and never 0, .5 or 1. `BestOf` chooses on a frozen pool as `dspy.BestOfN` does,
+without new samples; `dspy.Refine` has no counterpart, since it makes new candidates.
 """
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from numbers import Real
+from typing import Any, Literal
 
 import dspy
+import numpy as np
 
+from eldgr_dspy.base.named_objects import cause, name_of, source_of
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.frames import CountingJudge, abstained, preferring_by
-from eldgr_dspy.rule.ballots import Ballot, Logprobs
-from eldgr_dspy.rule.consultations import Abstention
+from eldgr_dspy.programs.lms.consulting import FAILURES
+from eldgr_dspy.rule.ballots import Ballot
+from eldgr_dspy.rule.consultations import Abstention, show_passage
 
 Column = Literal["confidence", "logprobs", "scores"]
+Reward = Callable[[dspy.Example, dspy.Prediction], Any]
+"""A metric without the trace: (question and evidence, text and answer of a candidate) -> number or truth value."""
+
 _FOLDS: dict[str, tuple[str, ...]] = {"scores": ("min", "last", "product"), "logprobs": ("mean", "min")}
 """How the scores of steps become one: the lowest, the last, or their product; and the probabilities of tokens."""
+_SUMMARIES = {
+    **dict.fromkeys(("", "mean"), ("mean probability of tokens", "probability")),
+    "min": ("lowest log-probability", "least"),
+    "reasoning": ("log-probability of the reasoning", "reasoning"),
+    "answer": ("log-probability of the answer", "answer"),
+}
+"""How log-probabilities are read: what is read, and the attribute of `Logprobs` that has it."""
 _UNFOLDED = "has a number for each step; min, last or product makes one of them"
 
 
@@ -71,19 +88,11 @@ WEIGHINGS: dict[str, Weighing] = {
         "confidence", elects=False, parameter=0.5, range=(0.0, 1.0), positioned=True, abstains_below=True
     ),
 }
-"""The formulas by name.
-
-* `best_of_n`: the highest score. `weighted_best_of_n`: the class with the highest sum of scores (Li et al. 2023).
-* `borda`: the class with most points (G - rank)^p, p = 0.5 (Kang et al. 2025, with self-certainty as the score). Equal
-  scores share the mean of their ranks' points.
-* `cisc`: the class with the highest sum of softmax(confidence / T), T = 1 (Taubenfeld et al. 2025).
-* `soft_sc`: the highest mean probability of tokens, or that of the least probable one (Wang et al. 2024).
-* `bcrl_max`, `bcrl_vote`, `bcrl_abstaining`: in the style of BCRL; see the page on positioned selectors.
-"""
+"""The formulas by name; `docs/reference/selectors.md` has what each prefers, and its source."""
 
 
 class WeightedVote(CountingJudge):
-    """Counts the candidates by a formula of `WEIGHINGS`; a judge without an LM.
+    """Counts the candidates by a formula of `WEIGHINGS`.
 
         select.judge = WeightedVote("cisc:0.5")
         select(question=..., candidates=[{"answer": "Doha", "confidence": 0.9}, ...], evidence=passages)
@@ -97,11 +106,6 @@ class WeightedVote(CountingJudge):
 
     def __init__(self, formula: str) -> None:
         """Read a formula: `cisc`, `cisc:0.5`, `soft_sc:min`, `best_of_n:prm:last`, `borda:self_certainty:1`.
-
-        Args:
-            formula: A name of `WEIGHINGS`. After `best_of_n`, `weighted_best_of_n` and `borda` the score's name, and
-                for scores of steps `min`, `last` or `product`. After `soft_sc` `mean` (the default) or `min`. Last the
-                parameter, if it has one: T, p, or the confidence below which `bcrl_abstaining` abstains.
 
         Raises:
             ArgumentError: naming the formula and what was expected.
@@ -127,10 +131,7 @@ class WeightedVote(CountingJudge):
         return {"gold_in_training": False, "logprobs": column == "logprobs", "positioned": positioned}
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
-        """Count a ballot; returns `preferred` and `judge_rationale`, or `abstained` with the reason.
-
-        Also `assessments`, the values, where all of them lie from 0 to 1; 0 for a candidate that does not vote.
-        """
+        """Weigh the candidates; `assessments` are the values, where all of them lie from 0 to 1."""
         values, weighing = values_of(ballot, self._weighing.column, *self._reading), self._weighing
         if isinstance(values, Abstention):
             return abstained(values)
@@ -146,16 +147,14 @@ class WeightedVote(CountingJudge):
 
 def _parameter(formula: str, weighing: Weighing, text: str) -> float:
     """Return the parameter that a formula ends with."""
-    low, high = weighing.range
-    end = f"a number from {low:g} to {high:g}"
-    if weighing.parameter is None:
-        folds = ", ".join(_FOLDS.get(weighing.column, ()))
-        end = f"one of {folds}, or with nothing more" if folds else "nothing more"
-    try:
-        if weighing.parameter is not None and low <= (value := float(text)) <= high and math.isfinite(value):
-            return value
-    except ValueError:
-        pass
+    end, (low, high) = "nothing more", weighing.range
+    if weighing.parameter is not None:
+        with suppress(ValueError):
+            if low <= (value := float(text)) <= high:
+                return value
+        end = f"a number from {low:g} to {high:g}"
+    elif folds := ", ".join(_FOLDS.get(weighing.column, ())):
+        end = f"one of {folds}, or with nothing more"
     raise ArgumentError(f"formula={formula!r:.80} must end with {end}; got {text!r:.40}. Leave it out.")
 
 
@@ -164,9 +163,17 @@ def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -
 
     Args:
         ballot: The candidates. column: What is read.
-        score: The score's name. fold: How scores of steps become one, or for log-probabilities `min`.
+        score: The score's name. fold: How scores of steps become one, or which summary of log-probabilities is meant.
     """
-    what, stated = _read(ballot, column, score, fold)
+    what: str = column
+    if column == "confidence":
+        stated: Sequence[Any] = [of.confidence for of in ballot.stated]
+    elif column == "scores":
+        what, stated = f"score {score!r}", [of.scores.get(score) for of in ballot.stated]
+    else:
+        what, summary = _SUMMARIES[fold] if any(of.logprobs for of in ballot.stated) else ("log-probabilities", "least")
+        stated = [getattr(of.logprobs, summary, None) for of in ballot.stated]
+        stated = stated if fold != "min" else [None if least is None else math.exp(least) for least in stated]
     if all(value is None for value in stated):
         return Abstention.of("not applicable", f"the pool states no {what}")
     if not fold and all(isinstance(stated[index], list | tuple) for index in ballot.voters):
@@ -175,27 +182,11 @@ def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -
     for index in ballot.voters:
         if (value := stated[index]) is None:
             return Abstention(f"no {what} is stated of candidate {index}")
-        folded = _folded(value, fold)
-        if isinstance(folded, str):
-            return Abstention(f"{folded} (score {score!r} of candidate {index})")
-        values[index] = folded
+        number = _folded(value, fold)
+        if isinstance(number, str):
+            return Abstention(f"{number} (score {score!r} of candidate {index})")
+        values[index] = number
     return values
-
-
-def _read(
-    ballot: Ballot, column: Column, score: str, fold: str
-) -> tuple[str, Sequence[float | Sequence[float] | None]]:
-    """Return what a column is called, and what is stated in it of each candidate."""
-    if column == "confidence":
-        return column, [of.confidence for of in ballot.stated]
-    if column == "scores":
-        return f"score {score!r}", [of.scores.get(score) for of in ballot.stated]
-    known = [of.logprobs or Logprobs() for of in ballot.stated]
-    if not any(of.logprobs for of in ballot.stated):
-        return "log-probabilities", [None] * len(known)
-    if fold == "min":
-        return "lowest log-probability", [None if of.least is None else math.exp(of.least) for of in known]
-    return "mean probability of tokens", [of.probability for of in known]
 
 
 def _folded(value: float | Sequence[float], fold: str) -> float | str:
@@ -207,3 +198,80 @@ def _folded(value: float | Sequence[float], fold: str) -> float | str:
     if not fold:
         return f"it {_UNFOLDED}"
     return float(min(value) if fold == "min" else value[-1])
+
+
+class OwnSelector(CountingJudge):
+    """Prefers the candidate that a function names.
+
+        select.judge = OwnSelector(lambda ballot: len(ballot.answers) - 1)
+
+    The function takes a `Ballot` and returns a pool index, or an `Abstention` with the reason. An index that does not
+    exist counts as an abstention, as any judge's does. What the function raises is raised.
+
+    Attributes:
+        choose: The function.
+    """
+
+    asks_lm = True
+
+    def __init__(self, choose: Callable[[Ballot], int | Abstention]) -> None:
+        """Wrap a function; raise an ArgumentError if it is not a function, or is an async one."""
+        super().__init__()
+        function: object = choose
+        is_async = any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004
+        if not callable(function) or is_async or isinstance(function, dspy.Module):
+            raise ArgumentError(
+                f"choose must be a function of a ballot, not async; got {type(choose).__name__}. Write a dspy.Module "
+                "in the judge's role to ask an LM."
+            )
+        self.choose = choose
+        self.source = {"name": name_of(choose), "source": source_of(choose)}  # so that a change is noticed
+
+    def count(self, ballot: Ballot) -> dspy.Prediction:
+        """Return the function's preference."""
+        choice = self.choose(ballot)
+        if isinstance(choice, Abstention):
+            return abstained(choice)
+        return dspy.Prediction(preferred=choice, judge_rationale=f"chosen by {self.source['name']}", orders=[])
+
+
+class BestOf(CountingJudge):
+    """Prefers the candidate with the highest reward; ties go to the answer with more votes, then to the earliest.
+
+        select.judge = BestOf(lambda args, pred: len(pred.text))
+
+    If the reward raises, or is not a finite number, the judge abstains and names the candidate: it may have been the
+    best. A reward must not read the right answer.
+
+    Attributes:
+        reward: What is called as a DSPy metric, with an example (`question`, `evidence`) and a prediction (`text`,
+            `answer`).
+    """
+
+    asks_lm = True
+
+    def __init__(self, reward: Reward) -> None:
+        """Wrap a reward; raise an ArgumentError if it is not a function."""
+        super().__init__()
+        if not callable(reward):
+            raise ArgumentError(f"reward must be a function or a DSPy metric; got {type(reward).__name__}.")
+        self.reward = reward
+        self.source = {"name": name_of(reward), "source": source_of(reward)}
+
+    def count(self, ballot: Ballot) -> dspy.Prediction:
+        """Reward each candidate that votes."""
+        evidence = [show_passage(passage.title, passage.text) for passage in ballot.passages]
+        example = dspy.Example(question=ballot.question, evidence=evidence).with_inputs("question", "evidence")
+        rewards: dict[int, float] = {}
+        for index in ballot.voters:
+            try:
+                value = self.reward(example, dspy.Prediction(text=ballot.texts[index], answer=ballot.answers[index]))
+                rewards[index] = float(value) if isinstance(value, Real | np.bool_) else math.nan
+            except Exception as error:
+                if isinstance(error, FAILURES):
+                    raise
+                return abstained(f"the reward failed on candidate {index}: {cause(error, self.reward)}")
+            if not math.isfinite(rewards[index]):
+                return abstained(f"the reward of candidate {index} is {value!r:.40}, not a finite number")
+        preferred = ballot.first(rewards)
+        return preferring_by(ballot, preferred, f"reward {rewards[preferred]:.4g}", rewards)
