@@ -105,11 +105,7 @@ class WeightedVote(CountingJudge):
     """
 
     def __init__(self, formula: str) -> None:
-        """Read a formula: `cisc`, `cisc:0.5`, `soft_sc:min`, `best_of_n:prm:last`, `borda:self_certainty:1`.
-
-        Raises:
-            ArgumentError: naming the formula and what was expected.
-        """
+        """Read a formula, such as `cisc:0.5` or `best_of_n:prm:last`; an ArgumentError says what was expected."""
         super().__init__()
         name, *words = formula.split(":")
         if name not in WEIGHINGS:
@@ -207,9 +203,6 @@ class OwnSelector(CountingJudge):
 
     The function takes a `Ballot` and returns a pool index, or an `Abstention` with the reason. An index that does not
     exist counts as an abstention, as any judge's does. What the function raises is raised.
-
-    Attributes:
-        choose: The function.
     """
 
     asks_lm = True

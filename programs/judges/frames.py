@@ -85,12 +85,7 @@ class RepeatedCalls(dspy.Module):
     def forward(
         self, *, question: str, evidence: Sequence[str], candidates: Sequence[str], **ballot: Any
     ) -> dspy.Prediction:
-        """Return what `rounds` returns, asking one request after the other.
-
-        Raises:
-            dspy.AdapterParseError: A reply that the judge needs cannot be read.
-            dspy.LMError: A request failed.
-        """
+        """Return what `rounds` returns, one request after the other; raise the error of one that failed."""
         rounds = self.rounds(question, evidence, candidates, **ballot)
         return drive(rounds, ask_each) if candidates else abstained(NO_CANDIDATE)
 
@@ -102,10 +97,7 @@ class RepeatedCalls(dspy.Module):
         return await adrive(rounds, aask_each) if candidates else abstained(NO_CANDIDATE)
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """Return the calls of the first round, which is the only one unless a subclass says more.
-
-        None if a module that is asked does not say how many it takes.
-        """
+        """Return the calls of the first round, the only one unless a subclass says more; None if unknown."""
         requests = next(self.rounds("", (), candidates), ()) if candidates else ()
         modules: Any = [(one.module, one.inputs.get("candidates", [one.inputs.get("candidate")])) for one in requests]
         calls = [*starmap(calls_of, modules)]
@@ -115,11 +107,7 @@ class RepeatedCalls(dspy.Module):
 def about_each(
     texts: Sequence[str], requests: Callable[[str], Sequence[Request]]
 ) -> Generator[Sequence[Request], list[Said], list[list[Mapping[str, Any]]]]:
-    """Make the requests about each text, about identical ones once, and return the replies about each text.
-
-    Raises:
-        dspy.AdapterParseError: A reply cannot be read.
-    """
+    """Make the requests about each text, about identical ones once; return the replies, or raise a parse error."""
     by_text = {text: requests(text) for text in dict.fromkeys(texts)}
     replies = yield [request for about in by_text.values() for request in about]
     require_read(replies)
