@@ -24,12 +24,12 @@ from eldgr_dspy.base.files import GZIP, append_whole, require_text, sync_folder,
 from eldgr_dspy.base.system import naming, opened
 from eldgr_dspy.errors import JournalError, PoolError
 from eldgr_dspy.formats.journal_lines import (
-    FIELDS,
     consultation_of,
     head_of,
     parsed,
     read_consultation,
     read_line,
+    record_of,
     require_types,
     sealed,
     without_credentials,
@@ -46,7 +46,7 @@ class TornLineWarning(UserWarning):
     """The last line of a journal was incomplete and has been dropped; its consultation will be asked again."""
 
 
-class _Places:
+class Places:
     """Where consultations are in a file: sixteen bytes for each, by the hash of its key; the last one for each key."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class _Index:
 
     heads: list[dict[str, Any]] = field(default_factory=list)
     n_values: int = 0
-    settled: _Places = field(default_factory=_Places)
+    settled: Places = field(default_factory=Places)
     failed: dict[Key, int] = field(default_factory=dict)
     asked: dict[tuple[Asked, str | None], str] = field(default_factory=dict)
 
@@ -167,7 +167,7 @@ class Journal:
 
     def write(self, consultation: Consultation, *, flush: bool = False) -> int:
         """Append a consultation as `append` does, and return the byte up to which `flush` must still be called."""
-        record = {name: value for name in FIELDS if (value := getattr(consultation, name)) is not None}
+        record = record_of(consultation)
         require_types(record, self.path, "a line about to be written")
         end = self._append({"kind": "consultation", **record})
         return end if flush or consultation.calls > 0 or not consultation.settled else 0

@@ -18,7 +18,7 @@ from eldgr_dspy.words import CONSULTED
 
 PROGRAM = "program"
 """The role, in a journal, of a program whose samples are collected."""
-FIELDS = tuple(field.name for field in fields(Consultation))
+_FIELDS = tuple(field.name for field in fields(Consultation))
 _HEADS = ("settings", "pool", "role", "reserved", "comparisons")
 _ABSENT = type(None)
 _NUMBERS = (int, float)
@@ -49,6 +49,11 @@ def read_line(line: bytes, path: Path, where: str) -> Consultation | dict[str, A
 def read_consultation(line: bytes, path: Path, where: str) -> Consultation:
     """Read one journaled consultation; `path` and `where` are for the error message."""
     return consultation_of(parsed(line, path, where), path, where)
+
+
+def record_of(consultation: Consultation) -> dict[str, Any]:
+    """Return the fields of a consultation that have a value, as they are journaled."""
+    return {name: value for name in _FIELDS if (value := getattr(consultation, name)) is not None}
 
 
 def _no_number(name: str) -> Any:

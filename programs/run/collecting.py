@@ -24,12 +24,11 @@ from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.pools import Pool, write_pool
 from eldgr_dspy.programs.pools.devsets import Asked, program_named, read_devset
-from eldgr_dspy.programs.requests.limits import FailureBudget, Spending, allowed_questions
-from eldgr_dspy.programs.run.evaluation import Watcher
 from eldgr_dspy.programs.run.plan import Collection
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.programs.run.role_queries import Books
 from eldgr_dspy.programs.run.run_directory import RunDirectory
+from eldgr_dspy.programs.run.runner import Watcher
 from eldgr_dspy.programs.run.sample_queries import SampleQuery, sample_key
 from eldgr_dspy.programs.run.scheduling import map_ordered
 from eldgr_dspy.programs.run.signals import Signals
@@ -101,7 +100,7 @@ class _Sampling:
 
     def __init__(self, collection: Collection, directory: RunDirectory, program: dspy.Module, total: int) -> None:
         """State what shapes a sample, or refuse the samples of another program."""
-        self._collection, self._call, journal = collection, role_call(program), directory.journal
+        self._collection, self._call = collection, role_call(program)
         settings: dict[str, Any] = {
             "program": collection.program,
             "task": collection.task,
@@ -114,12 +113,8 @@ class _Sampling:
             module = sys.modules[collection.program.partition(":")[0]]
             settings["source"] = digits(inspect.getsource(module).encode())
         directory.claim(("settings", "collection", settings), ("role", PROGRAM, self._call.details))
-        budget = FailureBudget(
-            allowed_questions("max_failures", collection.max_failures, total), patience=max(16, 2 * collection.workers)
-        )
-        spending = Spending(collection.max_calls, collection.max_cost, journal.consultations())
-        self._books = Books(journal, budget, spending, lambda role: None)
-        self._came: list[None] = [None] * len(journal)
+        self._books = Books.of(directory, collection, total)
+        self._came: list[None] = [None] * len(directory.journal)
 
     def draw(self, questions: Sequence[Asked], watcher: Watcher, signals: Signals) -> None:
         """Draw them, in threads."""

@@ -6,11 +6,11 @@ scores, statistics, audit and report are then made from them, and can be made ag
 
 import gc
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import dspy
 
@@ -19,19 +19,20 @@ from eldgr_dspy.figures.record import journal_totals
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.lms.lms import sub_modules
-from eldgr_dspy.programs.requests.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen, require_program
 from eldgr_dspy.programs.run.frozen_runs import collected_program
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings, recordings_in
-from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
+from eldgr_dspy.programs.run.results import Results, replacing_all
 from eldgr_dspy.programs.run.role_calls import RoleCall, calls_of_roles, metered_settings, modules_of
-from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, Statement, require_same
+from eldgr_dspy.programs.run.role_queries import Books
+from eldgr_dspy.programs.run.run_directory import RunDirectory, Statement, require_same
 from eldgr_dspy.programs.run.runner import Run, Watcher
 from eldgr_dspy.programs.run.scheduling import map_ordered
 from eldgr_dspy.programs.run.signals import Signals, signals_held
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.threads import reused_threads
+from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.rule.named_judges import Asked
 from eldgr_dspy.splitting import folded_question
 
@@ -72,7 +73,7 @@ def evaluate(
                 for settled in rows:
                     results.add(pool, settled)
                     run.end(pool, settled)
-        journal = run.directory.journal
+        journal = run.books.journal
         return results.finish(journal.heads, journal_totals(journal.consultations(), run.has_decided))
 
 
@@ -85,26 +86,42 @@ def _require_selector(selector: object) -> None:
     raise ArgumentError(f"selector must be a Selector; got {type(selector).__name__}. {remedy}.")
 
 
+class Preparation:
+    """What a run is made from, read and checked before anything is written: pools, recordings, a freeze."""
+
+    def __init__(self, selector: Selector, plan: Plan) -> None:
+        self.pools = open_pools(plan.pools, selector.settings.type)
+        _require_unseen(selector, plan, self.pools)
+        self.recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
+        self.recordings.require_made_for(self.pools, selector.settings.type)
+        self.freeze = _freeze_of(plan, selector)
+        contents = [(pool.name, {"sha256": pool.sha256, "rows": pool.n, "task": pool.task}) for pool in self.pools]
+        self.statements: list[Statement] = [("settings", "rule", selector.settings.to_json())]
+        self.statements += [("pool", name, content) for name, content in contents]
+
+    def require_same_as(
+        self,
+        out: Path,
+        heads: Sequence[Mapping[str, Any]],
+        journaled: Iterable[Consultation],
+        roles: Mapping[Asked, RoleCall],
+    ) -> None:
+        """Refuse what the run in `out` was not started with: other settings, pools, roles or recordings."""
+        self.recordings.require_unchanged(journaled, self.pools, {label: call.model for label, call in roles.items()})
+        require_same(out, heads, [*self.statements, *(("role", label, call.details) for label, call in roles.items())])
+
+
 @contextmanager
 def _opened(
     selector: Selector, plan: Plan, watcher: Watcher, signals: Signals, elsewhere: Elsewhere | None
 ) -> Iterator[tuple[Run, Results]]:
-    """Read and check everything, then open the run directory, state the settings of the run, and begin its results.
+    """Check everything, then open the run directory, state the settings of the run, and begin its results.
 
     From then on signals are noted. The run checks for them whenever it writes something.
     """
-    out = out_of(plan)
-    pools = open_pools(plan.pools, selector.settings.type)
-    _require_unseen(selector, plan, pools)
-    recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
-    recordings.require_made_for(pools, selector.settings.type)
-    total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
-    budget = FailureBudget(
-        allowed_questions("max_failures", plan.max_failures, total),
-        max(16, 2 * plan.workers),
-        None if (most := plan.max_abstentions) is None else allowed_questions("max_abstentions", most, total),
-    )
-    freeze = freeze_of(plan, selector)
+    out, prepared = out_of(plan), Preparation(selector, plan)
+    total = sum(min(pool.n, plan.limit or pool.n) for pool in prepared.pools)
+    lock = None if prepared.freeze is None else prepared.freeze.sha256
     with (
         signals,
         RunDirectory(out, fresh=plan.fresh) as directory,
@@ -115,30 +132,23 @@ def _opened(
         ExitStack() as ended,
     ):
         roles = calls_of_roles(selector, plan.judges)
-        journal = directory.journal
-        recordings.require_unchanged(
-            journal.consultations(), pools, {label: call.model for label, call in roles.items()}
-        )
-        state = RoleStatements(directory, {label: call.details for label, call in roles.items()})
         if elsewhere is not None:
             roles = {**elsewhere(roles)}
-        directory.claim_freeze(None if freeze is None else freeze.sha256)
-        made_with = statements(selector, pools)
-        require_same(out, journal.heads, [*made_with, *state.statements()])
-        directory.claim(*made_with, paths={pool.name: str(pool.path) for pool in pools})
-        spending = Spending(plan.max_calls, plan.max_cost, journal.consultations())
-        ended.callback(spending.close)
-        files = ended.enter_context(replacing_all(out, files_of(plan, total)))
-        results = Results(out, plan.rules, files, signals.look, None if freeze is None else {"lock": freeze.sha256})
+        directory.claim_freeze(lock)
+        prepared.require_same_as(out, directory.journal.heads, directory.journal.consultations(), roles)
+        directory.claim(*prepared.statements, paths={pool.name: str(pool.path) for pool in prepared.pools})
+        books = Books.of(directory, plan, total, plan.max_abstentions)
+        ended.callback(books.spending.close)
+        files = ended.enter_context(replacing_all(out, total))
+        results = Results(out, plan.rules, files, signals.look, None if lock is None else {"lock": lock})
         watcher.on_start(total)
         signals.look()
-        settings = selector.settings
-        yield Run(plan, pools, settings, directory, roles, recordings, budget, spending, state, watcher), results
+        yield Run(plan, prepared.pools, selector.settings, roles, prepared.recordings, books, watcher), results
         with signals_held():
             ended.close()
 
 
-def freeze_of(plan: Plan, selector: Selector) -> Freeze | None:
+def _freeze_of(plan: Plan, selector: Selector) -> Freeze | None:
     """Return the freeze of a plan, None without one; before anything is opened or written.
 
     Raises:
@@ -170,12 +180,6 @@ def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> No
                     f"The {label} was trained on {overlap:,} of the {pool.n:,} questions of {pool.path}, which may be "
                     "in no figure. Split the pool with eldgr pool split, train on one part and evaluate the other."
                 )
-
-
-def statements(selector: Selector, pools: Sequence[Pool]) -> list[Statement]:
-    """Return the settings that a run states, except its roles."""
-    contents = [(pool.name, {"sha256": pool.sha256, "rows": pool.n, "task": pool.task}) for pool in pools]
-    return [("settings", "rule", selector.settings.to_json()), *(("pool", name, content) for name, content in contents)]
 
 
 _before = list[tuple[int, int, int]]()  # the thresholds that each run under way has found, the first to start first

@@ -18,13 +18,12 @@ from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.planning import Forecast, PoolForecast, RoleForecast
 from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.journal import read_journal
-from eldgr_dspy.pools import Pool, open_pools
+from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.lms.one_call import calls_of
-from eldgr_dspy.programs.run.evaluation import freeze_of, statements
+from eldgr_dspy.programs.run.evaluation import Preparation
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings, modules_of
-from eldgr_dspy.programs.run.run_directory import require_same
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import certifying
@@ -128,21 +127,15 @@ def forecast(selector: Selector, plan: Plan) -> Forecast:
     Raises:
         PoolError, ArgumentError, JournalError, RunChangedError: as the run itself would.
     """
-    pools = open_pools(plan.pools, selector.settings.type)
-    recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
-    recordings.require_made_for(pools, selector.settings.type)
-    freeze_of(plan, selector)
+    prepared = Preparation(selector, plan)
     with metered_settings(), selector.reading():
         roles = calls_of_roles(selector, plan.judges)
     heads: list[dict[str, Any]] = []
     entries = {} if plan.fresh else {entry.key: entry for entry in _journaled(out_of(plan), heads) if entry.settled}
-    models: dict[Asked, str | None] = {role: call.model for role, call in roles.items()}
-    recordings.require_unchanged(entries.values(), pools, models)
-    roles_stated = [("role", role, call.details) for role, call in roles.items()]
-    require_same(out_of(plan), heads, [*statements(selector, pools), *roles_stated])
+    prepared.require_same_as(out_of(plan), heads, entries.values(), roles)
     return {
-        "pools": {pool.name: _pool(selector, plan, pool, entries, recordings) for pool in pools},
-        "models": models,
+        "pools": {pool.name: _pool(selector, plan, pool, entries, prepared.recordings) for pool in prepared.pools},
+        "models": {label: call.model for label, call in roles.items()},
     }
 
 

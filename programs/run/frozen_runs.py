@@ -16,9 +16,10 @@ from eldgr_dspy.formats.journal_lines import PROGRAM
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.plan import collected_folder
-from eldgr_dspy.programs.run.redecisions import outcomes_of
+from eldgr_dspy.programs.run.redecisions import settled_again
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.programs.run.trial_decisions import digits
+from eldgr_dspy.rule.certifying import naming_question
 from eldgr_dspy.rule.questions import Settings, own_names
 
 _Decided: TypeAlias = dict[str, dict[tuple[str, str], list[Any]]]
@@ -127,10 +128,12 @@ def _decided_now(run: RunRead, pools: Sequence[Pool], rules: Sequence[str]) -> _
     """Return what this code decides on the run's recorded replies. An empty list if one is lacking."""
     decisions: _Decided = {rule: {} for rule in rules}
     sizes = {name: pool["n"] for name, pool in run.summary()["pools"].items()}
-    for pool, row, _, outcomes, _ in outcomes_of(run, rules, pools, sizes):
+    for pool, settled in settled_again(run, rules, pools, sizes):
+        with naming_question(pool.name, settled.row.id):
+            outcomes = settled.outcomes()
         for rule, outcome in outcomes.items():
             one = outcome.decision
-            decisions[rule][pool.name, row.id] = [one.answer, one.branch, one.certified] if one else []
+            decisions[rule][pool.name, settled.row.id] = [one.answer, one.branch, one.certified] if one else []
     return decisions
 
 

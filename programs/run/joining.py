@@ -14,12 +14,12 @@ from eldgr_dspy.base.differences import differences
 from eldgr_dspy.base.files import replacing
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.figures.finished_run import RunRead, read_run
-from eldgr_dspy.formats.journal_lines import FIELDS, sealed
+from eldgr_dspy.formats.journal_lines import record_of, sealed
 from eldgr_dspy.pools import Pool, open_pool, pool_name
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.programs.run.run_directory import without_address
 from eldgr_dspy.programs.service.file_locks import locked
-from eldgr_dspy.rule.consultations import Consultation, Key
+from eldgr_dspy.rule.consultations import Key
 
 AGAIN = "eldgr pool join POOL RUN... --part FILE"
 
@@ -74,7 +74,7 @@ def _write(file: IO[bytes], whole: Pool, runs: Sequence[RunRead]) -> None:
     for run in runs:
         own: dict[Key, bytes] = {}
         for entry in run.consultations():
-            line = _line(replace(entry, pool=whole.name))
+            line = sealed({"kind": "consultation", **record_of(replace(entry, pool=whole.name))})
             key = whole.name, entry.id, entry.label
             own[key] = sha256(own.get(key, b"") + line).digest()
             if key not in digests:
@@ -113,8 +113,3 @@ def _heads(whole: Pool, run: RunRead) -> Iterator[dict[str, Any]]:
             yield head
         elif head["kind"] == "comparisons":
             yield {**head, "name": whole.name}
-
-
-def _line(entry: Consultation) -> bytes:
-    record = {name: value for name in FIELDS if (value := getattr(entry, name)) is not None}
-    return sealed({"kind": "consultation", **record})

@@ -12,11 +12,9 @@ from eldgr_dspy.base.files import safe_name
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.summary import Summary
+from eldgr_dspy.programs.run.results import FILES
 
 _LOGGED = ("n", "n_scored", "n_failed", "ties", "rules", "bounds", "audit")
-
-FILES = ("journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html", "questions.html")
-"""The files of a run directory that are logged, if they exist."""
 
 
 def log_to_mlflow(run: RunRead, summary: Summary) -> str:
@@ -38,7 +36,7 @@ def log_to_mlflow(run: RunRead, summary: Summary) -> str:
         with mlflow.start_run(run_name=run.path.resolve().name) as logged:
             mlflow.log_params(dict(_params(run, summary)))
             mlflow.log_metrics(dict(_metrics(summary)))
-            for path in (run.path / name for name in FILES):
+            for path in (run.path / name for name in ("journal.jsonl", *FILES)):
                 if path.exists():
                     mlflow.log_artifact(str(path))
     except (MlflowException, OSError) as error:

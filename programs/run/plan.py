@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from inspect import isfunction
@@ -17,6 +17,7 @@ from eldgr_dspy.decision import DEFAULT_RULES, RULES
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.formats.rows import MAX_CANDIDATES
 from eldgr_dspy.pools import SUFFIXES, Pool, Row, pool_name
+from eldgr_dspy.programs.requests.limits import allowed_questions
 from eldgr_dspy.programs.run.recordings import Replays, recordings_in
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.rule.named_judges import for_judges, require_judges
@@ -24,41 +25,59 @@ from eldgr_dspy.rule.rules import rule_named
 from eldgr_dspy.words import Task
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The limits of a run and of a collection.
+
+    Attributes:
+        limit: How many questions, of each pool; None for all. workers: how many are under way at once.
+        max_failures: How many questions may fail before it stops: a count, or a share such as "5%".
+        timeout: Seconds that a role may take for one question, or a sample, retries and pauses included.
+        max_calls, max_cost: Requests and dollars that it may take, earlier sessions included, None for no limit.
+        fresh: Start anew in a directory that holds a run.
+    """
+
+    limit: int | None = None
+    workers: int = 1
+    max_failures: int | str = 0
+    timeout: float = 600.0
+    max_calls: int | None = None
+    max_cost: float | None = None
+    fresh: bool = False
+
+    def require_valid(self) -> None:
+        """Refuse what is no limit."""
+        require_count("workers", self.workers)
+        require_amount("timeout", self.timeout)
+        allowed_questions("max_failures", self.max_failures, 0)
+        for name, require in (("limit", require_count), ("max_calls", require_count), ("max_cost", require_amount)):
+            if (value := getattr(self, name)) is not None:
+                require(name, value)
+
+
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Limits):
     """The plan of a run.
 
     Attributes:
         pools: Files to read. out: the run directory, or None for `runs/NAME[+NAME...]`.
-        rules: Which rules decide. limit: how many questions a pool, None for all.
-        workers: How many questions are under way at once.
+        rules: Which rules decide.
         judges: Judges by name, in the place of the selector's judge. A rule that may ask one is run for each, as
             `RULE[NAME]`.
         replay: A journal of recorded consultations, used instead of calls; or several by the name of their judge, with
             the empty name for that of all roles. recorded_for: a pool whose recording counts for the pools of this run.
-        max_failures: How many questions may fail before the run stops: a count, or a share such as "5%".
-        max_abstentions: How many questions may have an unusable reply before the run stops, in the same form, None for
-            no limit. Replayed replies and those of earlier sessions count.
-        timeout: Seconds that a role may take for one question, retries and pauses included.
-        max_calls, max_cost: Requests and dollars that the run may take, earlier sessions included, None for no limit.
-        fresh: Start anew in a directory that holds a run.
+        max_abstentions: How many questions may have an unusable reply before the run stops, in the form of
+            `max_failures`, None for no limit. Replayed replies and those of earlier sessions count.
         freeze: A rule frozen by `eldgr freeze`, which the run is checked against.
     """
 
     pools: Sequence[str | Path]
     out: str | Path | None = None
     rules: Sequence[str] = DEFAULT_RULES
-    limit: int | None = None
-    workers: int = 1
     judges: Mapping[str, dspy.Module] = field(default_factory=dict)
     replay: Replays = None
     recorded_for: str | None = None
-    max_failures: int | str = 0
     max_abstentions: int | str | None = None
-    timeout: float = 600.0
-    max_calls: int | None = None
-    max_cost: float | None = None
-    fresh: bool = False
     freeze: str | Path | None = None
 
     def __post_init__(self) -> None:
@@ -76,14 +95,17 @@ class Plan:
             raise ArgumentError(f"replay must be for judges of this run; got {min(unknown)!r}. Name it in judges too.")
         if self.recorded_for is not None and not recordings_in(self.replay):
             raise ArgumentError(f"recorded_for={self.recorded_for!r} needs a recording; give replay too.")
-        _require_folder(self.out)
-        _require_each(require_count, self, ("workers",), ("limit", "max_calls"))
-        _require_each(require_amount, self, ("timeout",), ("max_cost",))
+        if isinstance(self.out, str) and "://" in self.out:  # `pathlib` would make an address a folder of this machine
+            text = brief(redacted_message(self.out))
+            raise ArgumentError(f"out must be a directory on a disk; got {text}. Write to a disk, and copy the run.")
+        self.require_valid()
+        if self.max_abstentions is not None:
+            allowed_questions("max_abstentions", self.max_abstentions, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
-    """What to collect.
+class Collection(Limits):
+    """What to collect. `workers` are samples under way at once.
 
     Attributes:
         program: `MODULE:NAME` of a module, or of a function or class that makes one without arguments.
@@ -96,10 +118,6 @@ class Collection:
         temperature: Of the samples; None leaves the LM's own.
         columns: Whether the fields `confidence`, `logprobs`, `scores` and `tags` of a prediction are kept. One that a
             pool cannot have is left out and counted.
-        limit: How many questions, None for all.
-        workers: Samples under way at once.
-        max_failures, max_calls, max_cost, fresh: As in `Plan`.
-        timeout: Seconds that a sample may take.
     """
 
     program: str
@@ -110,19 +128,15 @@ class Collection:
     answer_field: str = "answer"
     passages: str | None = None
     temperature: float | None = None
-    limit: int | None = None
-    workers: int = 8
-    max_failures: int | str = 0
-    timeout: float = 600.0
-    max_calls: int | None = None
-    max_cost: float | None = None
-    fresh: bool = False
     columns: bool = False
+    workers: int = field(default=8, kw_only=True)
 
     def __post_init__(self) -> None:
         load_type(self.answer)
-        _require_each(require_count, self, ("n", "workers"), ("limit", "max_calls"))
-        _require_each(require_amount, self, ("timeout",), ("max_cost", "temperature"))
+        require_count("n", self.n)
+        self.require_valid()
+        if self.temperature is not None:
+            require_amount("temperature", self.temperature)
         if self.n > MAX_CANDIDATES:
             raise ArgumentError(f"n must be at most {MAX_CANDIDATES:,}; got {self.n:,}.")
         if not str(self.out).endswith(SUFFIXES):
@@ -144,27 +158,12 @@ def collected_folder(pool: Path) -> Path:
     return pool.with_name(f"{pool_name(pool)}.collected")
 
 
-def _require_folder(out: str | Path | None) -> None:
-    """Refuse an address, which `pathlib` would make a folder of this machine."""
-    if isinstance(out, str) and "://" in out:
-        text = brief(redacted_message(out))
-        raise ArgumentError(f"out must be a directory on a disk; got {text}. Write to a disk, and copy the run.")
-
-
 def _require_name(rule: object, index: int) -> None:
     if not isinstance(rule, str):
         name = f"{rule.__module__}:{rule.__name__}" if isfunction(rule) else "MODULE:FUNCTION"
         raise ArgumentError(
             f"rules[{index}] must be a string; got {type(rule).__name__}. Give a rule by its name, such as {name!r}."
         )
-
-
-def _require_each(
-    require: Callable[[str, object], None], plan: object, needed: Sequence[str], optional: Sequence[str]
-) -> None:
-    for name in (*needed, *optional):
-        if (value := getattr(plan, name)) is not None or name in needed:
-            require(name, value)
 
 
 def require_count(name: str, value: object) -> None:

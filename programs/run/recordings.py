@@ -1,31 +1,23 @@
 """Recorded consultations, used instead of calls: a recording for all roles, and one for each judge with a name."""
 
-import json
-import tempfile
-import threading
 import warnings
-import weakref
-from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answer_types.comparing import recorded_in
 from eldgr_dspy.base.differences import differences
-from eldgr_dspy.base.system import naming
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief
-from eldgr_dspy.formats.journal_lines import FIELDS
 from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.pools import Pool
+from eldgr_dspy.programs.run.consultation_store import ConsultationStore
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.rule.consultations import Consultation, Key
 from eldgr_dspy.rule.named_judges import Asked, labelled, role_of
 from eldgr_dspy.showing import shown
-
-_ABSENT = -1
 
 Replays: TypeAlias = str | Path | Mapping[str, str | Path] | None
 """A recording, or several by the judge's name. The recording for all roles has the empty name."""
@@ -35,55 +27,6 @@ def recordings_in(replay: Replays) -> dict[str, Path]:
     """Return recordings by the judge's name, the one for all roles first."""
     paths = replay if isinstance(replay, Mapping) else {} if replay is None else {"": replay}
     return {name: Path(paths[name]) for name in sorted(paths, key=bool)}
-
-
-class _Replies:
-    """Consultations by pool, role or judge, and question. A question keeps its last one.
-
-    They are in a temporary file, which ends with the process. In memory a reply takes eight bytes, so fifty judges
-    and a hundred thousand questions fit. Equal replies of a recording are written once.
-    """
-
-    def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with this object
-        weakref.finalize(self, self._file.close)
-        self._lock, self._end = threading.Lock(), 0
-        self._written: dict[bytes, int] = {}
-        self._numbers: dict[str, int] = {}
-        self._places: dict[tuple[str, Asked], array[int]] = {}
-
-    def keep(self, entry: Consultation) -> None:
-        """Keep a consultation."""
-        fields = {name: value for name in FIELDS if (value := getattr(entry, name)) is not None and name != "id"}
-        line = json.dumps(fields).encode("ascii") + b"\n"
-        place = self._written.setdefault(sha256(line).digest(), self._end)
-        if place == self._end:
-            with naming(Path(tempfile.gettempdir())):
-                self._file.write(line)
-            self._end += len(line)
-        number = self._numbers.setdefault(entry.id, len(self._numbers))
-        places = self._places.setdefault((entry.pool, entry.label), array("q"))
-        places.extend([_ABSENT] * (number + 1 - len(places)))
-        places[number] = place
-
-    def end_recording(self) -> None:
-        """Forget which replies are already written, to free memory. Recordings share few replies."""
-        self._written.clear()
-
-    def place(self, pool: str, label: Asked, question: str) -> int | None:
-        """Return where a consultation is in the file, or None if there is none."""
-        number, places = self._numbers.get(question), self._places.get((pool, label), ())
-        return None if number is None or number >= len(places) or places[number] == _ABSENT else places[number]
-
-    def find(self, pool: str, label: Asked, question: str) -> Consultation | None:
-        """Return a consultation, with its pool as recorded, or None if there is none."""
-        place = self.place(pool, label, question)
-        if place is None:
-            return None
-        with self._lock, naming(Path(tempfile.gettempdir())):
-            self._file.seek(place)
-            line = self._file.readline()
-        return Consultation(id=question, **json.loads(line))
 
 
 class Recordings:
@@ -103,17 +46,14 @@ class Recordings:
         """
         self._paths = recordings_in(replay)
         self._for, self._judges = recorded_for, judges
-        self._replies = _Replies()
         self._governed: dict[tuple[str, Asked], Path] = {}
         self._pools: dict[Path, set[str]] = {path: set() for path in self._paths.values()}
         self._heads: list[tuple[Path, dict[str, Any]]] = []
-        self._comparisons: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]] = {}
-        for name, path in self._paths.items():
-            self._read(name, path)
-            self._replies.end_recording()
+        self._replies = ConsultationStore(chain.from_iterable(starmap(self._read, self._paths.items())))
         self._comparisons = recorded_in(head for _, head in self._heads)
 
-    def _read(self, judge: str, path: Path) -> None:
+    def _read(self, judge: str, path: Path) -> Iterator[Consultation]:
+        """Yield what a recording answers with."""
         torn, heads, others, answered = list[JournalError](), list[dict[str, Any]](), set[str](), False
         for entry in read_journal(path, heads, torn.append):
             if judge and entry.role == "judge" and entry.judge is None:
@@ -127,7 +67,7 @@ class Recordings:
             own = judge == entry.judge or entry.judge not in self._paths
             if own and self._governed.setdefault((entry.pool, entry.label), path) == path and entry.settled:
                 clean = {field: redacted_value(getattr(entry, field)) for field in ("content", "reason", "served")}
-                self._replies.keep(replace(entry, **clean))
+                yield replace(entry, **clean)
         self._heads += [(path, head) for head in heads]
         _require_usable(path, torn, answered, bool(self._pools[path] or others))
         labels = {label for (_, label), of in self._governed.items() if of == path}
@@ -175,7 +115,7 @@ class Recordings:
     def _require_questions(self, path: Path, pool: Pool) -> None:
         """Refuse a recording for this pool that has none of its questions."""
         own = [key for key, of in self._governed.items() if of == path and key[0] in ("", pool.name)]
-        if own and all(self._replies.place(*key, row.id) is None for row in pool.rows() for key in own):
+        if own and all((of, row.id, label) not in self._replies for row in pool.rows() for of, label in own):
             raise ArgumentError(
                 f"{path}: must hold replies to questions of {pool.name!r}; none of their ids is in it. Give a "
                 "recording of these questions."
@@ -247,8 +187,7 @@ class Recordings:
 
     def _get(self, key: Key) -> Consultation | None:
         """Return what is recorded, with its pool as recorded."""
-        pool, question, label = key
-        return self._replies.find(pool, label, question) or self._replies.find("", label, question)
+        return self._replies.find(key) or self._replies.find(("", *key[1:]))
 
     def comparisons(self, pool: str, question: str) -> Sequence[Mapping[str, Any]]:
         """Return what is recorded of comparing the answers to a question."""

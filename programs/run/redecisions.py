@@ -8,22 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import NotAskedError
-from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
+from eldgr_dspy.figures.decided_rows import DecidedRows
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.record import judge_facts
 from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.figures.summary import pool_figures
-from eldgr_dspy.pools import Pool, Row
+from eldgr_dspy.pools import Pool
+from eldgr_dspy.programs.run.consultation_store import ConsultationStore
 from eldgr_dspy.programs.run.reopened_pools import reopened
+from eldgr_dspy.programs.run.settling import Settled, choices
 from eldgr_dspy.rule.cases import Case
-from eldgr_dspy.rule.certifying import certifying, naming_question, replies_in
-from eldgr_dspy.rule.consultations import Consultation, Heard, Key
-from eldgr_dspy.rule.named_judges import Asked, asked_by, for_judges, judge_in
+from eldgr_dspy.rule.certifying import naming_question
+from eldgr_dspy.rule.consultations import Consultation, Heard
+from eldgr_dspy.rule.named_judges import Asked, for_judges, judge_in
 from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.rule.rules import is_own, rule_named
-from eldgr_dspy.words import Consulted
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,6 @@ class Redecided:
     pools: tuple[Pool, ...]
     limit: int | None
     figures: dict[str, PoolFigures]
-
-
-class _NeverAskedError(Exception):
-    """A rule needs a role that was not asked."""
-
-    def __init__(self, role: Consulted) -> None:
-        super().__init__(role)
-        self.role: Consulted = role
 
 
 def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ()) -> Redecided:
@@ -88,51 +80,30 @@ def _figures(
     run: RunRead, rules: Sequence[str], pools: Sequence[Pool], sizes: Mapping[str, int]
 ) -> dict[str, PoolFigures]:
     decided = {pool.name: DecidedRows(pool.task, rules) for pool in pools}
-    for pool, row, case, outcomes, used in outcomes_of(run, rules, pools, sizes):
-        failed = [one for one, consultation in used.items() if consultation.outcome == "failed"]
-        with naming_question(pool.name, row.id):
-            sources = [candidate.source for candidate in row.candidates]
-            decided[pool.name].add(case, row.gold, outcomes, failed, sources)
+    for pool, settled in settled_again(run, rules, pools, sizes):
+        with naming_question(pool.name, settled.row.id):
+            settled.score(decided[pool.name])
     return {name: pool_figures(rows, judge_facts(run.heads)) for name, rows in decided.items()}
 
 
-def outcomes_of(
+def settled_again(
     run: RunRead, rules: Sequence[str], pools: Sequence[Pool], sizes: Mapping[str, int]
-) -> Iterator[tuple[Pool, Row, Case, dict[str, Outcome], dict[Asked, Consultation]]]:
-    """Yield the first rows of each pool, as many as `sizes` says, with what each rule decides on the run's replies.
-
-    The last of each is the consultations that the rules needed.
-    """
-    settings, everyone = run.settings, [*run.totals.roles]
-    entries: dict[Key, Consultation] = {consultation.key: consultation for consultation in run.consultations()}
+) -> Iterator[tuple[Pool, Settled]]:
+    """Yield the first rows of each pool, as many as `sizes` says, with what each rule chooses on the run's replies."""
+    settings, store = run.settings, ConsultationStore(run.consultations())
     for pool in pools:
         for row in pool.rows(sizes[pool.name]):
             case, used = Case(run.question(pool.name, row), settings), dict[Asked, Consultation]()
-            of_row: dict[Asked, Consultation] = {
-                one: entries[key] for one in everyone if (key := (pool.name, row.id, one)) in entries
-            }
-            with naming_question(pool.name, row.id):
-                outcomes = {rule: _outcome(case, rule, of_row, used) for rule in rules}
-            yield pool, row, case, outcomes, used
-
-
-def _outcome(case: Case, rule: str, entries: Mapping[Asked, Consultation], used: dict[Asked, Consultation]) -> Outcome:
-    """Return a rule's decision on the consultations of a question. Those that it needs are added to `used`."""
-    replies: dict[Consulted, Heard] = {}
-
-    def reply(role: Consulted) -> Heard:
-        label = asked_by(rule, role)
-        if label not in entries:
-            raise _NeverAskedError(role)
-        used[label] = entries[label]
-        replies[role] = journaled_reply(case.question, entries[label])
-        return replies[role]
-
-    try:
-        choice = drive(certifying(case.rule(rule))(case), reply)
-    except _NeverAskedError as error:
-        return Outcome(None, missing=error.role)
-    except NotAskedError:  # a recorded certificate is of other answers
-        last: list[Consulted] = [*replies]
-        return Outcome(None, missing=last[-1])
-    return Outcome(case.record(choice, replies_in(replies)), None, [entries[asked_by(rule, role)] for role in replies])
+            steps = choices(case, rules)
+            reply: Heard | NotAskedError | None = None
+            while True:
+                try:
+                    with naming_question(pool.name, row.id):
+                        label = steps.send(reply)
+                except StopIteration as stop:
+                    yield pool, Settled(row, case, stop.value, used)
+                    break
+                if (entry := store.find((pool.name, row.id, label))) is None:
+                    reply = NotAskedError(f"The run never asked the {label}.")
+                else:
+                    used[label], reply = entry, journaled_reply(case.question, entry)

@@ -22,8 +22,7 @@ from eldgr_dspy.figures.results.summary import Confirmed, Summary
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.pages import left_out
-from eldgr_dspy.programs.run.plan import Plan, out_of
-from eldgr_dspy.programs.run.runner import Settled
+from eldgr_dspy.programs.run.settling import Settled
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.question_tables import Shown
 from eldgr_dspy.report.questions_page import QuestionsPage
@@ -37,18 +36,13 @@ _AROUND = 80  # characters on either side of a witness
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
-def files_of(plan: Plan, n: int) -> list[str]:
-    """Return the names of the files that a run of `n` questions writes, in the order of `FILES`."""
-    bare = left_out(out_of(plan), n)
-    return [name for name in FILES if not (bare and name == "questions.html")]
-
-
 @contextmanager
-def replacing_all(directory: Path, names: Sequence[str]) -> Iterator[dict[str, IO[bytes]]]:
-    """Open files that become the results of a run in order: `summary.json` last, and before it others are removed.
+def replacing_all(directory: Path, n: int) -> Iterator[dict[str, IO[bytes]]]:
+    """Open files that become the results of a run of `n` questions in order: the summary last.
 
-    What is removed are results of an earlier session that this one does not write.
+    Before it, results of an earlier session are removed that this one does not write.
     """
+    names = [name for name in FILES if not (name == "questions.html" and left_out(directory, n))]
     with ExitStack() as files:
         *others, last = names
         opened = {last: files.enter_context(replacing(directory / last))}
@@ -106,12 +100,10 @@ class Results:
 
     def _decide(self, pool: Pool, settled: Settled) -> list[Decided]:
         """Add a row to those of its pool, and return its decisions."""
-        row, outcomes = settled.row, settled.outcomes()
-        sources = [candidate.source for candidate in row.candidates]
-        scores = self._rows[pool.name].add(settled.case, row.gold, outcomes, settled.failed, sources)
+        outcomes, scores = settled.score(self._rows[pool.name])
         majority = scores.get("majority")
         return [
-            _decided(pool.name, row, rule, outcome.decision, scores[rule], majority)
+            _decided(pool.name, settled.row, rule, outcome.decision, scores[rule], majority)
             for rule, outcome in outcomes.items()
             if outcome.decision is not None
         ]

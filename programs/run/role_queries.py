@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -10,27 +10,41 @@ from typing import Any
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.programs.lms.consulting import FAILURES, Said
-from eldgr_dspy.programs.requests.limits import FailureBudget, Spending
+from eldgr_dspy.programs.requests.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.requests.metering import Meter, metering
+from eldgr_dspy.programs.run.plan import Limits
 from eldgr_dspy.programs.run.role_calls import RoleCall
+from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.service.service_log import log_silence
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import naming_question
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard, Key, kind_in_line
-from eldgr_dspy.rule.named_judges import Asked, judge_in, role_of
+from eldgr_dspy.rule.named_judges import judge_in, role_of
 from eldgr_dspy.rule.replies import heard_from
 from eldgr_dspy.words import Consulted
 
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """A run's records: a role before its first call, replies, failures, costs."""
+    """A run's records: its directory with the journal, the failures and their limits, what was sent and its limits."""
 
-    journal: Journal
+    directory: RunDirectory
     budget: FailureBudget
     spending: Spending
-    on_first_call: Callable[[Asked], None]
+
+    @classmethod
+    def of(cls, directory: RunDirectory, limits: Limits, n: int, max_abstentions: int | str | None = None) -> "Books":
+        """Return the books of a run of `n` questions."""
+        failures = allowed_questions("max_failures", limits.max_failures, n)
+        unusable = None if max_abstentions is None else allowed_questions("max_abstentions", max_abstentions, n)
+        budget = FailureBudget(failures, max(16, 2 * limits.workers), unusable)
+        return cls(directory, budget, Spending(limits.max_calls, limits.max_cost, directory.journal.consultations()))
+
+    @property
+    def journal(self) -> Journal:
+        """The journal of the directory."""
+        return self.directory.journal
 
 
 class Query(ABC):
@@ -75,7 +89,7 @@ class Query(ABC):
         with nullcontext() if self.call.heuristic else metering(self._meter):
             try:
                 self._books.budget.check()  # the run may have been stopped meanwhile
-                self._books.on_first_call(self._key[2])
+                self._books.directory.claim_role(self._key[2], self.call.details)
                 result = self._ask()
             except self.failures as error:
                 result = error

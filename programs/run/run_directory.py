@@ -42,6 +42,7 @@ class RunDirectory:
         except OSError as error:
             raise ArgumentError(f"out={str(path)!r} cannot be a directory ({error.strerror}); give another.") from error
         self.path = path
+        self._lock, self._roles = threading.Lock(), set[Asked]()
         busy = f"{path}: another process is writing to this run; wait for it, or give another --out."
         with ExitStack() as resources:
             resources.enter_context(locked(path / ".lock", busy))
@@ -113,6 +114,13 @@ class RunDirectory:
                 where = {} if path is None else {"path": path}
                 self.journal.append_head({"kind": kind, "name": name, "details": details, **where})
 
+    def claim_role(self, role: Asked, details: Mapping[str, Any]) -> None:
+        """State a role before it is asked. One that was asked before must be the same; at another address it is."""
+        if role not in self._roles:
+            with self._lock:
+                self.claim(("role", role, details))
+                self._roles.add(role)
+
 
 def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Iterable[Statement]) -> None:
     """Refuse statements that differ from those that a run in `path` was started with. A role may change its address.
@@ -142,27 +150,3 @@ def _without_addresses(value: Any) -> Any:
         return value
     items = {name: item for name, item in value.items() if name not in _ADDRESSES or isinstance(item, Mapping)}
     return {name: _without_addresses(item) for name, item in items.items()}
-
-
-class RoleStatements:
-    """The details of each role of a run, stated when it is first asked. One that was asked before must be the same.
-
-    A role that is asked at another address is the same, and stated again.
-    """
-
-    def __init__(self, directory: RunDirectory, details: Mapping[Asked, Mapping[str, Any]]) -> None:
-        """Remember the details of each role."""
-        self._directory, self._details = directory, details
-        self._lock = threading.Lock()
-        self._claimed: set[Asked] = {role for role in details if directory.states("role", role, details[role])}
-
-    def statements(self) -> list[Statement]:
-        """The statements of all roles, to be compared by `require_same` with those that the journal has."""
-        return [("role", role, details) for role, details in self._details.items()]
-
-    def claim(self, role: Asked) -> None:
-        """State a role, once, before it is asked."""
-        if role not in self._claimed:
-            with self._lock:
-                self._directory.claim(("role", role, self._details[role]))
-                self._claimed.add(role)

@@ -19,7 +19,7 @@ from eldgr_dspy.pools import Pool, Row, open_pool, pool_name, write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
-from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory
+from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from tests.hazards.bad_pools import BAD_CONTENTS, BAD_NAMES, BAD_ROWS, EVIDENCE, bad_file, record, write_lines
 from tests.house.package_files import sources
@@ -319,7 +319,7 @@ def test_no_key_and_no_password_reaches_the_journal(tmp_path: Path) -> None:  # 
         )
     )
     with RunDirectory(tmp_path) as run:
-        RoleStatements(run, {"judge": describe(selector.judge)}).claim("judge")
+        run.claim_role("judge", describe(selector.judge))
         lm = run.journal.heads[0]["details"]["lm"]
     assert "SECRET" not in (tmp_path / "journal.jsonl").read_text(encoding="utf-8")
     assert (lm["settings"]["api_base"], lm["settings"]["max_tokens"]) == ("http://***@127.0.0.1:9/v1", 77)

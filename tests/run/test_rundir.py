@@ -1,6 +1,5 @@
 """A run directory belongs to one process at a time, and is swept of what a killed one left behind."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,8 @@ import pytest
 from eldgr_dspy.base.files import replacing
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError
 from eldgr_dspy.programs.run.fingerprints import fingerprint
-from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, require_same
+from eldgr_dspy.programs.run.run_directory import RunDirectory, require_same
 from eldgr_dspy.rule.consultations import Consultation
-from eldgr_dspy.rule.named_judges import Asked
 
 
 def test_what_a_killed_process_was_writing_is_swept_and_nothing_else(tmp_path: Path) -> None:
@@ -77,8 +75,8 @@ def lm_at(address: str, **settings: Any) -> dict[str, Any]:
     return {"model": "m", "model_type": "chat", "settings": {"api_base": address, "temperature": 0.0, **settings}}
 
 
-def role_at(lm: Any) -> dict[Asked, Mapping[str, Any]]:
-    return {"judge": {"module": "M", "lm": lm}}
+def role_at(lm: Any) -> dict[str, Any]:
+    return {"module": "M", "lm": lm}
 
 
 FIRST, THEN = "http://localhost:8000/v1", "http://localhost:8001/v1"
@@ -99,10 +97,9 @@ def test_a_role_at_another_address_is_the_same_and_is_stated_anew_once_it_is_ask
 ) -> None:
     for lm, asked, stated in ((before, True, [before]), (now, False, [before]), (now, True, [before, now])):
         with RunDirectory(tmp_path) as directory:
-            roles = RoleStatements(directory, role_at(lm))
-            require_same(tmp_path, directory.journal.heads, roles.statements())
+            require_same(tmp_path, directory.journal.heads, [("role", "judge", role_at(lm))])
             for _ in range(2 * asked):
-                roles.claim("judge")
+                directory.claim_role("judge", role_at(lm))
         with RunDirectory(tmp_path) as directory:
             assert [head["details"]["lm"] for head in directory.journal.heads] == stated
 
@@ -118,13 +115,13 @@ CHANGED = {
 @pytest.mark.parametrize(("before", "now"), CHANGED.values(), ids=CHANGED)
 def test_whatever_else_is_of_an_lm_is_not_an_address(tmp_path: Path, before: Any, now: Any) -> None:
     with RunDirectory(tmp_path) as directory:
-        RoleStatements(directory, role_at(before)).claim("judge")
-        later = RoleStatements(directory, role_at(now))
+        directory.claim_role("judge", role_at(before))
+    with RunDirectory(tmp_path) as directory:
         with pytest.raises(RunChangedError, match="started with another role 'judge'") as raised:
-            require_same(tmp_path, directory.journal.heads, later.statements())
+            require_same(tmp_path, directory.journal.heads, [("role", "judge", role_at(now))])
         assert "api_base" not in str(raised.value)
         with pytest.raises(RunChangedError):
-            later.claim("judge")
+            directory.claim_role("judge", role_at(now))
 
 
 def test_what_is_not_a_role_has_no_address(tmp_path: Path) -> None:
