@@ -27,8 +27,6 @@ from eldgr_dspy.formats.journal_lines import (
     consultation_of,
     head_of,
     parsed,
-    read_consultation,
-    read_line,
     record_of,
     require_types,
     sealed,
@@ -144,7 +142,7 @@ class Journal:
         if offset is None:
             return None
         line = next(self._lines(offset, _LINE))
-        consultation = read_consultation(line, self.path, f"byte {offset}")
+        consultation = consultation_of(parsed(line, self.path, f"byte {offset}"), self.path, f"byte {offset}")
         return consultation if consultation.key == key else None  # two keys of one hash: one of them is asked again
 
     def attempts(self, key: Key) -> int:
@@ -275,7 +273,8 @@ def read_journal(
         if not line.strip():
             continue
         try:
-            entry = read_line(line, path, f"line {number}")
+            record = parsed(line, path, where := f"line {number}")
+            entry = (consultation_of if record.get("kind") == "consultation" else head_of)(record, path, where)
         except JournalError as error:
             if on_torn is None or line.endswith(b"\n"):
                 raise

@@ -8,6 +8,7 @@ content, so the same rows have the same hash in every format.
 import gzip
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -77,7 +78,7 @@ class Pool:
         Raises:
             PoolError: if the file has changed since the pool was opened.
         """
-        return islice(self._unchanged(), limit)
+        return islice(self._unchanged(), None if limit is None else min(limit, sys.maxsize))
 
     def _unchanged(self) -> Iterator[Row]:
         """Yield all rows, a block at a time if it is what it was."""

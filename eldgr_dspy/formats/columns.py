@@ -36,26 +36,15 @@ _NUMBER = {"type": "number"}
 _NULL = {"type": "null"}
 
 
-def _confidence(value: Any) -> float:
-    if not _is_number(value) or not 0 <= value <= 1:
-        raise ValueError(
-            f"must be a number from 0 to 1; got {quoted(value)}. Divide a percentage by 100, or leave it out"
-        )
-    return float(value)
+def _number(low: float, high: float, fault: str) -> BeforeValidator:
+    """Return what refuses all but numbers from `low` to `high`; the fault has the value in the place of {}."""
 
+    def checked(value: Any) -> float:
+        if not _is_number(value) or not low <= value <= high:
+            raise ValueError(fault.format(quoted(value)))
+        return float(value)
 
-def _logprob(value: Any) -> float:
-    if not _is_number(value) or not value <= 0:
-        raise ValueError(
-            f"must be a natural logarithm, a number from -1e300 to 0; got {quoted(value)}. Leave logprobs out"
-        )
-    return float(value)
-
-
-def _probability(value: Any) -> float:
-    if not _is_number(value) or not 0 <= value <= 1:
-        raise ValueError(f"must be a number from 0 to 1; got {quoted(value)}. Leave it out")
-    return float(value)
+    return BeforeValidator(checked)
 
 
 def _scores(scores: Any) -> dict[str, Any]:
@@ -93,9 +82,16 @@ def _tags(tags: Any) -> list[str]:
     return [*tags]
 
 
-_Logprob = Annotated[float, BeforeValidator(_logprob), WithJsonSchema({"type": "number", "maximum": 0})]
-_Unit = {"type": "number", "minimum": 0, "maximum": 1}
-Confidence = Annotated[float, BeforeValidator(_confidence), WithJsonSchema(_Unit)]
+_Logprob = Annotated[
+    float,
+    _number(-LARGEST, 0, "must be a natural logarithm, a number from -1e300 to 0; got {}. Leave logprobs out"),
+    WithJsonSchema({"type": "number", "maximum": 0}),
+]
+_UNIT = WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
+_Probability = Annotated[float, _number(0, 1, "must be a number from 0 to 1; got {}. Leave it out"), _UNIT]
+Confidence = Annotated[
+    float, _number(0, 1, "must be a number from 0 to 1; got {}. Divide a percentage by 100, or leave it out"), _UNIT
+]
 Scores = Annotated[
     dict[str, Any],
     BeforeValidator(_scores),
@@ -126,9 +122,7 @@ class LogprobsRow(BaseModel):
     )
     mean: _Logprob | None = Field(default=None, description="Mean over the tokens.")
     min: _Logprob | None = Field(default=None, description="The lowest.")
-    probability: Annotated[float, BeforeValidator(_probability), WithJsonSchema(_Unit)] | None = Field(
-        default=None, description="Mean of the tokens' probabilities."
-    )
+    probability: _Probability | None = Field(default=None, description="Mean of the tokens' probabilities.")
     reasoning: _Logprob | None = Field(default=None, description="Mean over the tokens before the answer.")
     answer: _Logprob | None = Field(default=None, description="Sum over the tokens of the answer.")
 

@@ -38,19 +38,6 @@ _FREE = ("content", "reason", "asked", "served", "implausible", "details", "path
 _WORDS = {str: "text", int: "a count", float: "a number", bool: "true or false", dict: "an object", _ABSENT: "null"}
 
 
-def read_line(line: bytes, path: Path, where: str) -> Consultation | dict[str, Any]:
-    """Read a line: a consultation, or a head."""
-    record = parsed(line, path, where)
-    return (
-        consultation_of(record, path, where) if record.get("kind") == "consultation" else head_of(record, path, where)
-    )
-
-
-def read_consultation(line: bytes, path: Path, where: str) -> Consultation:
-    """Read one journaled consultation; `path` and `where` are for the error message."""
-    return consultation_of(parsed(line, path, where), path, where)
-
-
 def record_of(consultation: Consultation) -> dict[str, Any]:
     """Return the fields of a consultation that have a value, as they are journaled."""
     return {name: value for name in _FIELDS if (value := getattr(consultation, name)) is not None}

@@ -11,10 +11,10 @@ from typing import Any, get_args
 from eldgr_dspy.answer_types.extraction import extract_answer
 from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.formats.rows import Row, validate
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, pool_name, write_pool
 from eldgr_dspy.programs.pools.csv_files import Columns, Field
-from eldgr_dspy.programs.pools.entries import KNOWN, By, Entry, Sample, asked_of, id_of_question, plain_name
+from eldgr_dspy.programs.pools.entries import KNOWN, By, Entry, Sample, plain_name
 from eldgr_dspy.programs.pools.entry_store import QUESTIONS, EntryStore, Unaligned
 from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
 from eldgr_dspy.programs.pools.question_files import Evidence, read_questions
@@ -192,11 +192,13 @@ class _Joined:
 
     def _refuse(self, unaligned: Unaligned, path: Path, what: str) -> None:
         if unaligned.n:
-            named = ", ".join(f"{_named(entry, self.by)} ({entry.where})" for entry in unaligned.first)
+            by_id = self.by == "id"
+            keys = [f"id {one.id!r:.80}" if by_id else f"{one.question!r:.80}" for one in unaligned.first]
+            named = ", ".join(f"{key} ({one.where})" for key, one in zip(keys, unaligned.first, strict=True))
             more = ", ..." if unaligned.n > len(unaligned.first) else "."
             raise PoolError(
                 f"{path}: {questions(unaligned.n)} {what}: {named}{more} Give files on the same questions, "
-                f"or join them by {'question' if self.by == 'id' else 'id'}."
+                f"or join them by {'question' if by_id else 'id'}."
             )
 
     def _row(self, question: Entry, entries: Sequence[Entry]) -> Row:
@@ -210,18 +212,10 @@ class _Joined:
             for label, entry in zip(self._labels, entries, strict=True)
             for number, sample in enumerate(entry.samples, start=1)
         ]
-        name = id_of_question(question.question) if question.id is None else question.id
         if self._recipe.shuffle is not None:
-            samples = [samples[index] for index in shuffled_order(len(samples), self._recipe.shuffle, name)]
-        record = {
-            "id": name,
-            "question": question.question,
-            "task": self._recipe.task,
-            "candidates": [self._candidate(*pair) for pair in samples],
-            "evidence": [{"title": passage.title, "text": passage.text} for passage in question.evidence],
-            **asked_of(self._recipe.task, question.options, question.gold, question.where),
-        }
-        return validate(record, question.where)
+            order = shuffled_order(len(samples), self._recipe.shuffle, question.name)
+            samples = [samples[index] for index in order]
+        return question.row(self._recipe.task, (self._candidate(*pair) for pair in samples))
 
     def _candidate(self, sample: Sample, label: str) -> dict[str, Any]:
         answer = sample.answer
@@ -243,10 +237,6 @@ def _refuse_other_question(question: str, entry: Entry, where: str) -> None:
             f"{entry.where}: id {entry.id!r:.80} has the question {entry.question!r:.80}, but another in {where}: "
             f"{question!r:.80}. The ids name different questions; join by --by question, or fix them."
         )
-
-
-def _named(entry: Entry, by: By) -> str:
-    return f"id {entry.id!r:.80}" if by == "id" else f"{entry.question!r:.80}"
 
 
 def _labels(sources: Sequence[Path]) -> list[str]:

@@ -1,6 +1,7 @@
 """Pools from DSPy: a program's several completions, with the example that they complete."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import dspy
@@ -8,9 +9,9 @@ import dspy
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.formats.columns import Columns
-from eldgr_dspy.formats.rows import Row, validate
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.programs.inputs import columns_of, to_question
-from eldgr_dspy.programs.pools.entries import Choices, asked_of, id_of_question, plain_name
+from eldgr_dspy.programs.pools.entries import Choices, Entry, plain_name
 from eldgr_dspy.programs.pools.gold_answers import NAMES, gold_at
 from eldgr_dspy.words import Task
 
@@ -49,25 +50,17 @@ def pool_from_completions(
         except ArgumentError as error:
             raise ArgumentError(f"{where}: {error}") from error
         own_id = example.get("id")
-        name = id_of_question(question.text) if own_id is None else str(own_id)
+        named = (where, None if own_id is None else str(own_id), question.text)
+        entry = Entry(*named, evidence=question.passages, options=question.options)
         labels = {key: value for key, value in example.items() if key not in (example._input_keys or ())}
         if {name for name in labels if plain_name(name) in NAMES} == {"answer"}:
             labels.setdefault("gold", labels["answer"])
-        gold = gold_at(labels, f"{where}, id {name!r}", Choices(question.options))
-        yield validate(
-            {
-                "id": name,
-                "question": question.text,
-                "task": task,
-                "candidates": [
-                    {"text": text, "answer": answer, **one.model_dump()}
-                    for text, answer, one in zip(question.texts, question.answers, extras, strict=True)
-                ],
-                "evidence": [{"title": passage.title, "text": passage.text} for passage in question.passages],
-                **asked_of(task, question.options, gold, where),
-            },
-            where,
-        )
+        gold = gold_at(labels, f"{where}, id {entry.name!r}", Choices(question.options))
+        candidates = [
+            {"text": text, "answer": answer, **one.model_dump()}
+            for text, answer, one in zip(question.texts, question.answers, extras, strict=True)
+        ]
+        yield replace(entry, gold=gold).row(task, candidates)
 
 
 def _pair(pair: Any, where: str) -> tuple[dspy.Example, dspy.Prediction]:

@@ -5,7 +5,7 @@ A set is a file of questions, or a list of `dspy.Example` that is named `MODULE:
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,16 @@ import dspy
 from eldgr_dspy.base.named_objects import cause, object_named
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.formats.rows import Row, validate
+from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.pools.csv_files import filled_cells, is_table, table_rows
 from eldgr_dspy.programs.pools.entries import (
     Entry,
-    asked_of,
-    choices_at,
-    id_at,
-    id_of_question,
     object_at,
     plain_name,
-    question_at,
 )
-from eldgr_dspy.programs.pools.gold_answers import NAMES, gold_at
+from eldgr_dspy.programs.pools.gold_answers import NAMES
+from eldgr_dspy.programs.pools.question_files import question_entry
 from eldgr_dspy.programs.samples import parameters_of, question_of
 from eldgr_dspy.words import Task
 
@@ -50,26 +46,9 @@ class Asked:
         """A hash of the inputs."""
         return sha256(json.dumps(self.inputs, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 
-    @property
-    def id(self) -> str:
-        """The question's id. One made from its text if it states none."""
-        return id_of_question(str(self.entry.question)) if self.entry.id is None else self.entry.id
-
     def row(self, task: Task, candidates: Sequence[Mapping[str, Any]], passages: Sequence[Passage]) -> Row:
-        """Return the row of a pool with these candidates and this evidence.
-
-        Raises:
-            PoolError: It is not a row of a pool.
-        """
-        record = {
-            "id": self.id,
-            "question": self.entry.question,
-            "task": task,
-            "candidates": list(candidates),
-            "evidence": [{"title": passage.title, "text": passage.text} for passage in passages],
-            **asked_of(task, self.entry.options, self.entry.gold, self.entry.where),
-        }
-        return validate(record, self.entry.where)
+        """Return the row of a pool with these candidates and this evidence. Raises `PoolError` if there is none."""
+        return replace(self.entry, evidence=tuple(passages)).row(task, candidates)
 
 
 def program_named(name: str) -> dspy.Module:
@@ -115,9 +94,11 @@ def read_devset(name: str, program: dspy.Module, task: Task, answer: str) -> lis
     places = dict[str, str]()
     for one in questions:
         one.row(task, [{}], ())  # refuse what cannot become a row before anything is paid for
-        where = places.setdefault(one.id, one.entry.where)
+        where = places.setdefault(one.entry.name, one.entry.where)
         if where != one.entry.where:
-            raise PoolError(f"{one.entry.where}: the id {one.id!r:.80} is also that of {where}; make ids unique.")
+            raise PoolError(
+                f"{one.entry.where}: the id {one.entry.name!r:.80} is also that of {where}; make ids unique."
+            )
     return questions
 
 
@@ -125,7 +106,7 @@ def _of_file(path: Path, program: dspy.Module, answer: str) -> Iterator[Asked]:
     names = _inputs(program)
     for where, row in _rows(path):
         input_names = {name for name in names if plain_name(name) in NAMES}  # what the program is told is not gold
-        entry = _entry({name: row[name] for name in row if name not in input_names}, answer, where)
+        entry = question_entry({name: row[name] for name in row if name not in input_names}, where, gold=answer)
         if lacking := [name for name in names if name not in row]:
             raise PoolError(
                 f"{where}: {lacking[0]} is missing; {type(program).__name__} is called with {', '.join(names)}. Add it."
@@ -158,16 +139,7 @@ def _of_list(name: str, answer: str) -> Iterator[Asked]:
             )
         inputs, labels = dict(example.inputs().items()), dict(example.labels().items())
         record = {**labels, "options": inputs.get("options"), "question": question_of(inputs)}
-        yield Asked(_entry(record, answer, where), inputs)
-
-
-def _entry(row: Mapping[str, Any], answer: str, where: str) -> Entry:
-    """Return a question with its gold answers. The program finds the evidence."""
-    question, choices = question_at(row, where), choices_at(row)
-    if question is None:
-        raise PoolError(f"{where}: question is missing; add it.")
-    gold = gold_at(row, where, choices, field=answer)
-    return Entry(where, id_at(row, "id", where), question, (), gold, options=choices.texts)
+        yield Asked(question_entry(record, where, gold=answer), inputs)
 
 
 def _inputs(program: dspy.Module) -> list[str]:

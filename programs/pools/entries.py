@@ -1,15 +1,15 @@
 """What a file from outside holds for one question, in any layout, and the checks that all layouts share."""
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.formats.columns import COLUMNS, Columns, read_columns
-from eldgr_dspy.formats.rows import MAX_CHARACTERS
+from eldgr_dspy.formats.rows import MAX_CHARACTERS, Row, validate
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.words import Task
 
@@ -80,6 +80,38 @@ class Entry:
     evidence: tuple[Passage, ...] = ()
     options: tuple[str, ...] = ()
     may_repeat: bool = False
+
+    @property
+    def name(self) -> str:
+        """The id, or one made from the folded text alone, so that it does not depend on a file's order."""
+        if self.id is not None:
+            return self.id
+        return f"q-{sha256(folded_question(self.question or '').encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+    def row(self, task: Task, candidates: Iterable[Mapping[str, Any]]) -> Row:
+        """Return the row of a pool with these candidates. It has options only if its answer type needs them.
+
+        Raises:
+            PoolError: It is not a row of a pool; or a gold answer is the number of an option, and it is not said
+                whether the first is 0 or 1.
+        """
+        needs_options = answer_type(task).needs_options
+        for answer in self.gold if needs_options else ():
+            if answer.isdecimal() and answer not in self.options:
+                raise PoolError(
+                    f"{self.where}: gold is {answer!r:.80}, which is not the text of an option; write the letter or "
+                    "the text of the right one."
+                )
+        record = {
+            "id": self.name,
+            "question": self.question,
+            "task": task,
+            "candidates": [*candidates],
+            "evidence": [{"title": passage.title, "text": passage.text} for passage in self.evidence],
+            "options": [*self.options] if needs_options else [],
+            "gold": [*self.gold],
+        }
+        return validate(record, self.where)
 
 
 def plain_name(name: str) -> str:
@@ -209,23 +241,6 @@ def choices_at(record: Mapping[str, Any]) -> Choices:
     return NO_CHOICES
 
 
-def asked_of(task: Task, options: Sequence[str], gold: Sequence[str], where: str) -> dict[str, list[str]]:
-    """Return `options` and `gold` of a pool's row, which has no options unless its answer type needs them.
-
-    Raises:
-        PoolError: A gold answer is the number of an option, and it is not said whether the first is 0 or 1.
-    """
-    if not answer_type(task).needs_options:
-        return {"options": [], "gold": [*gold]}
-    for answer in gold:
-        if answer.isdecimal() and answer not in options:
-            raise PoolError(
-                f"{where}: gold is {answer!r:.80}, which is not the text of an option; write the letter or the text of "
-                "the right one."
-            )
-    return {"options": [*options], "gold": [*gold]}
-
-
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -236,11 +251,6 @@ def _passage(value: Any, field: str, where: str) -> Passage:
     return Passage(
         "" if title is None else text_at(title, f"{field}.title", where), text_at(text, f"{field}.text", where)
     )
-
-
-def id_of_question(question: str) -> str:
-    """Return an id for a question without one, from its folded text alone, so it does not depend on a file's order."""
-    return f"q-{hashlib.sha256(folded_question(question).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def repr_of(value: object) -> str:

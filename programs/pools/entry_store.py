@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from eldgr_dspy.certificates import Passage
+from pydantic import TypeAdapter
+
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.formats.columns import Columns
-from eldgr_dspy.programs.pools.entries import By, Entry, Sample
+from eldgr_dspy.programs.pools.entries import By, Entry
 from eldgr_dspy.splitting import folded_question
 
 QUESTIONS = 0
 """The number of the file of questions; sources are 1 and so on."""
 
+_ENTRY = TypeAdapter(Entry)
 _COLUMNS: dict[By, str] = {"id": "id", "question": "folded"}
 _TABLE = """
     CREATE TABLE entries (place INTEGER PRIMARY KEY, source INTEGER, id TEXT, folded TEXT, content TEXT);
@@ -47,12 +48,13 @@ class EntryStore(AbstractContextManager["EntryStore"]):
 
     def add(self, source: int, entry: Entry) -> None:
         """Append an entry. One that may repeat and does is not added."""
-        if entry.may_repeat and self._has(source, entry):
+        other = self.find(source, "id", entry) if entry.may_repeat else None
+        if other is not None and (other.question, other.samples) == (entry.question, entry.samples):
             return
         folded = None if entry.question is None else folded_question(entry.question)
         self._ask(
             "INSERT INTO entries (source, id, folded, content) VALUES (?, ?, ?, ?)",
-            (source, entry.id, folded, _packed(entry)),
+            (source, entry.id, folded, json.dumps(_ENTRY.dump_python(entry, mode="json"))),
         )
 
     def entries(self, source: int) -> Iterator[Entry]:
@@ -84,7 +86,8 @@ class EntryStore(AbstractContextManager["EntryStore"]):
             (source,),
         ).fetchone()
         if row:
-            first, second = (self._at(place) for place in row[1:])
+            both = self._ask("SELECT content FROM entries WHERE place IN (?, ?) ORDER BY place", row[1:])
+            first, second = (_unpacked(content) for (content,) in both)
             key = f"id {first.id!r:.80}" if by == "id" else f"question {first.question!r:.80}"
             raise PoolError(
                 f"{second.where}: {key} is also in {first.where}; keep one of them. "
@@ -115,13 +118,6 @@ class EntryStore(AbstractContextManager["EntryStore"]):
         first = self._ask(f"SELECT content {condition} ORDER BY place LIMIT 3", arguments)
         return Unaligned(n, [_unpacked(content) for (content,) in first])
 
-    def _has(self, source: int, entry: Entry) -> bool:
-        other = self.find(source, "id", entry)
-        return other is not None and (other.question, other.samples) == (entry.question, entry.samples)
-
-    def _at(self, place: int) -> Entry:
-        return _unpacked(self._ask("SELECT content FROM entries WHERE place = ?", (place,)).fetchone()[0])
-
     def _ask(self, statement: str, arguments: tuple[Any, ...]) -> sqlite3.Cursor:
         try:
             return self._entries.execute(statement, arguments)
@@ -133,27 +129,5 @@ class EntryStore(AbstractContextManager["EntryStore"]):
             ) from error
 
 
-def _packed(entry: Entry) -> str:
-    evidence = [(passage.title, passage.text) for passage in entry.evidence]
-    samples = [(*sample[:4], sample.columns and sample.columns.model_dump(), sample.cut) for sample in entry.samples]
-    about = (entry.where, entry.id, entry.question, samples, entry.gold, evidence)
-    return json.dumps((*about, entry.options, entry.may_repeat))
-
-
-def _sample(*packed: Any) -> Sample:
-    sample = Sample(*packed)
-    return sample._replace(columns=sample.columns and Columns.model_validate(sample.columns))
-
-
 def _unpacked(content: str) -> Entry:
-    where, name, question, samples, gold, evidence, options, may_repeat = json.loads(content)
-    return Entry(
-        where,
-        name,
-        question,
-        tuple(_sample(*one) for one in samples),
-        tuple(gold),
-        tuple(Passage(*passage) for passage in evidence),
-        tuple(options),
-        may_repeat,
-    )
+    return _ENTRY.validate_python(json.loads(content))

@@ -53,21 +53,25 @@ def read_questions(
         return
     empty = True
     for place, record in read_records(path):
-        yield _question(record, evidence, f"{path}, {place}")
+        row = object_at(record, f"{path}, {place}")
+        yield question_entry(row, f"{path}, {place}", _passages(row, evidence, f"{path}, {place}"))
         (columns or Columns()).fields.update(record)
         empty = False
     if empty:
         raise PoolError(f"{path}: no questions; the file is empty.")
 
 
-def _question(record: Any, evidence: Evidence, where: str) -> Entry:
-    row = object_at(record, where)
-    question = question_at(row, where)
+def question_entry(row: Mapping[str, Any], where: str, passages: tuple[Passage, ...] = (), gold: str = "gold") -> Entry:
+    """Return the question in a row, with its evidence. `gold` is the field whose gold answers come first.
+
+    Raises:
+        PoolError: There is none, or a field of it cannot be read.
+    """
+    question, choices = question_at(row, where), choices_at(row)
     if question is None:
         raise PoolError(f"{where}: question is missing; add it.")
-    choices = choices_at(row)
-    gold = gold_at(row, where, choices)
-    return Entry(where, id_at(row, "id", where), question, (), gold, _passages(row, evidence, where), choices.texts)
+    right = gold_at(row, where, choices, field=gold)
+    return Entry(where, id_at(row, "id", where), question, (), right, passages, choices.texts)
 
 
 def _passages(row: Mapping[str, Any], evidence: Evidence, where: str) -> tuple[Passage, ...]:

@@ -198,40 +198,24 @@ class Meter:
         """How many requests were sent."""
         return len(self.entries) + self.failed
 
-    @property
-    def prompt_characters(self) -> int | None:
-        """How long the answered prompts were, None without any."""
-        return sum(entry.prompt_characters for entry in self.entries) if self.entries else None
+    def sums(self) -> dict[str, Any]:
+        """Return the fields of a journaled consultation that say what was sent for it. None is unknown.
 
-    @property
-    def prompt_tokens(self) -> int | None:
-        """Tokens read, None if a reply did not report them."""
-        return _total([entry.prompt_tokens for entry in self.entries])
-
-    @property
-    def completion_tokens(self) -> int | None:
-        """Tokens written, None if a reply did not report them."""
-        return _total([entry.completion_tokens for entry in self.entries])
-
-    @property
-    def cost(self) -> float | None:
-        """Dollars, None if unknown for a reply."""
-        return _total([entry.cost for entry in self.entries], math.fsum)
-
-    @property
-    def dearest(self) -> float | None:
-        """Dollars of the dearest of several requests, None if unknown for a reply, or if there was one request."""
-        return None if self.calls < 2 or self.cost is None else max(entry.cost or 0.0 for entry in self.entries)
-
-    @property
-    def served(self) -> str | None:
-        """The model that gave the last reply, None without a reply."""
-        return self.entries[-1].served if self.entries else None
-
-    @property
-    def implausible(self) -> str | None:
-        """What the first reply with an impossible count reported, None without such a reply."""
-        return next((entry.implausible for entry in self.entries if entry.implausible), None)
+        Tokens and dollars are unknown if one reply did not report them. `dearest` is of several requests. `served` is
+        the model that gave the last reply. `implausible` is what the first reply with an impossible count reported.
+        """
+        entries, cost = self.entries, _total([entry.cost for entry in self.entries], math.fsum)
+        return {
+            "served": entries[-1].served if entries else None,
+            "calls": self.calls,
+            "cached": len(self.cached),
+            "prompt_characters": sum(entry.prompt_characters for entry in entries) if entries else None,
+            "prompt_tokens": _total([entry.prompt_tokens for entry in entries]),
+            "completion_tokens": _total([entry.completion_tokens for entry in entries]),
+            "cost": cost,
+            "dearest": None if self.calls < 2 or cost is None else max(entry.cost or 0.0 for entry in entries),
+            "implausible": next((entry.implausible for entry in entries if entry.implausible), None),
+        }
 
 
 def _total(counts: list[Number | None], add: Callable[[list[Number]], Number] = sum) -> Number | None:

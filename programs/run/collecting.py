@@ -8,7 +8,7 @@ missing.
 import inspect
 import sys
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,7 +119,7 @@ class _Sampling:
     def draw(self, questions: Sequence[Asked], watcher: Watcher, signals: Signals) -> None:
         """Draw them, in threads."""
         missing = [(one, number) for one in questions for number in self._missing(one, watcher)]
-        left = Counter(one.id for one, _ in missing)
+        left = Counter(one.entry.name for one, _ in missing)
         watcher.on_start(len(questions))
         for _ in range(len(questions) - len(left)):
             watcher.on_row()
@@ -137,8 +137,8 @@ class _Sampling:
         try:
             with map_ordered(steps, missing, *limits, stop, signals.look) as results:
                 for (one, _), _ in zip(missing, results, strict=True):
-                    left[one.id] -= 1
-                    if not left[one.id]:
+                    left[one.entry.name] -= 1
+                    if not left[one.entry.name]:
                         watcher.on_row()
         finally:
             self._books.spending.close()
@@ -146,14 +146,14 @@ class _Sampling:
 
     def _missing(self, question: Asked, watcher: Watcher) -> Iterator[int]:
         for number in range(1, self._collection.n + 1):
-            entry = self._books.journal.find(sample_key(question.id, number))
+            entry = self._books.journal.find(sample_key(question.entry.name, number))
             if entry is None:
                 yield number
                 continue
             if (entry.content or {}).get("inputs") != question.hash:
                 raise RunChangedError(
-                    f"{question.entry.where}: the question {question.id!r:.80} was collected with other inputs. Undo "
-                    "the change, give it another id, give another --out, or start anew with --fresh."
+                    f"{question.entry.where}: the question {question.entry.name!r:.80} was collected with other inputs."
+                    " Undo the change, give it another id, give another --out, or start anew with --fresh."
                 )
             watcher.on_consultation(entry)
 
@@ -164,24 +164,22 @@ def _write_pool(collection: Collection, path: Path, questions: Sequence[Asked]) 
 
     def rows(journal: Journal) -> Iterator[Row]:
         for one in questions:
-            entries = [journal.find(sample_key(one.id, number)) for number in range(1, collection.n + 1)]
+            entries = [journal.find(sample_key(one.entry.name, number)) for number in range(1, collection.n + 1)]
             counts.update("failed" if entry is None else entry.outcome for entry in entries)
             samples = [entry.content or {} if entry is not None else {} for entry in entries]
             faults.extend(sample["unusable"][0] for sample in samples if sample.get("unusable"))
             passages = dict.fromkeys(Passage(*pair) for sample in samples for pair in sample.get("passages", ()))
             counts["bare"] += not passages
-            for sample in samples:
+            candidates = list[dict[str, Any]]()
+            for number, sample in enumerate(samples, start=1):
+                said = {"text": sample.get("text", ""), "answer": sample.get("answer"), "source": f"sample {number}"}
+                candidates.append(said | sample.get("columns", {}))
                 reading = read_sample(sample.get("text", ""), collection.task)
                 counts.update(unclosed=reading.unclosed, cut=reading.cut)
-            yield one.row(collection.task, [*map(_candidate, samples, range(1, len(samples) + 1))], [*passages])
+            yield one.row(collection.task, candidates, [*passages])
 
     with Journal(path) as journal:
         pool = write_pool(collection.out, rows(journal))
     fault = faults[0] if faults else ""
     asked_for = counts["abstained"], counts["failed"], counts["bare"]
     return Collected(pool, *asked_for, len(faults), fault, counts["unclosed"], counts["cut"])
-
-
-def _candidate(sample: Mapping[str, Any], number: int) -> dict[str, Any]:
-    fields = {"text": sample.get("text", ""), "answer": sample.get("answer"), "source": f"sample {number}"}
-    return {**fields, **sample.get("columns", {})}

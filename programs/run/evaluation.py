@@ -21,7 +21,7 @@ from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.lms.lms import sub_modules
 from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen, require_program
 from eldgr_dspy.programs.run.frozen_runs import collected_program
-from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
+from eldgr_dspy.programs.run.plan import Plan, out_of
 from eldgr_dspy.programs.run.recordings import Recordings, recordings_in
 from eldgr_dspy.programs.run.results import Results, replacing_all
 from eldgr_dspy.programs.run.role_calls import RoleCall, calls_of_roles, metered_settings, modules_of
@@ -68,7 +68,7 @@ def evaluate(
     with _opened(selector, plan, watcher or Watcher(), signals, elsewhere) as (run, results):
         for pool in run.pools:
             results.begin(pool)
-            settle, rows_read = partial(run.settle, pool.name), rows_of(pool, plan)
+            settle, rows_read = partial(run.settle, pool.name), pool.rows(plan.limit)
             with map_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop, signals.look) as rows:
                 for settled in rows:
                     results.add(pool, settled)
@@ -174,7 +174,7 @@ def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> No
         parts = [part for _, part in sub_modules(judge, dspy.Module)]  # a panel may have a member that was trained
         trained: set[str] = set().union(*(getattr(part, "trained_questions", ()) for part in parts))
         for pool in pools if trained else ():
-            overlap = sum(1 for row in rows_of(pool, plan) if folded_question(row.question) in trained)
+            overlap = sum(1 for row in pool.rows(plan.limit) if folded_question(row.question) in trained)
             if overlap:
                 raise ArgumentError(
                     f"The {label} was trained on {overlap:,} of the {pool.n:,} questions of {pool.path}, which may be "

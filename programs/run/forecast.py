@@ -9,7 +9,6 @@ that a recording holds, are used as they are. No role is asked and nothing is wr
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.certificates import Certificate
@@ -21,7 +20,7 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.lms.one_call import calls_of
 from eldgr_dspy.programs.run.evaluation import Preparation
-from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
+from eldgr_dspy.programs.run.plan import Plan, out_of
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings, modules_of
 from eldgr_dspy.programs.selector import Selector
@@ -109,16 +108,11 @@ def _possible(case: Case) -> dict[Consulted, Sequence[Heard]]:
 
 def _certificates(case: Case, answers: Sequence[str]) -> Iterator[Certificates]:
     """Certificates of every value for consensus, and of every value for all other answers."""
-    marks: tuple[bool | None, ...] = (False, True, None)
+    winner, marks = case.vote.winner, (False, True, None)
+    of_consensus = [one for one, key in zip(case.question.answers, case.vote.classes, strict=True) if key == winner]
+    first = next((one for one in of_consensus[:1] if one in answers), answers[0])
     for own, others in product(marks, marks):
-        marked = {answer: own if index == 0 else others for index, answer in enumerate(_consensus_first(case, answers))}
-        yield Certificates({answer: Certificate(mark, "possible") for answer, mark in marked.items()})
-
-
-def _consensus_first(case: Case, answers: Sequence[str]) -> list[str]:
-    winner = case.vote.winner
-    first = next((a for a, key in zip(case.question.answers, case.vote.classes, strict=True) if key == winner), None)
-    return sorted(answers, key=lambda answer: answer != first)
+        yield Certificates({one: Certificate(own if one == first else others, "possible") for one in answers})
 
 
 def forecast(selector: Selector, plan: Plan) -> Forecast:
@@ -131,19 +125,14 @@ def forecast(selector: Selector, plan: Plan) -> Forecast:
     with metered_settings(), selector.reading():
         roles = calls_of_roles(selector, plan.judges)
     heads: list[dict[str, Any]] = []
-    entries = {} if plan.fresh else {entry.key: entry for entry in _journaled(out_of(plan), heads) if entry.settled}
+    journal = out_of(plan) / "journal.jsonl"
+    journaled = () if plan.fresh or not journal.exists() else read_journal(journal, heads, on_torn=lambda error: None)
+    entries = {entry.key: entry for entry in journaled if entry.settled}
     prepared.require_same_as(out_of(plan), heads, entries.values(), roles)
     return {
         "pools": {pool.name: _pool(selector, plan, pool, entries, prepared.recordings) for pool in prepared.pools},
         "models": {label: call.model for label, call in roles.items()},
     }
-
-
-def _journaled(out: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]:
-    """Return what a run has journaled so far. A last line that is torn or still being written is skipped."""
-    path = out / "journal.jsonl"
-    if path.exists():
-        yield from read_journal(path, heads, on_torn=lambda error: None)
 
 
 def _pool(
@@ -155,7 +144,7 @@ def _pool(
     }
     calls: dict[Asked, list[int | None]] = {label: [] for label in everyone}
     n = 0
-    for row in rows_of(pool, plan):
+    for row in pool.rows(plan.limit):
         n += 1
         case = Case(row.to_question(), selector.settings)
         entries = {label: _entry_at((pool.name, row.id, label), journaled, recordings) for label in everyone}

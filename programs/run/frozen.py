@@ -207,7 +207,8 @@ class _LMs:
         if details is None:
             return None
         for lm in (self._lm, dspy.settings.lm):
-            if lm is not None and _is_same(lm, details):
+            # At any address it is the same.
+            if lm is not None and without_address({"lm": details}) == without_address({"lm": describe_lm(lm)}):
                 return lm
         return self._named(details) if self._lm is None else self._lm
 
@@ -243,8 +244,3 @@ class _LMs:
         options = {name: value for name, value in settings.items() if value != MASK}
         structured = details.get("structured", "auto")
         return lm_named(model, self._api_base, structured=structured, **self.plain(options), **own)
-
-
-def _is_same(lm: dspy.BaseLM, details: Mapping[str, Any]) -> bool:
-    """Return whether an LM is the one that is described, wherever it is."""
-    return without_address({"lm": details}) == without_address({"lm": describe_lm(lm)})

@@ -65,20 +65,17 @@ def package_identity() -> str:
 
 def own_identities(selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy.Module]) -> dict[str, str]:
     """Return the identity of each module of the user's that has a rule, the certificate, the answer type or a role."""
-    code = dict[str, str]()
-    for rule in filter(is_own, rules):
-        module = rule.partition(":")[0]
+    code, certificate = dict[str, str](), selector.settings.own
+    modules = {
+        rule.partition(":")[0]: f"rules={rule!r} cannot be frozen, because its module has no file; write one."
+        for rule in filter(is_own, rules)
+    }
+    modules |= {} if certificate is None else {certificate.module: SOURCELESS.format(certificate)}
+    for module, fault in modules.items():
         try:
             code[module] = _module_identity(module)
-        except (OSError, KeyError) as error:
-            raise ArgumentError(
-                f"rules={rule!r} cannot be frozen, because its module has no file; write one."
-            ) from error
-    certificate = selector.settings.own
-    try:
-        code |= {} if certificate is None else {certificate.module: _module_identity(certificate.module)}
-    except (OSError, TypeError, KeyError) as error:
-        raise ArgumentError(SOURCELESS.format(certificate)) from error
+        except (OSError, TypeError, KeyError) as error:
+            raise ArgumentError(fault) from error
     for module in _own_modules(selector, judges):
         with suppress(OSError, TypeError, KeyError):  # made by a call, without a file
             code[module] = _module_identity(module)

@@ -16,7 +16,7 @@ from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, pool_name
-from eldgr_dspy.programs.run.consultation_store import ConsultationStore
+from eldgr_dspy.programs.run.recordings import ConsultationStore
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.question_tables import Shown

@@ -1,8 +1,7 @@
 """The plan of a run, and of a collection: which files, which rules or samples, where to, and the limits."""
 
 import math
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from inspect import isfunction
@@ -16,7 +15,7 @@ from eldgr_dspy.base.files import safe_name
 from eldgr_dspy.decision import DEFAULT_RULES, RULES
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.formats.rows import MAX_CANDIDATES
-from eldgr_dspy.pools import SUFFIXES, Pool, Row, pool_name
+from eldgr_dspy.pools import SUFFIXES, pool_name
 from eldgr_dspy.programs.requests.limits import allowed_questions
 from eldgr_dspy.programs.run.recordings import Replays, recordings_in
 from eldgr_dspy.redaction import redacted_message
@@ -194,8 +193,3 @@ def out_of(plan: Plan) -> Path:
         digits = sha256("/".join(names).encode()).hexdigest()[:6]
         safe = f"{safe.encode()[:113].decode(errors='ignore')}-{digits}"
     return Path("runs") / safe
-
-
-def rows_of(pool: Pool, plan: Plan) -> Iterator[Row]:
-    """Yield the rows of a pool that a plan takes; Python counts no further than `sys.maxsize`."""
-    return pool.rows(plan.limit and min(plan.limit, sys.maxsize))

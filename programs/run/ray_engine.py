@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import copy_context
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -38,7 +39,7 @@ _STORE = 80 * 2**20  # bytes of Ray's object store, in which nothing is kept
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Return:
     """What a worker returns: what the role said or the call failed with, and what was sent for it."""
 
     content: Mapping[str, Any] | None
@@ -119,13 +120,28 @@ class _Workers:
                         "Install the same versions on all machines, and set the same variables."
                     )
         return {
-            label: call
-            if call.heuristic
-            else _Elsewhere(**{of.name: getattr(call, of.name) for of in fields(call)}, workers=self, label=label)
+            label: call if call.heuristic else replace(call, elsewhere=partial(self._ask_metered, label))
             for label, call in roles.items()
         }
 
-    def ask(self, label: Asked, inputs: Mapping[str, object]) -> _Told:
+    def _ask_metered(self, label: Asked, inputs: Mapping[str, object], _: Consulted) -> Said:
+        """Ask a role. What was sent for it is reported to the meter of the consultation."""
+        for seconds in admission():
+            time.sleep(seconds)
+        meter = current_meter()
+        try:
+            result = self._ask(label, inputs)
+        except BaseException as error:
+            if meter is not None:
+                meter.fail(error)
+            raise
+        if meter is not None:
+            meter.take(result.entries, result.failed, result.cached, result.failure)
+        if result.error is not None:
+            raise result.error
+        return Said(result.content or {})
+
+    def _ask(self, label: Asked, inputs: Mapping[str, object]) -> _Return:
         """Ask a role in the worker that has least to do. If the worker dies, ask in a process of its own.
 
         Raises:
@@ -135,7 +151,7 @@ class _Workers:
             place = min(range(len(self._actors)), key=self._under_way.__getitem__)
             self._under_way[place] += 1
         try:
-            result: _Told = self._ray.get(self._actors[place].ask.remote(label, inputs))
+            result: _Return = self._ray.get(self._actors[place].ask.remote(label, inputs))
             return result
         except self._ray.exceptions.RayActorError:
             pass  # perhaps because of another question that it was asking
@@ -155,32 +171,6 @@ class _Workers:
                 self._ray.kill(actor)
 
 
-@dataclass(frozen=True)
-class _Elsewhere(RoleCall):
-    """A role that workers ask."""
-
-    workers: "_Workers | None" = None
-    label: Asked = ""
-
-    def ask(self, inputs: Mapping[str, object], role: Consulted) -> Said:
-        """Ask it. What was sent for it is reported to the meter of the consultation."""
-        for seconds in admission():
-            time.sleep(seconds)
-        assert self.workers is not None
-        meter = current_meter()
-        try:
-            result = self.workers.ask(self.label, inputs)
-        except BaseException as error:
-            if meter is not None:
-                meter.fail(error)
-            raise
-        if meter is not None:
-            meter.take(result.entries, result.failed, result.cached, result.failure)
-        if result.error is not None:
-            raise result.error
-        return Said(result.content or {})
-
-
 class _Worker:
     """A process that asks roles, several questions at once."""
 
@@ -196,21 +186,21 @@ class _Worker:
         """Return the name of the machine, and the fingerprints of the roles."""
         return os.uname().nodename, {label: call.fingerprint for label, call in self._calls.items()}
 
-    def ask(self, label: Asked, inputs: Mapping[str, object]) -> _Told:
+    def ask(self, label: Asked, inputs: Mapping[str, object]) -> _Return:
         """Ask a role; threads do so at the same time."""
         return self._context.copy().run(self._ask, label, inputs)
 
-    def _ask(self, label: Asked, inputs: Mapping[str, object]) -> _Told:
+    def _ask(self, label: Asked, inputs: Mapping[str, object]) -> _Return:
         content, error = None, None
         with metering() as meter:
             try:
                 content = self._calls[label].ask(inputs, role_of(label)).content
             except Exception as raised:  # noqa: BLE001 -- raised in the process that decides
                 error = _portable(raised)
-        return _Told(content, error, meter.entries, meter.failed, len(meter.cached), meter.failure)
+        return _Return(content, error, meter.entries, meter.failed, len(meter.cached), meter.failure)
 
 
-def _ask_alone(prepare: Prepare, label: Asked, inputs: Mapping[str, object]) -> _Told:
+def _ask_alone(prepare: Prepare, label: Asked, inputs: Mapping[str, object]) -> _Return:
     """Ask one question in a process that asks no other at the time."""
     return _Worker(prepare).ask(label, inputs)
 

@@ -1,6 +1,10 @@
 """Recorded consultations, used instead of calls: a recording for all roles, and one for each judge with a name."""
 
+import json
+import tempfile
+import threading
 import warnings
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, starmap
@@ -10,10 +14,11 @@ from typing import Any, TypeAlias
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answer_types.comparing import recorded_in
 from eldgr_dspy.base.differences import differences
+from eldgr_dspy.base.system import naming
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief
-from eldgr_dspy.journal import TornLineWarning, read_journal
+from eldgr_dspy.formats.journal_lines import record_of
+from eldgr_dspy.journal import Places, TornLineWarning, read_journal
 from eldgr_dspy.pools import Pool
-from eldgr_dspy.programs.run.consultation_store import ConsultationStore
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.rule.consultations import Consultation, Key
 from eldgr_dspy.rule.named_judges import Asked, labelled, role_of
@@ -27,6 +32,40 @@ def recordings_in(replay: Replays) -> dict[str, Path]:
     """Return recordings by the judge's name, the one for all roles first."""
     paths = replay if isinstance(replay, Mapping) else {} if replay is None else {"": replay}
     return {name: Path(paths[name]) for name in sorted(paths, key=bool)}
+
+
+class ConsultationStore:
+    """Consultations in a temporary file, which ends with the process. From any thread.
+
+    In memory one takes sixteen bytes, so fifty judges and a hundred thousand questions fit.
+    """
+
+    def __init__(self, consultations: Iterable[Consultation]) -> None:
+        """Take consultations. Of several with one key, the last one counts."""
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with this object
+        weakref.finalize(self, self._file.close)
+        self._lock, self._places, end = threading.Lock(), Places(), 0
+        for entry in consultations:
+            line = json.dumps(record_of(entry)).encode("ascii") + b"\n"
+            with naming(Path(tempfile.gettempdir())):
+                self._file.write(line)
+            self._places.add(entry.key, end)
+            end += len(line)
+        self._places.end()
+
+    def __contains__(self, key: Key) -> bool:
+        return self._places.find(key) is not None
+
+    def find(self, key: Key) -> Consultation | None:
+        """Return a consultation, or None if there is none."""
+        place = self._places.find(key)
+        if place is None:
+            return None
+        with self._lock, naming(Path(tempfile.gettempdir())):
+            self._file.seek(place)
+            line = self._file.readline()
+        entry = Consultation(**json.loads(line))
+        return entry if entry.key == key else None  # two keys of one hash
 
 
 class Recordings:

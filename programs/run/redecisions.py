@@ -15,7 +15,7 @@ from eldgr_dspy.figures.record import judge_facts
 from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.pools import Pool
-from eldgr_dspy.programs.run.consultation_store import ConsultationStore
+from eldgr_dspy.programs.run.recordings import ConsultationStore
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.programs.run.settling import Settled, choices
 from eldgr_dspy.rule.cases import Case
@@ -65,7 +65,11 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
     names = for_judges(tuple(dict.fromkeys([*before, *rules])), judges_of(run, before))
     pools = reopened(run, [*counted] or [*run.stated("pool")], files, "eldgr decide RUN FILE --rule NAME")
     sizes = {pool.name: counted[pool.name]["n"] if counted else pool.n for pool in pools}
-    figures = _figures(run, names, pools, sizes)
+    rows = {pool.name: DecidedRows(pool.task, names) for pool in pools}
+    for pool, settled in settled_again(run, names, pools, sizes):
+        with naming_question(pool.name, settled.row.id):
+            settled.score(rows[pool.name])
+    figures = {name: pool_figures(of, judge_facts(run.heads)) for name, of in rows.items()}
     cut = [n for pool in pools if (n := sizes[pool.name]) < pool.n]
     return Redecided(names, tuple(pools), cut[0] if cut else None, figures)
 
@@ -74,16 +78,6 @@ def judges_of(run: RunRead, rules: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the judges of a run that have names, in the order of its rules, else by name."""
     judges = map(judge_in, (*rules, *run.totals.roles))
     return tuple(dict.fromkeys(judge for judge in judges if judge is not None))
-
-
-def _figures(
-    run: RunRead, rules: Sequence[str], pools: Sequence[Pool], sizes: Mapping[str, int]
-) -> dict[str, PoolFigures]:
-    decided = {pool.name: DecidedRows(pool.task, rules) for pool in pools}
-    for pool, settled in settled_again(run, rules, pools, sizes):
-        with naming_question(pool.name, settled.row.id):
-            settled.score(decided[pool.name])
-    return {name: pool_figures(rows, judge_facts(run.heads)) for name, rows in decided.items()}
 
 
 def settled_again(

@@ -6,7 +6,7 @@ all of them again.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -43,19 +43,14 @@ def replacing_all(directory: Path, n: int) -> Iterator[dict[str, IO[bytes]]]:
     Before it, results of an earlier session are removed that this one does not write.
     """
     names = [name for name in FILES if not (name == "questions.html" and left_out(directory, n))]
-    with ExitStack() as files:
-        *others, last = names
-        opened = {last: files.enter_context(replacing(directory / last))}
-        files.enter_context(_removing(directory / name for name in FILES if name not in names))
-        opened |= {name: files.enter_context(replacing(directory / name)) for name in reversed(others)}
-        yield opened
-
-
-@contextmanager
-def _removing(paths: Iterable[Path]) -> Iterator[None]:
-    yield
-    for path in paths:
-        path.unlink(missing_ok=True)
+    *others, last = names
+    with replacing(directory / last) as summary:
+        with ExitStack() as files:
+            opened = {name: files.enter_context(replacing(directory / name)) for name in reversed(others)}
+            yield {last: summary, **opened}
+        for name in FILES:
+            if name not in names:
+                (directory / name).unlink(missing_ok=True)
 
 
 class Results:

@@ -1,6 +1,6 @@
 """A role as a run calls it: metered, and described by everything that shapes the call."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,7 @@ class RoleCall:
         module: What is called. details: what shapes the call. fingerprint: of the details.
         model: The model asked, None for a heuristic role.
         without_lm: Whether it has a prompt but no LM to put it to.
+        elsewhere: Asks it in another process; None to ask in this one.
     """
 
     module: dspy.Module
@@ -31,6 +32,7 @@ class RoleCall:
     fingerprint: str
     model: str | None
     without_lm: bool = False
+    elsewhere: Callable[[Mapping[str, object], Consulted], Said] | None = None
 
     @property
     def heuristic(self) -> bool:
@@ -39,6 +41,8 @@ class RoleCall:
 
     def ask(self, inputs: Mapping[str, object], role: Consulted) -> Said:
         """Ask it; raises what `eldgr_dspy.programs.lms.consulting.ask` does."""
+        if self.elsewhere is not None:
+            return self.elsewhere(inputs, role)
         return (ask_without_lm if self.heuristic else ask)(self.module, inputs, role)
 
 

@@ -115,17 +115,9 @@ class Query(ABC):
             **self._read(result),
             fingerprint=self.call.fingerprint,
             asked=self.call.model,
-            served=meter.served,
             attempt=self._books.journal.attempts(self._key) + 1,
-            calls=meter.calls,
-            cached=len(meter.cached),
-            prompt_characters=meter.prompt_characters,
-            prompt_tokens=meter.prompt_tokens,
-            completion_tokens=meter.completion_tokens,
-            cost=meter.cost,
-            dearest=meter.dearest,
+            **meter.sums(),
             seconds=round(seconds, 6),
-            implausible=meter.implausible,
         )
 
     def _write(self, outcome: Consultation, result: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_failure, settled
 from eldgr_dspy.formats.columns import COLUMNS, read_columns
 from eldgr_dspy.formats.journal_lines import PROGRAM
@@ -14,7 +15,6 @@ from eldgr_dspy.programs.lms.consulting import is_too_long
 from eldgr_dspy.programs.lms.lms import holds_lm
 from eldgr_dspy.programs.lms.rollouts import rollout
 from eldgr_dspy.programs.pools.devsets import Asked
-from eldgr_dspy.programs.pools.entries import asked_of
 from eldgr_dspy.programs.run.plan import Collection
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.role_queries import Books, Query
@@ -42,7 +42,7 @@ class SampleQuery(Query):
     def __init__(
         self, question: Asked, number: int, collection: Collection, call: RoleCall, books: Books, came: list[None]
     ) -> None:
-        super().__init__(sample_key(question.id, number), call, books)
+        super().__init__(sample_key(question.entry.name, number), call, books)
         self.came = came
         self._question, self._number, self._collection = question, number, collection
 
@@ -70,7 +70,7 @@ class SampleQuery(Query):
                 f"passages={how.passages!r} must be a field that {self._name} retrieves: of its inputs or its "
                 "prediction, or an input of one of its predictors that no LM writes. Name it with --passages."
             )
-        options = asked_of(how.task, self._question.entry.options, (), "")["options"]
+        options = self._question.entry.options if answer_type(how.task).needs_options else ()
         question = to_question("", [candidate], None, how.task, how.answer_field, options)
         return {
             "text": encodable(question.texts[0]),
@@ -104,7 +104,7 @@ class SampleQuery(Query):
             running = budget.stopped is None
             budget.spend(("", self._key[1], self._key[2]), result)
             if running and budget.stopped:
-                budget.stopped += f" It was sample {self._number} of the question {self._question.id!r:.80}."
+                budget.stopped += f" It was sample {self._number} of the question {self._question.entry.name!r:.80}."
         budget.check()
 
 

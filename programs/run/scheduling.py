@@ -255,7 +255,12 @@ class _Calls:
         worker.thread = threading.current_thread()
         worker.thread.name = THREADS
         while (job := self._next(worker)) is not None:
-            result, error = _make(job)
+            result: Any = None
+            error: BaseException | None = None
+            try:
+                result = job.context.run(job.call.make)
+            except BaseException as failure:  # noqa: BLE001 -- raised where the call is taken
+                error = failure
             if not self._claim(job):
                 break
             self._keep(job, result, error)
@@ -285,8 +290,12 @@ class _Calls:
             job.came, job.error = None if error else job.call.keep(result), error
         except BaseException as failure:  # noqa: BLE001 -- raised where the call is taken
             job.error = failure
-        if job.error is not None:
-            job.error = _noted(job.error, self.failures, self._on_stop)
+        if isinstance(job.error, Exception):
+            self.failures.append(job.error)
+            try:
+                self._on_stop(job.error)
+            except BaseException as further:  # noqa: BLE001 -- raised where the call is taken
+                job.error = further
         self._through.put(job)
 
     def _until_the_next_deadline(self) -> float:
@@ -320,26 +329,8 @@ class _Calls:
             self._start()
 
 
-def _make(job: _Job) -> tuple[Any, BaseException | None]:
-    try:
-        return job.context.run(job.call.make), None
-    except BaseException as error:  # noqa: BLE001 -- raised where the call is taken
-        return None, error
-
-
 def _late(seconds: float, call: Call) -> TimeoutError:
     """Return the failure of a call that is not done within `seconds`, with what the server did if it did anything."""
     fault = "nothing was said" if call.failure is None else "no reply could be used"
     why = "" if call.failure is None else f" (the last request failed: {brief(call.failure, 180)})"
     return TimeoutError(f"{fault} within {seconds:g} s; a longer --timeout waits longer{why}")
-
-
-def _noted(error: BaseException, failures: list[Exception], on_stop: OnStop) -> BaseException:
-    """Keep a failure and report it; return it, or the error of reporting it."""
-    if isinstance(error, Exception):
-        failures.append(error)
-        try:
-            on_stop(error)
-        except BaseException as further:  # noqa: BLE001 -- raised where the call is taken
-            return further
-    return error

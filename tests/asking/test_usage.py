@@ -60,8 +60,9 @@ def test_in_a_run_such_a_count_is_unknown_with_a_remark_unless_it_is_missing(cou
         judge.set_lm(lm_at(server))
         said = ask(metered(judge), INPUTS)
     assert said.content["preferred"] == 2
-    assert (meter.prompt_tokens, meter.completion_tokens, meter.failed) == (7, None, 0)
-    assert (meter.implausible or "").partition(" ")[0] == ("" if count is None else "completion_tokens")
+    sums = meter.sums()
+    assert (sums["prompt_tokens"], sums["completion_tokens"], meter.failed) == (7, None, 0)
+    assert (sums["implausible"] or "").partition(" ")[0] == ("" if count is None else "completion_tokens")
 
 
 @pytest.mark.parametrize("count", [*IMPOSSIBLE, 10**30], ids=str)

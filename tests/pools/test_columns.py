@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.figures.contents import contents_of
 from eldgr_dspy.formats.columns import COLUMNS, LARGEST, Columns, quoted, read_columns
 from eldgr_dspy.formats.rows import validate
-from eldgr_dspy.pools import Row, open_pool, schema, write_pool
+from eldgr_dspy.pools import Row, open_pool, write_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.ballots import MOST_NUMBERS, NOTHING, Logprobs, Stated
 from tests.pools.refused_pools import refused
@@ -296,20 +296,6 @@ def test_a_value_is_quoted_on_one_line() -> None:
             return "one\ntwo"
 
     assert quoted(Long()) == "one two"
-
-
-@pytest.mark.parametrize("columns", [FULL, {}, dict.fromkeys(COLUMNS)])
-def test_the_published_schema_has_what_is_read(columns: dict[str, Any]) -> None:
-    validator = pytest.importorskip("jsonschema").Draft202012Validator(schema())
-    assert not list(validator.iter_errors(record({"answer": "Ada", **columns})))
-
-
-@pytest.mark.parametrize(
-    "columns", [{"confidence": 1.5}, {"scores": {"prm": "1"}}, {"tags": "cot"}, {"logprobs": {"tokens": [1]}}]
-)
-def test_the_published_schema_refuses_what_is_refused(columns: dict[str, Any]) -> None:
-    validator = pytest.importorskip("jsonschema").Draft202012Validator(schema())
-    assert list(validator.iter_errors(record({"answer": "Ada", **columns})))
 
 
 # --- what selectors read ----------------------------------------------------------------------------------------------

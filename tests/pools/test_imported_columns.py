@@ -76,7 +76,6 @@ def test_an_object_states_its_own_columns(tmp_path: Path) -> None:
     ("prediction", "fields", "said"),
     [
         ("Ana", {"confidence": 90}, "confidence must be a number from 0 to 1; got 90. Divide a percentage by 100, or"),
-        ("Ana", {"confidence": [0.9]}, "confidence must be a number from 0 to 1; got [0.9]."),
         (["Ana", "Bo"], {"confidence": [0.9, "high"]}, "confidence[1] must be a number from 0 to 1; got 'high'."),
         (
             ["Ana", "Bo"],
@@ -90,8 +89,6 @@ def test_an_object_states_its_own_columns(tmp_path: Path) -> None:
         ),
         (["Ana", "Bo"], {"tags": ["cot", "react", "x"]}, "tags must be a list of 2, one for each prediction; got 3."),
         (["Ana", "Bo"], {"tags": ["cot", "react"]}, "tags[0] must be a list of texts that are not blank; got 'cot'."),
-        (["Ana", "Bo"], {"scores": {"prm": 1}}, "scores must be a list of 2, one for each prediction; got {'prm': 1}."),
-        ([{"text": "Ana", "tags": "x"}], {}, "prediction[0].tags must be a list of texts that are not blank; got 'x'."),
         ({"text": "Ana", "scores": 1}, {}, "prediction.scores must be an object; got 1. Name each score:"),
         (
             [{"text": "Ana", "confidence": 1}],
@@ -250,24 +247,10 @@ def test_scores_of_harnesses_are_not_read_since_they_were_made_with_the_target(t
     assert columns_of(only(write(tmp_path / "samples_x.jsonl", row)).samples) == [None]
 
 
-@pytest.mark.parametrize(
-    ("logprobs", "said"),
-    [
-        (
-            {"content": [token(-1), token(0.5)]},
-            "logprobs.content[1].logprob must be a natural logarithm, a number from",
-        ),
-        (
-            {"content": [token(None)]},
-            "logprobs.content[0].logprob must be a natural logarithm, a number from -1e300 to",
-        ),
-        ({"content": {"a": 1}}, "logprobs.content must be a list of numbers; got {'a': 1}. Leave it out."),
-        ("x", "logprobs must be an object; got 'x'."),
-    ],
-)
-def test_malformed_log_probabilities_are_refused_by_their_place(tmp_path: Path, logprobs: Any, said: str) -> None:
-    path = inspected(tmp_path / "log.json", None, logprobs)
-    assert refused(lambda: only(path)).startswith(f"{path}, samples[0]: output.choices[1].{said}")
+def test_malformed_log_probabilities_are_refused_by_their_place(tmp_path: Path) -> None:
+    path = inspected(tmp_path / "log.json", None, {"content": [token(-1), token(0.5)]})
+    place = "output.choices[1].logprobs.content[1].logprob must be a natural logarithm, a number from"
+    assert refused(lambda: only(path)).startswith(f"{path}, samples[0]: {place}")
 
 
 # --- completions ------------------------------------------------------------------------------------------------------

@@ -425,7 +425,10 @@ def test_the_published_schema_is_that_of_the_code() -> None:
         {}, FULL, {"id": ""}, {"id": 7}, {"task": "maths"}, {"candidates": []}, {"candidates": [{"answer": 18}]},
         {"candidates": [{"answer": None}]}, {"candidates": [{"score": 1}]}, {"candidates": [{}] * 1_001},
         {"evidence": [{"title": "t"}]}, {"evidence": None}, {"gold": "Ada"}, {"gold": ["x" * 500_001]}, {"meta": []},
-        {"extra": 1},
+        {"extra": 1}, {"candidates": [{"confidence": 0.5, "logprobs": {"tokens": [-1]}, "scores": {"prm": [1]}}]},
+        {"candidates": [dict.fromkeys(("confidence", "logprobs", "scores", "tags"))]},
+        {"candidates": [{"confidence": 1.5}]}, {"candidates": [{"scores": {"prm": "1"}}]},
+        {"candidates": [{"tags": "cot"}]}, {"candidates": [{"logprobs": {"tokens": [1]}}]},
     ],
 )  # fmt: skip
 def test_the_published_schema_takes_what_the_code_takes(tmp_path: Path, change: dict[str, Any]) -> None:

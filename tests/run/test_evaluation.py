@@ -1,6 +1,5 @@
 """A run keeps every row, asks nothing twice, resumes where it stopped, and refuses to become another run."""
 
-import gzip
 import json
 import os
 import shutil
@@ -307,16 +306,6 @@ def test_recorded_consultations_stand_in_for_calls_and_are_marked(pool: Path, tm
     assert all(one.recorded for one in read_journal(tmp_path / "run" / "journal.jsonl"))
 
 
-def test_a_compressed_recording_replays_as_it_does_unpacked(pool: Path, tmp_path: Path) -> None:
-    plain = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(30)])
-    packed = tmp_path / "replay.jsonl.gz"
-    packed.write_bytes(gzip.compress(plain.read_bytes()))
-    for replay in (plain, packed):
-        evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / replay.suffix, replay=replay))
-    decided = [(tmp_path / name / "decisions.jsonl").read_bytes() for name in (".jsonl", ".gz")]
-    assert decided[0] == decided[1]
-
-
 def test_a_question_that_was_never_recorded_withholds_the_rules_that_need_it(pool: Path, tmp_path: Path) -> None:
     selector, _ = selector_with(obliging)
     replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(28)])
@@ -498,6 +487,10 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
         ({"limit": 1.5}, "limit must be a whole number; got 1.5 (float)."),
         ({"timeout": "5"}, "timeout must be a positive number; got '5'."),
         ({"limit": -1}, "limit must be at least 1; got -1."),
+        ({"max_calls": 0}, "max_calls must be at least 1; got 0."),
+        ({"max_cost": 0.0}, "max_cost must be a positive number; got 0.0."),
+        ({"max_cost": float("nan")}, "max_cost must be a positive number; got nan."),
+        ({"timeout": float("inf")}, "timeout must be a positive number; got inf."),
     ],
 )
 def test_a_plan_that_cannot_be_carried_out_is_refused(changes: dict[str, Any], message: str) -> None:
@@ -531,22 +524,23 @@ def test_what_is_not_a_selector_is_refused_before_anything_is_read(given: Any, m
     assert str(raised.value) == message
 
 
-@pytest.mark.parametrize(("given", "expected"), [(0, 0), ("7", 7), ("5%", 1), ("100%", 30), ("2.5%", 0)])
-def test_the_failure_budget_is_a_count_or_a_share(given: int | str, expected: int) -> None:
-    assert allowed_questions("max_failures", given, 30) == expected
+@pytest.mark.parametrize(
+    ("given", "total", "expected"),
+    [
+        (0, 30, 0), ("7", 30, 7), ("5%", 30, 1), ("100%", 30, 30), ("2.5%", 30, 0),
+        ("9.2%", 750, 69), ("0.7%", 1000, 7), ("1.1%", 3000, 33),
+    ],
+)  # fmt: skip
+def test_the_failure_budget_is_a_count_or_an_exact_share(given: int | str, total: int, expected: int) -> None:
+    assert allowed_questions("max_failures", given, total) == expected
 
 
-@pytest.mark.parametrize(("share", "total", "expected"), [("9.2%", 750, 69), ("0.7%", 1000, 7), ("1.1%", 3000, 33)])
-def test_a_share_is_exact(share: str, total: int, expected: int) -> None:
-    assert allowed_questions("max_failures", share, total) == expected
-
-
-@pytest.mark.parametrize("given", ["-1", "many", "101%", "5.5", ""])
-def test_another_failure_budget_is_refused(given: str) -> None:
-    with pytest.raises(
-        ArgumentError, match=r"^max_failures must be a count such as 10 or a share such as 5%; got '.*'\.$"
-    ):
-        allowed_questions("max_failures", given, 30)
+@pytest.mark.parametrize("name", ["max_failures", "max_abstentions"])
+@pytest.mark.parametrize("given", ["-1", "many", "101%", "5.5", "", -3, 2.5, True, "5%%"])
+def test_another_count_or_share_is_refused(name: str, given: Any) -> None:
+    message = rf"^{name} must be a count such as 10 or a share such as 5%; got .*\.$"
+    with pytest.raises(ArgumentError, match=message):
+        Plan(["p.jsonl"], **{name: given})
 
 
 def test_pools_of_other_names_have_another_directory() -> None:

@@ -76,8 +76,9 @@ def test_retries_are_counted(consulted: Callable[[dspy.Module], Meter], status: 
         meter = consulted(judge(server))
         assert [entry.status for entry in server.log] == [status, status, 200]
     assert (meter.calls, meter.failed) == (3, 2)
-    assert meter.served == "gpt-4o-mini-2024-07-18"
-    assert (meter.completion_tokens or 0) > 0 and meter.cost
+    sums = meter.sums()
+    assert sums["served"] == "gpt-4o-mini-2024-07-18"
+    assert sums["completion_tokens"] > 0 and sums["cost"]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_a_call_that_fails_is_counted_as_often_as_it_was_sent(  # hazard 80
         with pytest.raises(error):
             ask(judge(server, retries), INPUTS)
         assert len(server.log) == meter.calls == meter.failed == sent
-    assert (meter.cost, meter.prompt_tokens) == (None, None)
+    assert (meter.sums()["cost"], meter.sums()["prompt_tokens"]) == (None, None)
 
 
 @pytest.mark.parametrize(("asked", "waited"), [(3600.0, 60.0), (59.0, 59.0), (0.0, 0.0), (None, 4.0), (-1.0, 4.0)])
@@ -169,7 +170,7 @@ def test_a_reply_from_the_cache_is_not_a_request_and_costs_nothing() -> None:
         for _ in range(2):
             with metering() as meter:
                 metered_lm(lm)("the same question")
-            counts.append((meter.calls, meter.cost))
+            counts.append((meter.calls, meter.sums()["cost"]))
     assert [calls for calls, _ in counts] == [1, 0]
     assert counts[1] == (0, None)
     assert len(lm.requests) == 1

@@ -147,9 +147,8 @@ class Sessions:
         while meter.under_way:
             self.end(which, 7)
         meter.close()
-        amounts: dict[str, Any] = {"calls": meter.calls, "cost": meter.cost, "dearest": meter.dearest}
-        said = Consultation("p", f"q{len(self.journal)}", "judge", outcome, content={}, **amounts)
-        self.journal.append(replace(said, prompt_characters=meter.prompt_characters))
+        name = f"q{len(self.journal)}"
+        self.journal.append(Consultation("p", name, "judge", outcome, content={}, **meter.sums()))
         self.meters[which] = Meter(spending=self.spending)
 
     def resume(self) -> None:
@@ -208,7 +207,7 @@ def test_a_request_that_is_given_up_is_counted_once_and_its_late_price_too() -> 
     assert spending.admit()
     spending.answered(0.25)
     meter.answer(Entry(cost=0.5))
-    assert (meter.calls, meter.cost) == (1, None)
+    assert (meter.calls, meter.sums()["cost"]) == (1, None)
     with pytest.raises(RunStoppedError, match=r"^2 requests were sent"):
         spending.admit()
     cost = Spending(max_cost=1.0)
