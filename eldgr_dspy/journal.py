@@ -82,7 +82,7 @@ class _Index:
     n_values: int = 0
     settled: Places = field(default_factory=Places)
     failed: dict[Key, int] = field(default_factory=dict)
-    asked: dict[tuple[Asked, str | None], str] = field(default_factory=dict)
+    calls: dict[tuple[Asked, str | None], str] = field(default_factory=dict)
 
 
 class Journal:
@@ -129,9 +129,9 @@ class Journal:
         return self._index.heads
 
     @property
-    def asked(self) -> Mapping[tuple[Asked, str | None], str]:
+    def calls(self) -> Mapping[tuple[Asked, str | None], str]:
         """The roles and fingerprints that had calls when the journal was opened, with the first line of each."""
-        return self._index.asked
+        return self._index.calls
 
     def __len__(self) -> int:
         return len(self._index.settled)
@@ -247,7 +247,7 @@ class Journal:
             return
         consultation = consultation_of(record, self.path, where)
         if not consultation.recorded:
-            index.asked.setdefault((consultation.label, consultation.fingerprint), where)
+            index.calls.setdefault((consultation.label, consultation.fingerprint), where)
         if consultation.settled:
             index.settled.add(consultation.key, offset)
         else:
@@ -268,7 +268,7 @@ def read_journal(
     Raises:
         JournalError: naming the line that cannot be read; or the file, if it is not text or is a damaged .gz.
     """
-    kept = 0
+    in_memory = 0
     for number, line in _lines(path):
         if not line.strip():
             continue
@@ -284,7 +284,7 @@ def read_journal(
             yield entry
         elif heads is not None:
             heads.append(entry)
-            kept += _n_values(line, kept, path, f"line {number}")
+            in_memory += _n_values(line, in_memory, path, f"line {number}")
 
 
 def _n_values(head: bytes, before: int, path: Path, where: str) -> int:
@@ -292,12 +292,12 @@ def _n_values(head: bytes, before: int, path: Path, where: str) -> int:
 
     `before` is how many the earlier heads hold.
     """
-    found = n_values(head)
+    n = n_values(head)
     try:
-        require_few(before + found, f"{path}, up to {where}", MAX_DOCUMENT_VALUES)
+        require_few(before + n, f"{path}, up to {where}", MAX_DOCUMENT_VALUES)
     except PoolError as error:
         raise JournalError(error.args[0]) from error
-    return found
+    return n
 
 
 def _require_short(path: Path, line: bytes) -> None:

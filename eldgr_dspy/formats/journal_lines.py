@@ -77,11 +77,11 @@ def parsed(line: bytes, path: Path, where: str) -> dict[str, Any]:
         raise JournalError(f"{path}, {where}: not a JSON object ({error}); restore the journal from a copy.") from error
     if not isinstance(record, dict):
         raise JournalError(f"{path}, {where}: {record!r:.80} is not a JSON object; restore the journal from a copy.")
-    stated = record.pop("crc32", None)
+    checksum = record.pop("crc32", None)
     body, _, end = line.removeprefix(BOM_UTF8).rpartition(CHECKSUM)
-    if stated is not None and end.strip() != b'"%08x"}' % crc32(body):
+    if checksum is not None and end.strip() != b'"%08x"}' % crc32(body):
         raise JournalError(
-            f"{path}, {where}: the line does not match its checksum {stated!r:.20}, so it was damaged or edited; "
+            f"{path}, {where}: the line does not match its checksum {checksum!r:.20}, so it was damaged or edited; "
             "restore the journal from a copy, or remove crc32 from the line if the change is meant."
         )
     return record
@@ -91,8 +91,8 @@ def head_of(record: dict[str, Any], path: Path, where: str) -> dict[str, Any]:
     """Return a line that is not a consultation, checked."""
     kind = record.get("kind")
     if kind not in _HEADS:
-        known = ", ".join(("consultation", *_HEADS))
-        raise JournalError(f"{path}, {where}: kind={kind!r:.80} is not one of {known}; expected a journal.")
+        kinds = ", ".join(("consultation", *_HEADS))
+        raise JournalError(f"{path}, {where}: kind={kind!r:.80} is not one of {kinds}; expected a journal.")
     _check(isinstance(record.get("name"), str), path, where, f"a {kind} without a name")
     _check(isinstance(record.get("details"), dict), path, where, f"a {kind} without details")
     _check(kind != "comparisons" or is_record(record["details"]), path, where, "comparisons without their pairs")
@@ -107,8 +107,8 @@ def consultation_of(record: dict[str, Any], path: Path, where: str) -> Consultat
     except TypeError as error:
         raise JournalError(f"{path}, {where}: not a consultation ({error}).") from error
     require_types(record, path, where)
-    known = (*CONSULTED, PROGRAM)
-    _check(consultation.role in known, path, where, f"role={consultation.role!r} is not one of {', '.join(known)}")
+    roles = (*CONSULTED, PROGRAM)
+    _check(consultation.role in roles, path, where, f"role={consultation.role!r} is not one of {', '.join(roles)}")
     _check(
         consultation.judge is None or (consultation.role == "judge" and is_name(consultation.judge)),
         path,

@@ -238,7 +238,7 @@ def _as_frozen(
     explicit = {name for name in ("rules", *settings) if source(name) is not ParameterSource.DEFAULT}
     choices = {name: value for name, value in settings.items() if name in explicit}
     if "rules" not in explicit:
-        frozen.require_given(frozen.rules)
+        frozen.refuse_own_rules(frozen.rules)
         rules = ",".join(frozen.rules)
     return rules, frozen.arguments(choices)
 

@@ -14,7 +14,7 @@ from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, pool_name, write_pool
 from eldgr_dspy.programs.pools.csv_files import Columns, Field
-from eldgr_dspy.programs.pools.entries import KNOWN, By, Entry, Sample, plain_name
+from eldgr_dspy.programs.pools.entries import NOT_GOLD, By, Entry, Sample, plain_name
 from eldgr_dspy.programs.pools.entry_store import QUESTIONS, EntryStore, Unaligned
 from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
 from eldgr_dspy.programs.pools.question_files import Evidence, read_questions
@@ -159,7 +159,7 @@ class _Joined:
             self._store.add(source, entry)
             has_gold = has_gold or bool(entry.gold)
         named = {name for names in self._recipe.columns.values() for name in names}
-        unread = [f"{name!r:.80}" for name in sorted(columns.fields - named) if plain_name(name) not in KNOWN][:10]
+        unread = [f"{name!r:.80}" for name in sorted(columns.fields - named) if plain_name(name) not in NOT_GOLD][:10]
         if source == self._main and unread and not has_gold:
             self.lacking.append(f"{path}: no gold answer was read; if {' or '.join(unread)} holds it, name it gold.")
         elif columns.unread:

@@ -30,7 +30,7 @@ from eldgr_dspy.words import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DevQuestion:
     """A question of a development set.
 
     Attributes:
@@ -74,7 +74,7 @@ def program_named(name: str) -> dspy.Module:
     return program
 
 
-def read_devset(name: str, program: dspy.Module, task: Task, answer: str) -> list[Asked]:
+def read_devset(name: str, program: dspy.Module, task: Task, answer: str) -> list[DevQuestion]:
     """Return the questions of a development set, all of them checked.
 
     Args:
@@ -102,7 +102,7 @@ def read_devset(name: str, program: dspy.Module, task: Task, answer: str) -> lis
     return questions
 
 
-def _of_file(path: Path, program: dspy.Module, answer: str) -> Iterator[Asked]:
+def _of_file(path: Path, program: dspy.Module, answer: str) -> Iterator[DevQuestion]:
     names = _inputs(program)
     for where, row in _rows(path):
         input_names = {name for name in names if plain_name(name) in NAMES}  # what the program is told is not gold
@@ -111,7 +111,7 @@ def _of_file(path: Path, program: dspy.Module, answer: str) -> Iterator[Asked]:
             raise PoolError(
                 f"{where}: {lacking[0]} is missing; {type(program).__name__} is called with {', '.join(names)}. Add it."
             )
-        yield Asked(entry, {name: row[name] for name in names})
+        yield DevQuestion(entry, {name: row[name] for name in names})
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -126,7 +126,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield f"{path}, {place}", object_at(record, f"{path}, {place}")
 
 
-def _of_list(name: str, answer: str) -> Iterator[Asked]:
+def _of_list(name: str, answer: str) -> Iterator[DevQuestion]:
     examples = object_named(name, "devset", "my_program:devset")
     if isinstance(examples, str | Mapping) or not isinstance(examples, Sequence):
         raise ArgumentError(f"devset={name!r} must be a list of dspy.Example; got {examples!r:.80}.")
@@ -139,7 +139,7 @@ def _of_list(name: str, answer: str) -> Iterator[Asked]:
             )
         inputs, labels = dict(example.inputs().items()), dict(example.labels().items())
         record = {**labels, "options": inputs.get("options"), "question": question_of(inputs)}
-        yield Asked(question_entry(record, where, gold=answer), inputs)
+        yield DevQuestion(question_entry(record, where, gold=answer), inputs)
 
 
 def _inputs(program: dspy.Module) -> list[str]:

@@ -22,7 +22,7 @@ STOPS = ("finish_reason", "stop_reason", "done_reason")
 QUESTIONS = ("question", "problem", "input", "query")
 """The fields of a question's text, in any case. A `prompt` holds more than the question."""
 
-KNOWN = frozenset((*QUESTIONS, *STOPS, *COLUMNS, "id", "prediction", "evidence", "context", "options", "choices"))
+NOT_GOLD = frozenset((*QUESTIONS, *STOPS, *COLUMNS, "id", "prediction", "evidence", "context", "options", "choices"))
 """The fields of a record that are read for something else than gold answers."""
 
 _LIMITS = ("length", "max_tokens", "model_length", "max_length", "max_output_tokens")

@@ -27,7 +27,7 @@ MAX_SAMPLE = 64 * 2**20
 
 _HEADER, _START = "header.json", "_journal/start.json"
 _SAMPLES = "samples/"
-_KEPT = ("id", "epoch", "input", "choices", "target", "output", "error")  # a sample's events are many times as long
+_FIELDS = ("id", "epoch", "input", "choices", "target", "output", "error")  # a sample's events are many times as long
 _ZSTD = 93
 _METHODS = (ZIP_STORED, ZIP_DEFLATED, _ZSTD)  # how inspect packs; the others could not be unpacked bit by bit
 _FAULTS = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, ValueError)
@@ -79,7 +79,7 @@ def _read(path: Path, archive: ZipFile) -> tuple[Mapping[str, Any], list[tuple[s
     samples, total = [], 0
     for file in listed:
         sample = _object(path, archive, file)
-        sample = {name: sample[name] for name in _KEPT if name in sample}
+        sample = {name: sample[name] for name in _FIELDS if name in sample}
         total += n_values(json.dumps(sample).encode())
         require_few(total, f"{path}, up to {file.filename}", MAX_DOCUMENT_VALUES)
         samples.append((f"{path}, {file.filename}", sample))

@@ -43,7 +43,16 @@ _PRINTED = re.compile(
     | \{ \s*+ ['"] (?:text|spans|value|aliases|answer_start) ['"] \s*+ : .*""",
     re.VERBOSE | re.DOTALL,
 )
-_MADE = ("array", "list", "tuple", "str_", "int64", "int32", "float64", "float32")  # what numpy prints before a value
+_CALLS = (
+    "array",
+    "list",
+    "tuple",
+    "str_",
+    "int64",
+    "int32",
+    "float64",
+    "float32",
+)  # what numpy prints before a value
 _NOTHING: dict[str, Any] = {"null": None, "nan": None, "true": True, "false": False}
 
 
@@ -218,7 +227,7 @@ def _literal(node: ast.expr) -> Any:
             return [*map(_literal, parts)]
         case ast.Dict(keys=keys, values=values) if all(keys):
             return {ast.literal_eval(key): _literal(value) for key, value in zip(keys, values, strict=True) if key}
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[part, *_]) if name in _MADE:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[part, *_]) if name in _CALLS:
             return _literal(part)
         case ast.Name(id=name) if name in _NOTHING:
             return _NOTHING[name]

@@ -9,7 +9,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.rule.consultations import show_passage
 from eldgr_dspy.words import Task
 
-ASKED: Final[dict[Task, str]] = {
+REQUESTS: Final[dict[Task, str]] = {
     "short": "Reason in short sentences, one a line. Then write the answer, in a few words, on a line of its own: "
     "A: answer",
     "number": "Reason in short steps, one a line. Then write the answer, a number, on a line of its own: #### number",
@@ -28,6 +28,6 @@ def prompt_of(
         ask: The request below the question, empty for none, None for the one of the type, which types of your own and
             those other than short text and numbers do not have.
     """
-    request = ASKED.get(answer_type(answer).name, "") if ask is None else ask
+    request = REQUESTS.get(answer_type(answer).name, "") if ask is None else ask
     parts = [*(show_passage(passage.title, passage.text) for passage in evidence), question, request]
     return [{"role": "user", "content": "\n\n".join(part for part in parts if part)}]

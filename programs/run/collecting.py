@@ -23,7 +23,7 @@ from eldgr_dspy.formats.journal_lines import PROGRAM
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.pools import Pool, write_pool
-from eldgr_dspy.programs.pools.devsets import Asked, program_named, read_devset
+from eldgr_dspy.programs.pools.devsets import DevQuestion, program_named, read_devset
 from eldgr_dspy.programs.run.plan import Collection
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.programs.run.role_queries import Books
@@ -116,7 +116,7 @@ class _Sampling:
         self._books = Books.of(directory, collection, total)
         self._came: list[None] = [None] * len(directory.journal)
 
-    def draw(self, questions: Sequence[Asked], watcher: Watcher, signals: Signals) -> None:
+    def draw(self, questions: Sequence[DevQuestion], watcher: Watcher, signals: Signals) -> None:
         """Draw them, in threads."""
         missing = [(one, number) for one in questions for number in self._missing(one, watcher)]
         left = Counter(one.entry.name for one, _ in missing)
@@ -124,7 +124,7 @@ class _Sampling:
         for _ in range(len(questions) - len(left)):
             watcher.on_row()
 
-        def steps(item: tuple[Asked, int]) -> Generator[SampleQuery, Consultation, None]:
+        def steps(item: tuple[DevQuestion, int]) -> Generator[SampleQuery, Consultation, None]:
             query = SampleQuery(*item, self._collection, self._call, self._books, self._came)
             watcher.on_consultation((yield query))
 
@@ -144,7 +144,7 @@ class _Sampling:
             self._books.spending.close()
             self._books.journal.flush()
 
-    def _missing(self, question: Asked, watcher: Watcher) -> Iterator[int]:
+    def _missing(self, question: DevQuestion, watcher: Watcher) -> Iterator[int]:
         for number in range(1, self._collection.n + 1):
             entry = self._books.journal.find(sample_key(question.entry.name, number))
             if entry is None:
@@ -158,7 +158,7 @@ class _Sampling:
             watcher.on_consultation(entry)
 
 
-def _write_pool(collection: Collection, path: Path, questions: Sequence[Asked]) -> Collected:
+def _write_pool(collection: Collection, path: Path, questions: Sequence[DevQuestion]) -> Collected:
     """Write the pool from the journal."""
     counts, faults = Counter[str](), list[str]()
 
@@ -172,8 +172,8 @@ def _write_pool(collection: Collection, path: Path, questions: Sequence[Asked]) 
             counts["bare"] += not passages
             candidates = list[dict[str, Any]]()
             for number, sample in enumerate(samples, start=1):
-                said = {"text": sample.get("text", ""), "answer": sample.get("answer"), "source": f"sample {number}"}
-                candidates.append(said | sample.get("columns", {}))
+                fields = {"text": sample.get("text", ""), "answer": sample.get("answer"), "source": f"sample {number}"}
+                candidates.append(fields | sample.get("columns", {}))
                 reading = read_sample(sample.get("text", ""), collection.task)
                 counts.update(unclosed=reading.unclosed, cut=reading.cut)
             yield one.row(collection.task, candidates, [*passages])

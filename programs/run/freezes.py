@@ -78,7 +78,7 @@ class Freeze:
         plain = {name: value for name, value in settings.items() if name not in overrides}
         return {**Settings.from_json(plain).arguments(), "answer": self.content.get("answer"), **overrides}
 
-    def require_given(self, rules: Iterable[str]) -> None:
+    def refuse_own_rules(self, rules: Iterable[str]) -> None:
         """Refuse rules of the user's own that only the freeze names.
 
         Raises:

@@ -84,9 +84,9 @@ def frozen_selector(
     settings = freeze.content["settings"]
     if twice := sorted(name for name in settings.keys() & extra.keys() if not isinstance(settings[name], Mapping)):
         raise ArgumentError(f"{path}: {', '.join(twice)} must be as frozen; leave it out.")
-    chosen, roles = _chosen(freeze, rule_given(rule)[0] if callable(rule) else rule), freeze.content["roles"]
+    chosen, roles = _rule_in(freeze, rule_given(rule)[0] if callable(rule) else rule), freeze.content["roles"]
     if rule is None:
-        freeze.require_given([chosen])
+        freeze.refuse_own_rules([chosen])
     lms = _LMs(freeze.path, lm, api_base)
     lenient = any(str(role.get("adapter")).endswith(f".{type(LENIENT).__name__}") for role in roles.values())
     options = {name: value for name, value in extra.items() if name not in (*ROLES, *OWN)}
@@ -125,7 +125,7 @@ def _require_program(freeze: Freeze, program: dspy.Module | None) -> None:
             require_program(freeze, sampling(describe(program)), "the program")
 
 
-def _chosen(freeze: Freeze, rule: str | None) -> str:
+def _rule_in(freeze: Freeze, rule: str | None) -> str:
     """Return the rule that decides: the given one, else the only one, else eldgr. The judge's name may be left out."""
     chosen = rule or (freeze.rules[0] if len(freeze.rules) == 1 else "eldgr")
     alike = [name for name in freeze.rules if chosen in (name, unlabelled(name))]

@@ -70,7 +70,7 @@ class RunDirectory:
         """Refuse calls of a role that the journal does not state: lines were edited, or come from another run."""
         heads = (head for head in self.journal.heads if head["kind"] == "role")
         roles = {(head["name"], fingerprint(head["details"])) for head in heads}
-        for (role, made_by), where in self.journal.asked.items():
+        for (role, made_by), where in self.journal.calls.items():
             if (role, made_by) not in roles:
                 raise JournalError(
                     f"{self.journal.path}, {where}: this journal states no {role} with fingerprint={made_by!r}; "

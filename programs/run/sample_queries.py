@@ -14,7 +14,7 @@ from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.consulting import is_too_long
 from eldgr_dspy.programs.lms.lms import holds_lm
 from eldgr_dspy.programs.lms.rollouts import rollout
-from eldgr_dspy.programs.pools.devsets import Asked
+from eldgr_dspy.programs.pools.devsets import DevQuestion
 from eldgr_dspy.programs.run.plan import Collection
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.role_queries import Books, Query
@@ -40,7 +40,7 @@ class SampleQuery(Query):
     failures = (Exception,)
 
     def __init__(
-        self, question: Asked, number: int, collection: Collection, call: RoleCall, books: Books, came: list[None]
+        self, question: DevQuestion, number: int, collection: Collection, call: RoleCall, books: Books, came: list[None]
     ) -> None:
         super().__init__(sample_key(question.entry.name, number), call, books)
         self.came = came

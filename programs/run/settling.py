@@ -16,28 +16,28 @@ from eldgr_dspy.rule.named_judges import Asked, asked_by
 from eldgr_dspy.words import Consulted
 
 
-class Chosen(NamedTuple):
+class RuleChoice(NamedTuple):
     """A rule's choice, and the replies that it asked for, those of certificates included."""
 
     choice: Choice
     replies: Mapping[Consulted, Heard]
 
 
-def choices(case: Case, rules: Sequence[str]) -> Generator[Asked, Any, dict[str, Chosen | Consulted]]:
+def choices(case: Case, rules: Sequence[str]) -> Generator[Asked, Any, dict[str, RuleChoice | Consulted]]:
     """Drive all rules on the same replies: yields whom to ask the first time that any rule needs it.
 
     It is sent the reply, or `NotAskedError` if there will be none. It returns each rule's choice, or the role that the
     rule lacks.
     """
     replies: dict[Asked, Any] = {}
-    chosen: dict[str, Chosen | Consulted] = {}
+    chosen: dict[str, RuleChoice | Consulted] = {}
     for name in rules:
         steps, replies_used, reply, role = certifying(case.rule(name))(case), dict[Consulted, Heard](), None, None
         while True:
             try:
                 role = steps.send(reply)
             except StopIteration as stop:
-                chosen[name] = Chosen(stop.value, replies_used)
+                chosen[name] = RuleChoice(stop.value, replies_used)
                 break
             except NotAskedError:  # a recorded certificate is of other answers
                 chosen[name] = role or "certificate"
@@ -58,7 +58,7 @@ class Settled:
 
     row: Row
     case: Case
-    chosen: Mapping[str, Chosen | Consulted]
+    chosen: Mapping[str, RuleChoice | Consulted]
     consultations: Mapping[Asked, Consultation]
 
     def outcomes(self) -> dict[str, Outcome]:
@@ -66,8 +66,8 @@ class Settled:
         recorded: dict[Hashable, Decision] = {}  # rules that choose the same on the same replies decide the same
         return {name: self._outcome(name, chosen, recorded) for name, chosen in self.chosen.items()}
 
-    def _outcome(self, rule: str, chosen: Chosen | Consulted, recorded: dict[Hashable, Decision]) -> Outcome:
-        if not isinstance(chosen, Chosen):
+    def _outcome(self, rule: str, chosen: RuleChoice | Consulted, recorded: dict[Hashable, Decision]) -> Outcome:
+        if not isinstance(chosen, RuleChoice):
             return Outcome(None, missing=chosen)
         choice, replies = chosen.choice, replies_in(chosen.replies)
         same = type(choice), choice.branch, *replies, *map(id, (choice.answer, *replies.values()))

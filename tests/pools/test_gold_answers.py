@@ -152,7 +152,7 @@ ROWS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "TruthfulQA": ({"best_answer": "a", "correct_answers": ["a", "b"], "incorrect_answers": ["c"]}, ("a", "b")),
     "names of one set": ({"answers": ["a", "b"], "answer": "A"}, ("a", "b", "A")),
     "a whole number": ({"answer": 18}, ("18",)),
-    "whole numbers": ({"answers": [18, 18.0, -3]}, ("18", "18", "-3")),
+    "whole numbers": ({"answers": [18, 18.0, -3]}, ("18", "-3")),
     "a whole number as a float": ({"gold": 18.0}, ("18",)),
     "NaN beside an answer": ({"gold": float("nan"), "answer": "a"}, ("a",)),
     "null beside an answer": ({"gold": None, "reference": None, "answer": "a"}, ("a",)),

@@ -15,7 +15,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import Pool, Row, open_pool, read_records, write_pool, write_records
 from eldgr_dspy.programs.pools.pairs import PairCounts, Pairing, write_pairs
-from eldgr_dspy.programs.pools.prompts import ASKED, prompt_of
+from eldgr_dspy.programs.pools.prompts import REQUESTS, prompt_of
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Settings
 from tests.results.demo_pools import ARTIFACTS
@@ -51,7 +51,7 @@ def written(
 
 
 def prompted(*parts: str) -> str:
-    return "\n\n".join([*parts, ASKED["short"]])
+    return "\n\n".join([*parts, REQUESTS["short"]])
 
 
 # -- which answers are paired -----------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_with_gold_right_answers_are_chosen_over_wrong_ones(tmp_path: Path) -> N
     ]
     (one,), counts = written(tmp_path, *every, gold=True)
     assert (one["chosen"], one["rejected"]) == ("A: 4", "A: 5")
-    assert one["prompt"] == f"What is 2 + 2?\n\n{ASKED['number']}\n"
+    assert one["prompt"] == f"What is 2 + 2?\n\n{REQUESTS['number']}\n"
     assert counts.questions == {"paired": 1, "no_chosen": 1, "one_class": 1, "no_gold": 1}
     assert (counts.checked, counts.right_chosen, counts.right_rejected) == (1, 1, 0)
 

@@ -309,7 +309,7 @@ def test_who_was_asked_is_known_by_label_and_fingerprint_with_the_first_line_of_
         ):
             journal.append(one(**more))
     with Journal(tmp_path / "j") as again:
-        assert again.asked == {("judge", "b"): "line 2", ("judge[x]", "b"): "line 3", ("judge", None): "line 5"}
+        assert again.calls == {("judge", "b"): "line 2", ("judge[x]", "b"): "line 3", ("judge", None): "line 5"}
 
 
 @pytest.mark.parametrize("read", [Journal, lambda path: list(read_journal(path, []))], ids=["resumed", "recorded"])
