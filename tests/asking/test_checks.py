@@ -10,7 +10,7 @@ from eldgr_dspy.programs.judges import PlanThenCheck, PointwiseJudge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from eldgr_dspy.rule.voting import majority
-from tests.asking.judging import Replies, each_call, judged, properties_of, scoring
+from tests.asking.judge_modules import Replies, each_call, judged, properties_of, scoring
 from tests.selecting import CONTESTED, SILENT, Returns
 
 CHECKS = ["It is a city.", "It lies in Qatar.", "It is a capital."]

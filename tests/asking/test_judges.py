@@ -20,7 +20,7 @@ from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.words import TASKS
-from tests.asking.judging import EVIDENCE, Replies, each_call, judged, scoring
+from tests.asking.judge_modules import EVIDENCE, Replies, each_call, judged, scoring
 from tests.selecting import verdict
 
 POOL = ["Dubai", "Manama", "Doha"]

@@ -29,7 +29,7 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import Line, ScriptedLM, scripted_lm, text_of
 from eldgr_dspy.rule.questions import Question
-from tests.asking.judging import each_call
+from tests.asking.judge_modules import each_call
 from tests.public_strategies import questions
 from tests.selecting import CONTESTED, PENS, SETTLED, awaiting, in_style, inputs_of, shipped_lawfully
 

@@ -19,7 +19,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from eldgr_dspy.rule.voting import majority
 from eldgr_dspy.signatures import JudgeCandidates
-from tests.asking.judging import each_call, judged
+from tests.asking.judge_modules import each_call, judged
 from tests.selecting import CONTESTED, Returns, in_style, verdict
 
 POOL = ["Dubai", "Dubai", "Doha", "Manama"]

@@ -15,7 +15,7 @@ from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.rule.consultations import Abstention, show_candidate
 from eldgr_dspy.rule.replies import read_reply
 from eldgr_dspy.rule.voting import majority
-from tests.asking.judging import Replies, each_call, judged, scoring
+from tests.asking.judge_modules import Replies, each_call, judged, scoring
 
 
 def reading(reply: Callable[[str], Any], size: int = 320) -> SliceJudge:
