@@ -8,21 +8,51 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.certificates import LONGEST_ANSWER, Certificate, Evidence, Passage, Witness, certify, holds
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.matching.occurrences import FUNCTION_WORDS
 from eldgr_dspy.text.folding import fold
 from eldgr_dspy.words import POLICIES, Policy
 from tests.certificate_cases import value, witness_in, witness_of
+from tests.refusing import refused
+
+LONGEST = "a" * LONGEST_ANSWER
+ABSENT, MIXED = "does not occur in the evidence", "; mixed script: {!r} has letters that are {}"
+LATIN_LIKE = {"а": "Cyrillic", "α": "Greek", "օ": "Armenian", "Ꭺ": "Cherokee"}
+UNCERTIFIED: list[tuple[str | None, list[Passage], str]] = [
+    *((answer, [Passage("a", "a b")], "empty answer") for answer in (None, "", " \n\t ")),
+    ("\u200b\u00ad", [Passage("", "\u200b")], "empty answer"),
+    ("?!", [Passage("", "Why ?!")], "the answer has no letter and no digit"),
+    *(
+        (f"Par{one}is", [Passage("", f"It is Par{one}is.")], "the answer holds a bidirectional control character")
+        for one in "\u202a\u202e\u2066\u2069"
+    ),
+    *(("Paris", passages, "no evidence") for passages in ([], [Passage("", "")], [Passage(" ", "\n")])),
+    (f"{LONGEST}a", [Passage("", f"{LONGEST}a")], "the answer is longer than 2,000 characters"),
+    *(
+        (f"P{letter}ris", [Passage("", "Paris")], ABSENT + MIXED.format(f"P{letter}ris", " and ".join(sorted(scripts))))
+        for letter, scripts in ((letter, ("Latin", script)) for letter, script in LATIN_LIKE.items())
+    ),
+    ("Пушкин-Pushkin", [Passage("", "Pushkin")], ABSENT),  # each word is of one script
+    ("\U00017000\U00018800a", [Passage("", "a")], ABSENT),  # letters that have no name are of no script
+]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("answer", [None, "", " \n\t "])
-def test_an_empty_answer_is_uncertified(answer: str | None, policy: Policy) -> None:  # hazard 28
-    assert certify(answer, [Passage("a", "a b")], policy) == Certificate(False, "empty answer")
+@pytest.mark.parametrize(("answer", "passages", "reason"), UNCERTIFIED)
+def test_an_uncertified_answer_has_a_reason(  # hazards 28, 35, 36, 37, 43 and 45
+    answer: str | None, passages: list[Passage], reason: str
+) -> None:
+    assert certify(answer, passages) == Certificate(False, reason)
+    if reason in ("empty answer", "no evidence") and answer != "\u200b\u00ad":
+        assert {certify(answer, passages, policy).reason for policy in POLICIES} == {reason}
 
 
-def test_an_answer_that_folds_to_nothing_is_empty() -> None:  # hazards 28, 35
-    assert certify("\u200b\u00ad", [Passage("", "\u200b")]).reason == "empty answer"
+def test_the_longest_answer_is_certified_and_the_letter_of_the_paper_has_no_bound() -> None:  # hazard 45
+    assert value(LONGEST, LONGEST) is True
+    assert value(f"{LONGEST}a", f"{LONGEST}a", policy="substring") is True
+
+
+def test_an_unknown_policy_is_refused_with_the_known_ones() -> None:
+    unknown: Any = "verbatim"
+    assert refused(lambda: Evidence([], unknown)) == ("policy must be one of substring, token, folded; got 'verbatim'.")
 
 
 def test_an_answer_of_one_or_two_characters_is_certified_and_flagged_short() -> None:  # hazard 28
@@ -31,10 +61,6 @@ def test_an_answer_of_one_or_two_characters_is_certified_and_flagged_short() -> 
     assert witness_of("Rom", "born in Rom").flags == ()
     assert value("...", "so ... it ended") is False
     assert value("?", "Why ?") is False
-
-
-def test_an_answer_of_signs_alone_is_uncertified_with_a_reason() -> None:
-    assert certify("?!", [Passage("", "Why ?!")]) == Certificate(False, "the answer has no letter and no digit")
 
 
 @pytest.mark.parametrize("answer", ["yes", "No", " TRUE.", "false", "ｙｅｓ"])
@@ -55,8 +81,8 @@ def test_the_letter_of_the_paper_knows_no_yes_or_no_and_no_boundary() -> None:  
 def test_a_stop_word_is_certified_and_flagged() -> None:  # hazard 31
     assert witness_of("All", "It is all over").flags == ("stopword",)
     assert value("all", "the ball") is False
-    refused = certify("The", [Passage("", "It is the end")])
-    assert (refused.certified, refused.reason.partition(":")[0]) == (False, "does not occur in the evidence as a name")
+    article = certify("The", [Passage("", "It is the end")])
+    assert (article.certified, article.reason.partition(":")[0]) == (False, "does not occur in the evidence as a name")
 
 
 def test_an_answer_that_stands_in_the_question_is_flagged() -> None:  # hazard 32
@@ -92,32 +118,6 @@ def test_invisible_characters_are_dropped_and_those_of_the_evidence_are_said(inv
     assert witness_of(f"Par{invisible}is", "It is Paris.").level == "exact"
     seen = witness_of("Paris", f"It is Par{invisible}is{invisible}.")
     assert (seen.text, seen.level) == (f"Par{invisible}is", "folded")
-
-
-def test_a_homoglyph_does_not_match_and_the_reason_names_the_scripts() -> None:  # hazard 36
-    certificate = certify("Pаris", [Passage("", "It is Paris.")])
-    assert certificate == Certificate(
-        False, "does not occur in the evidence; mixed script: 'Pаris' has letters that are Cyrillic and Latin"
-    )
-    assert certify("Пушкин-Pushkin", [Passage("", "Pushkin")]).reason == "does not occur in the evidence"
-
-
-@pytest.mark.parametrize(
-    ("letter", "script"), [("а", "Cyrillic"), ("α", "Greek"), ("օ", "Armenian"), ("Ꭺ", "Cherokee")]
-)
-def test_each_script_whose_letters_look_latin_is_named(letter: str, script: str) -> None:  # hazard 36
-    reason = certify(f"P{letter}ris", [Passage("", "Paris")]).reason
-    assert reason.endswith(f"letters that are {' and '.join(sorted(('Latin', script)))}")
-
-
-def test_letters_that_have_no_name_are_of_no_script_that_could_be_mixed() -> None:
-    assert certify("\U00017000\U00018800a", [Passage("", "a")]).reason == "does not occur in the evidence"
-
-
-@pytest.mark.parametrize("control", ["\u202a", "\u202e", "\u2066", "\u2069"])
-def test_an_answer_with_a_bidirectional_control_is_uncertified(control: str) -> None:  # hazard 37
-    certificate = certify(f"Par{control}is", [Passage("", f"It is Par{control}is.")])
-    assert certificate == Certificate(False, "the answer holds a bidirectional control character")
 
 
 @pytest.mark.parametrize(
@@ -203,31 +203,12 @@ def test_a_witness_of_an_unknown_passage_does_not_hold() -> None:  # hazard 42
     assert not holds(replace(witness, text="", end=witness.start), passages)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("passages", [[], [Passage("", "")], [Passage(" ", "\n")]])
-def test_without_evidence_nothing_is_certified(passages: list[Passage], policy: Policy) -> None:  # hazard 43
-    assert certify("Paris", passages, policy) == Certificate(False, "no evidence")
-
-
 def test_a_witness_is_void_once_its_passage_has_changed() -> None:  # hazard 44
     witness = witness_of("Paris", "It is Paris.")
     assert not holds(witness, [Passage("", "It is Paris!")])
     assert not holds(witness, [Passage("", "It is Parma.")])
     assert not holds(witness, [])
     assert holds(witness, [Passage("Another title", "It is Paris."), Passage("", "more")])
-
-
-def test_an_answer_beyond_the_bound_is_uncertified_with_a_reason() -> None:  # hazard 45
-    longest = "a" * LONGEST_ANSWER
-    assert value(longest, longest) is True
-    assert certify(longest + "a", [Passage("", longest + "a")]).reason == "the answer is longer than 2,000 characters"
-    assert value(longest + "a", longest + "a", policy="substring") is True
-
-
-def test_an_unknown_policy_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ArgumentError) as caught:
-        Evidence([], "verbatim")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    assert str(caught.value) == "policy must be one of substring, token, folded; got 'verbatim'."
 
 
 @pytest.mark.parametrize("policy", ["token", "folded"])
