@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -11,7 +11,6 @@ from eldgr_dspy.comparisons.compared_runs import compare_runs
 from eldgr_dspy.comparisons.named_runs import named_runs
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.output import Form
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
@@ -195,6 +194,8 @@ def test_the_tables_show_scores_contrasts_cost_and_settings(
     for said in ("capitals: eldgr, 9 questions", "what each run asked, in all", "the model of each role"):
         assert said in out
     assert "Holm p is over all rows. F1 is not tested." in out
+    assert main(["compare", *map(str, runs), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == compared(*runs)
 
 
 def test_it_is_said_where_no_split_could_have_been_significant(
@@ -203,19 +204,6 @@ def test_it_is_said_where_no_split_could_have_been_significant(
     assert main(["compare", *policies, "--rule", "first"]) == 0
     said = "With so few discordant questions no split is significant at 0.05: grpo (3), logic (4)."
     assert said in " ".join(capsys.readouterr().out.split())
-
-
-@pytest.mark.parametrize("form", get_args(Form))
-def test_a_file_holds_what_would_be_printed(
-    runs: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
-) -> None:
-    command = ["compare", *map(str, runs), "--format", form]
-    assert main(command) == 0
-    printed, _ = capsys.readouterr()
-    assert main([*command, "--out", str(tmp_path / "here")]) == 0
-    assert (tmp_path / "here").read_text(encoding="utf-8") == printed
-    if form == "json":
-        assert json.loads(printed) == compared(*runs)
 
 
 def test_of_recordings_it_does_not_say_that_they_are_the_same(
@@ -243,14 +231,15 @@ def test_without_gold_answers_it_is_said_how_often_another_answer_ships(
     assert (pool["runs"][str(other)]["contrast"], pool["runs"][str(other)]["differ"]) == (None, 4)
 
 
-@pytest.mark.parametrize("command", ["compare", "export", "report"])
+@pytest.mark.parametrize("command", ["compare", "export", "report", "decide"])
 def test_a_run_of_another_version_is_read_and_said_to_be_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     run, _ = finished_run(tmp_path)
     journal = run / "journal.jsonl"
     journal.write_text(unsealed(journal.read_text()).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
-    more = {"compare": [f"again={run}"], "export": ["--out", str(tmp_path / "d.csv")]}.get(command, [])
+    out, rules = ["--out", str(tmp_path / "d.csv")], ["--rules", "eldgr"]
+    more = {"compare": [f"again={run}"], "export": out, "decide": rules}.get(command, [])
     assert main([command, str(run), *more]) == 0
     said = f"Note: {run} was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise.\n"
     assert capsys.readouterr().err.count(said) == 1
@@ -282,33 +271,3 @@ def test_pools_of_other_names_are_compared_if_each_run_has_one(tmp_path: Path) -
 def test_other_questions_are_named(policies: list[str], tmp_path: Path, changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         compared(policies[0], policy(tmp_path, "other", range(3), **changes), rule="first")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        ([], 2, "Missing argument '[NAME=]RUN[:POOL]...'"),
-        (["a=RUN"], 1, "A comparison needs two or more runs; got 1."),
-        (["RUN", "RUN"], 1, "is given already; give each run a name, NAME=RUN."),
-        (["a=RUN", "b=nowhere"], 1, "nowhere: no such directory"),
-        (["a=RUN", "b=RUN:towns"], 1, "has no pool 'towns'; its pools are 'capitals'."),
-        (["a=RUN", "b=RUN", "--rule", "judge(x)"], 1, "has no result of rule 'judge(x)' on pool 'capitals'"),
-        (["a=RUN", "b=RUN", "--format", "html"], 2, "'html' is not one of 'text', 'markdown', 'latex', 'csv', 'json'"),
-        (["a=RUN", "b=RUN", "--out", "nowhere/there"], 1, "The comparison could not be written:"),
-    ],
-)
-def test_what_cannot_be_compared_is_said_in_a_sentence(
-    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
-) -> None:
-    capsys.readouterr()
-    assert main(["compare", *(argument.replace("RUN", str(runs[0])) for argument in arguments)]) == code
-    out, err = capsys.readouterr()
-    assert out == "" and message in " ".join(err.split())
-
-
-def test_an_unfinished_run_is_refused(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    (runs[1] / "summary.json").unlink()
-    assert main(["compare", *map(str, runs)]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "keeps has no summary.json: the run is not finished" in err

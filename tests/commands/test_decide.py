@@ -22,7 +22,7 @@ from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.words import ROLES, Replies, Role
 from tests.capitals import Flaky, obliging, row, selector_with, untimed, write_pool
-from tests.finished_runs import finished_run, numbered, unsealed
+from tests.finished_runs import finished_run, numbered
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT = ("first", "majority", "certified", "judge", "eldgr")
@@ -314,14 +314,6 @@ def test_a_torn_last_line_is_passed_over_with_a_note(tmp_path: Path, capsys: pyt
     assert "the last line of the journal is incomplete and is skipped." in err
 
 
-def test_a_run_of_another_version_is_decided_with_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run, _ = finished_run(tmp_path)
-    journal = run / "journal.jsonl"
-    journal.write_text(unsealed(journal.read_text()).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
-    _, err = said(capsys, "decide", run, "--rules", "eldgr")
-    assert "was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise." in err
-
-
 def test_a_pool_that_was_moved_is_given(tmp_path: Path) -> None:
     run, pool = finished_run(tmp_path)
     (tmp_path / "there").mkdir()
@@ -375,34 +367,6 @@ def test_a_pool_without_gold_answers_is_decided_and_not_scored(
     run, _ = finished_run(tmp_path, rows=[row(number, gold=[]) for number in range(3)])
     out, _ = said(capsys, "decide", run, "--rules", "eldgr")
     assert "—: no question has a gold answer, so nothing is scored." in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["run"], 2, "Missing option '--rules'"),
-        (["nowhere", "--rules", "eldgr"], 1, "nowhere: no such directory"),
-        (
-            ["run", "--rules", "best"],
-            1,
-            "rule='best' is not known; use one of 'first', 'majority', 'certified', 'judge', 'eldgr', ",
-        ),
-        (
-            ["run", "--rules", "nowhere_rules:f"],
-            1,
-            "the module 'nowhere_rules' cannot be imported (ModuleNotFoundError",
-        ),
-        (["run", "gone.jsonl", "--rules", "eldgr"], 1, "was not made on a pool 'gone'"),
-    ],
-)
-def test_what_cannot_be_decided_is_said_in_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
-) -> None:
-    finished_run(tmp_path)
-    out, err = said(capsys, "decide", *arguments, code=code)
-    assert out == ""
-    assert message in " ".join(err.split())
-    assert "Traceback" not in err
 
 
 def test_a_call_that_never_came_through_decides_as_a_silent_role(tmp_path: Path) -> None:

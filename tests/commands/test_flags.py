@@ -5,12 +5,14 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
 
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.command import cli
+from eldgr_dspy.programs.commands.output import Form
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import row, write_pool
 from tests.finished_runs import finished_run
@@ -102,6 +104,36 @@ def test_json_is_short_for_format_json(
     assert capsys.readouterr().out.startswith("### ")
 
 
+READING = {"report": "report run", "show": "show run q1", "compare": "compare a=run b=run"}
+
+
+@pytest.mark.parametrize("form", get_args(Form))
+@pytest.mark.parametrize("line", READING.values(), ids=READING)
+def test_a_file_holds_what_would_be_printed_without_colour(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str, form: str
+) -> None:
+    command = [*line.split(), "--format", form]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main([*command, "--out", "here.txt"]) == 0
+    assert capsys.readouterr() == ("", "Written to here.txt.\n")
+    assert Path("here.txt").read_text(encoding="utf-8") == printed
+    if line.startswith("report") and form == "json":
+        assert json.loads(printed) == json.loads(Path("run/summary.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("line", [*READING.values(), "report run --format html", "export run --out d.csv"])
+def test_an_unfinished_run_is_refused_with_what_finishes_it(
+    run: Path, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    (run / "summary.json").unlink()
+    assert main(line.split()) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("Error: run has no summary.json: the run is not finished; to finish it give the same eldgr")
+
+
 def test_evaluate_prints_the_main_table_and_the_bounds_and_report_all_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,24 +157,6 @@ def test_evaluate_prints_the_main_table_and_the_bounds_and_report_all_tables(
 def test_evaluate_has_at_most_28_options_and_a_selector_12_arguments() -> None:
     assert len([one for one in dict(commands())["evaluate"].params if isinstance(one, click.Option)]) <= 28
     assert len([name for name in inspect.signature(Selector.__init__).parameters if name != "self"]) <= 12
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["replys=strict"], "It must be NAME=VALUE, NAME one of homogeneous, preference, refusal, refusals,"),
-        (["orders"], "got 'orders'."),
-        (["orders=0"], "orders: 0 is not in the range 1<=x<=100."),
-        (["orders=two"], "orders: 'two' is not a valid integer range."),
-        (["refusal=often"], "refusal: 'often' is not one of 'inapplicable', 'no_answer'."),
-        (["orders=2", "orders=3"], "orders is set twice. Set it once."),
-    ],
-)
-def test_a_setting_that_is_not_known_or_not_valid_is_named(
-    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["evaluate", "none.jsonl", *(word for one in options for word in ("--set", one))]) == 2
-    assert message in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_variable_of_the_environment_has_one_setting_a_line(

@@ -15,26 +15,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "roles"),
-    [
-        ((), "judge and the repairer"),
-        (("--rules", "judge"), "judge"),
-        (("--judge", "openai/none"), "repairer"),
-        (("--judges", "words=heuristic"), "repairer"),
-        (("--rules", "near(0)", "--answer", "number"), "judge and the deriver"),
-        (("--answer", "number"), "judge and the deriver"),
-    ],
-)
-def test_a_role_without_a_model_that_a_rule_may_ask_is_refused(
-    words: tuple[str, ...], roles: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["freeze", *words]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert f"No model is given for the {roles}, and the rules may ask them. Give --lm MODEL, or --heuristic" in said
-    assert [*Path().iterdir()] == []
-
-
-@pytest.mark.parametrize(
     "words",
     [
         ("--heuristic",),

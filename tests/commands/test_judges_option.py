@@ -70,30 +70,6 @@ def test_an_address_may_be_that_of_named_judges_alone_or_of_other_roles_alone() 
     assert main(["evaluate", "capitals.jsonl", "--judges", "a=heuristic", *address]) == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "said"),
-    [
-        (["--judges", "a=m,a=n"], 2, "'a' names two judges. Give each its own name."),
-        (["--judges", "a[1]=m"], 2, "must consist of letters, digits, '-', '_' and '.'; got 'a[1]'."),
-        (["--judges", "=m"], 2, "'-', '_' and '.'; got ''."),
-        (["--judges", "a="], 2, "a= lacks a model or a style."),
-        (["--judges", "a"], 1, "--judges a needs a model or a recording. Give a=MODEL or --replay a=FILE."),
-        (["--judges", "a=pairwise"], 1, "--judges a=pairwise needs a model."),
-        (["--judges", "a=heuristic", "--judge", "openai/m"], 1, "--judge=openai/m is for judges that are given as"),
-        (["--judges", "a", "--replay", "a=a.jsonl", "--replay", "b=b.jsonl"], 1, "got 'b'. Name it in judges too."),
-        (["--judges", "a", "--replay", "a=a.jsonl", "--replay", "a=b.jsonl"], 2, "judge 'a' must have one recording"),
-        (["--replay", "a.jsonl", "--replay", "b.jsonl"], 2, "the run must have one recording; got another, b.jsonl."),
-        (["--replay", "a=c.jsonl", "--judges", "a"], 2, "File 'c.jsonl' does not exist."),
-    ],
-)
-def test_options_that_do_not_fit_are_refused_with_the_remedy(
-    options: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["evaluate", "capitals.jsonl", *options, "--out", "run"]) == code
-    assert said in " ".join(capsys.readouterr().err.split())
-    assert not Path("run").exists()
-
-
 def test_a_freeze_of_named_judges_is_run_by_giving_them_again(capsys: pytest.CaptureFixture[str]) -> None:
     given: list[Any] = ["--judges", "x=heuristic"]
     assert main(["freeze", "--heuristic", *given, "--rules", "majority,eldgr", "--out", "rule.freeze.json"]) == 0

@@ -159,40 +159,11 @@ def test_candidates_that_are_shown_together_are_shown_in_each_order(
         assert role["calls"] == calls * orders * role["to_ask"] > 0
 
 
-@pytest.mark.parametrize(
-    ("word", "code", "said"),
-    [
-        ("cisc:0", 1, "formula='cisc:0' must end with a number from 1e-06 to 1e+06; got '0'."),
-        ("cisc:warm", 1, "formula='cisc:warm' must end with a number"),
-        ("best_of_n", 1, "formula='best_of_n' must name a score. Write best_of_n:SCORE, such as best_of_n:prm."),
-        ("best_of_n:prm:mean", 1, "must end with one of min, last, product, or with nothing more; got 'mean'."),
-        ("autodspy", 1, "autodspy must name a training pool; got ''. Write autodspy:FILE."),
-        ("autodspy:none.jsonl", 1, "none.jsonl"),
-        ("cisk:0.5", 1, "A model must be PROVIDER/MODEL"),
-        ("drm:1", 1, "A model must be PROVIDER/MODEL"),
-        ("command_judges:missing", 1, "has no 'missing'; check the name."),
-        ("command_judges:number", 1, "must be a dspy.Module or a function of a ballot; got int."),
-        ("no_such_module:judge", 1, "the module 'no_such_module' cannot be imported"),
-    ],
-)
-def test_a_word_that_names_no_judge_is_refused_with_a_sentence(
-    word: str, code: int, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert said in printed(capsys, "evaluate", "capitals.jsonl", "--judges", f"a={word}", "--out", "run", rc=code)
-    assert not Path("run").exists()
-
-
 def test_a_policy_on_its_training_questions_is_refused_with_their_count(capsys: pytest.CaptureFixture[str]) -> None:
     write_pool(Path("both.jsonl"), (stated(row(number)) for number in range(48, 53)))
     said = printed(capsys, "evaluate", "both.jsonl", *given("policy"), "--out", "run", rc=1)
     assert re.search(r"policy.* was trained on 3 of the 5 questions of both\.jsonl", said)
     assert "Split the pool with eldgr pool split" in said
-
-
-def test_a_model_for_judges_that_ask_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--judge", "openai/m", "--out", "run"]
-    said = printed(capsys, "evaluate", "capitals.jsonl", *given("cisc"), *options, rc=1)
-    assert "--judge=openai/m is for judges that are given as NAME=STYLE" in said
 
 
 @pytest.mark.parametrize(("name", "kind"), [("cisc", WeightedVote), ("own", OwnSelector)])

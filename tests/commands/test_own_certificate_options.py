@@ -129,31 +129,6 @@ def test_a_certificate_whose_calls_fail_stops_the_run(
     assert {one.role for one in server.log} == {"certificate"}
 
 
-@pytest.mark.parametrize("command", [("evaluate", POOL), ("bound", POOL), ("freeze", "--heuristic")])
-@pytest.mark.parametrize(
-    ("given", "rc", "said"),
-    [
-        ("quoted", 2, "'quoted' is not one of 'substring', 'token', 'folded'; MODULE:FUNCTION names your own."),
-        ("missing_module:quoted", 1, "the module 'missing_module' cannot be imported (ModuleNotFoundError"),
-        ("command_certificates:missing", 1, "the module 'command_certificates' has no 'missing'; check the name."),
-        (
-            "command_certificates:Strict",
-            1,
-            "or an instance of a DSPy module; got <class 'command_certificates.Strict'>.",
-        ),
-        (
-            ":",
-            1,
-            "certificate must name a certificate; got ':'. Write MODULE:FUNCTION, such as my_certificates:quoted.",
-        ),
-    ],
-)
-def test_a_name_that_is_not_a_certificate_is_refused(
-    capsys: pytest.CaptureFixture[str], command: tuple[str, ...], given: str, rc: int, said: str
-) -> None:
-    assert said in printed(capsys, *command, "--certificate", given, rc=rc).replace("\n", " ")
-
-
 def test_a_bound_refuses_a_certificate_that_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, "bound", POOL, "--certificate", "command_certificates:asked", rc=1) == (
         "Error: certificate='command_certificates:asked' must be asked about each answer, and a bound asks nobody. "

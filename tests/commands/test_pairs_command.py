@@ -51,31 +51,3 @@ def test_without_gold_answers_it_says_that_nothing_is_checked(capsys: pytest.Cap
     assert main(["pool", "pairs", "bare.jsonl", "--out", "pairs.jsonl"]) == 0
     out = capsys.readouterr().out
     assert "Pairs without a gold answer, so that right and wrong are not checked: 23 of 23." in " ".join(out.split())
-
-
-REFUSED = {
-    "arithmetic": ([ARITHMETIC], 1, "must have answers that evidence certifies; got answers of the type 'number'"),
-    "an unknown score": ([RETRIEVAL, "--score", "prm"], 1, "got 'prm', and they state no scores."),
-    "a margin for kto": ([RETRIEVAL, "--score", "prm", "--layout", "kto"], 1, "score must be left out with layout="),
-    "no pair at most": ([RETRIEVAL, "--most", "0"], 2, "Invalid value for '--most': 0 is not in the range x>=1."),
-    "gold and a certificate": (
-        [RETRIEVAL, "--gold", "--certificate", "token"],
-        2,
-        "--gold and --certificate contradict each other. Give one of them.",
-    ),
-    "another answer type": ([RETRIEVAL, "--answer", "number"], 1, "answers of the type 'number'; got 'short'"),
-}
-
-
-@pytest.mark.parametrize(("arguments", "code", "said"), REFUSED.values(), ids=REFUSED)
-def test_bad_input_is_refused_in_a_sentence_and_leaves_no_file(
-    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["pool", "pairs", *arguments, "--out", "pairs.jsonl"]) == code
-    assert said in " ".join(capsys.readouterr().err.split())
-    assert not Path("pairs.jsonl").exists()
-
-
-def test_a_file_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["pool", "pairs", RETRIEVAL, "--out", "nowhere/pairs.jsonl"]) == 1
-    assert "nowhere/pairs.jsonl could not be written: " in capsys.readouterr().err

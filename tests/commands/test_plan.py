@@ -38,41 +38,8 @@ def test_a_smaller_alpha_and_more_power_need_more(capsys: pytest.CaptureFixture[
     assert found == sorted(set(found))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        ([], 2, "Missing option '--gain'"),
-        (["--gain", "2"], 2, "Missing option '--discordant'"),
-        (["--gain", "0", "--discordant", "6"], 2, "0.0 is not in the range 0<x<=100."),
-        (["--gain", "nan", "--discordant", "6"], 1, "gain=nan"),
-        (["--gain", "2", "--discordant", "6", "--power", "80"], 2, "80.0 is not in the range 0<x<1."),
-        (["--gain", "8", "--discordant", "6"], 1, "gain=8 is more than discordant=6: wins minus losses can't be more"),
-        (["--gain", "0.001", "--discordant", "6"], 1, "A gain of 0.001 % with 6 % discordant needs more"),
-    ],
-)
-def test_what_cannot_be_planned_is_said_in_a_sentence(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    code: int,
-    message: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["plan", *arguments]) == code
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert message in " ".join(err.split())
-    assert "Traceback" not in err
-
-
 def process(code: str, **options: Any) -> Any:
     return subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=False, **options)
-
-
-def test_a_plan_needs_no_dspy() -> None:
-    done = process(f"import sys; {PLAN}; assert 'dspy' not in sys.modules; sys.exit(code)", stdout=subprocess.PIPE)
-    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")

@@ -4,8 +4,6 @@ import csv
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -187,38 +185,6 @@ def test_columns_are_named_by_flags(capsys: pytest.CaptureFixture[str]) -> None:
     assert [one.source for one in next(open_pool("p.jsonl").rows()).candidates] == ["gpt", "llama"]
 
 
-@pytest.mark.parametrize(
-    ("column", "code", "message"),
-    [
-        ("prediction", 2, "'prediction' must be FIELD=NAME, with a FIELD of id, question, gold, evidence, prediction,"),
-        ("guess=a", 2, "'guess=a' must be FIELD=NAME"),
-        ("prediction=", 2, "'prediction=' must be FIELD=NAME"),
-        (
-            "prediction=gtp",
-            1,
-            "w.csv, row 1: no column is named 'gtp'; the columns are 'id', 'gpt'. Say which one it is:",
-        ),
-        ("gold=Right", 1, "--column gold=Right: no file has this column; they have 'gpt', 'id'. Correct the name, or"),
-    ],
-)
-def test_a_column_that_is_not_there_is_named(
-    capsys: pytest.CaptureFixture[str], column: str, code: int, message: str
-) -> None:
-    Path("w.csv").write_text("id,gpt\n1,Nice\n", encoding="utf-8")
-    arguments = ["build", "w.csv", "--answer", "short", "--out", "p.jsonl", "--column", column]
-    arguments += [] if column.startswith("prediction") else ["--column", "prediction=gpt"]
-    assert main(["pool", *arguments]) == code
-    assert message in " ".join(capsys.readouterr().err.split())
-    assert not Path("p.jsonl").exists()
-
-
-def test_columns_without_a_table_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    predictions(tmp_path / "a.jsonl")
-    arguments = ["build", "a.jsonl", "--answer", "short", "--out", "p.jsonl", "--column", "prediction=x"]
-    assert main(["pool", *arguments]) == 1
-    assert "--column prediction=x: no file has this column; none is a table." in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", ["array.jsonl", "array.json"])
 def test_what_is_said_of_a_json_array_makes_a_pool_of_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
@@ -230,55 +196,3 @@ def test_what_is_said_of_a_json_array_makes_a_pool_of_it(
     assert "one JSON document of all rows is not read" in error
     obeyed(error)
     assert json.loads(printed(capsys, "check", "rows.jsonl", "--json")[0])["pools"]["rows"]["n"] == 50
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["build", "a.jsonl", "--answer", "short"], 2, "Missing option '--out'"),
-        (["build", "--answer", "short", "--out", "p.jsonl"], 2, "Missing argument 'SOURCE...'"),
-        (["build", "a.jsonl", "--answer", "trivia", "--out", "p.jsonl"], 2, "answer must be one of 'short', "),
-        (["build", "no.jsonl", "--answer", "short", "--out", "p.jsonl"], 1, "Error: no.jsonl: no such file"),
-        (["build", "a.jsonl", "--answer", "short", "--out", "p.csv"], 1, "Error: p.csv: the format is not known"),
-        (
-            ["build", "a.jsonl", "--answer", "short", "--out", "no/p.jsonl"],
-            1,
-            "Error: no/p.jsonl could not be written",
-        ),
-        (
-            ["build", "bad.jsonl", "--answer", "short", "--out", "p.jsonl"],
-            1,
-            "Error: bad.jsonl, line 2: not one JSON",
-        ),
-        (["check", "a.jsonl"], 1, "Error: a.jsonl, line 1, id 'q0': task is missing; add it. (2 more in this row.)"),
-        (["check", RETRIEVAL, RETRIEVAL], 1, "are both named 'demo-retrieval'; rename one of the files"),
-        (["split", RETRIEVAL, "--out-dev", "x.jsonl"], 2, "Missing option '--out-confirm'"),
-        (["split", RETRIEVAL, "--confirm", "1", "--out-dev", "x.jsonl", "--out-confirm", "y.jsonl"], 2, "0<x<1"),
-        (["split", RETRIEVAL, "--out-dev", "x.jsonl", "--out-confirm", "x.jsonl"], 1, "must be three files"),
-        (["split", RETRIEVAL, "--out-dev", "no/x.jsonl", "--out-confirm", "y.jsonl"], 1, "parts could not be written"),
-    ],
-)
-def test_what_is_wrong_is_said_in_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
-) -> None:
-    predictions(tmp_path / "a.jsonl")
-    write(tmp_path / "bad.jsonl", {"id": "q", "question": "?", "prediction": "x"})
-    with (tmp_path / "bad.jsonl").open("a") as out:
-        out.write("{\n")
-    assert main(["pool", *arguments]) == code
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert message in " ".join(captured.err.split())
-    assert "Traceback" not in captured.err
-    assert {path.name for path in tmp_path.iterdir()} == {"a.jsonl", "bad.jsonl"}
-
-
-def test_pools_need_no_dspy(tmp_path: Path) -> None:
-    predictions(tmp_path / "a.jsonl")
-    code = (
-        "import sys; from eldgr_dspy.programs.commands import main; code = main(sys.argv[1:]); "
-        "assert 'dspy' not in sys.modules; sys.exit(code)"
-    )
-    arguments = ["pool", "build", "a.jsonl", "--answer", "short", "--out", "p.jsonl"]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "Written to p.jsonl, matched by id.")

@@ -86,18 +86,3 @@ def test_what_a_judge_can_change_depends_on_the_refusals(capsys: pytest.CaptureF
     for options, most in (([], 0), (["--set", "refusals="], 100), (["--set", "refusal=no_answer"], 100)):
         assert main(["bound", "pool.jsonl", "--json", *options]) == 0
         assert json.loads(capsys.readouterr().out)["pools"]["pool"]["bounds"]["eldgr"][1] == most
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("no_such:thing", "refusals='no_such:thing': the module 'no_such' cannot be imported"),
-        ("tests.refusing_function:no", "the module 'tests.refusing_function' has no 'no'; check the name."),
-    ],
-)
-def test_a_function_that_cannot_be_found_is_an_error(
-    option: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for command in (["evaluate", "pool.jsonl", "--out", "run"], ["bound", "pool.jsonl"]):
-        assert main([*command, "--set", f"refusals={option}"]) == 1
-        assert message in capsys.readouterr().err

@@ -1,9 +1,7 @@
 """`eldgr report` shows a finished run once more, in each format, and logs it; what it cannot show it says."""
 
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.mlflow_tracking import log_to_mlflow
 from eldgr_dspy.programs.testing import text_of
 from tests.capitals import obliging, row, selector_with, write_pool
-from tests.commands.installed import COMMAND
 from tests.finished_runs import finished_run
 
 
@@ -43,21 +40,6 @@ def test_the_tables_are_made_without_the_pool_and_begin_as_those_of_evaluate(
     (tmp_path / "capitals.jsonl").unlink()  # the run directory is enough
     lines = iter(said(capsys, "report", "run", "--format", "markdown")[0].splitlines())
     assert all(line in lines for line in printed.splitlines())  # in this order
-
-
-def test_json_is_the_summary_as_evaluate_prints_it(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = said(capsys, "report", run, "--format", "json")
-    assert json.loads(out) == json.loads((run / "summary.json").read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize("form", ["text", "markdown", "latex", "json"])
-def test_a_file_holds_what_would_be_printed_without_colour(
-    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: str
-) -> None:
-    printed, _ = said(capsys, "report", run, "--format", form)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert said(capsys, "report", run, "--format", form, "--out", "here.txt") == ("", "Written to here.txt.\n")
-    assert Path("here.txt").read_text(encoding="utf-8") == printed
 
 
 def test_the_reference_lists_the_formats() -> None:
@@ -161,44 +143,6 @@ def test_a_pool_without_gold_answers_has_dashes_in_every_format(
         assert "—: no question has a gold answer, so nothing is scored." in out
     assert json.loads(said(capsys, "report", run, "--format", "json")[0])["pools"]["capitals"]["n_scored"] == 0
     said(capsys, "report", run, "--format", "html")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["nowhere"], 1, "nowhere: no such directory"),
-        (["run", "--format", "word"], 2, "'word' is not one of 'text', 'markdown', 'latex', 'csv', 'json', 'html'"),
-        (["run", "--out", "nowhere/there"], 1, "The report could not be written:"),
-        (["run", "capitals.jsonl"], 2, "POOLS are only for --format html; got --format text."),
-        ([], 2, "Missing argument 'RUN'"),
-    ],
-)
-def test_what_cannot_be_shown_is_said_in_a_sentence(
-    run: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
-) -> None:
-    out, err = said(capsys, "report", *arguments, code=code)
-    assert out == ""
-    assert message in " ".join(err.split())
-    assert "Traceback" not in err
-
-
-@pytest.mark.parametrize("form", ["text", "html"])
-def test_an_unfinished_run_is_not_a_report(run: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
-    (run / "summary.json").unlink()
-    out, err = said(capsys, "report", run, "--format", form, code=1)
-    assert out == ""
-    assert err.startswith(
-        f"Error: {run} has no summary.json: the run is not finished; to finish it give the same eldgr"
-    )
-
-
-def test_a_reader_that_closes_the_pipe_is_not_an_error(run: Path) -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    command = [*COMMAND, "report", str(run), "--format", "markdown"]
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 # -- MLflow -----------------------------------------------------------------------------------------------------------

@@ -72,13 +72,6 @@ def test_a_question_is_shown_with_all_that_decides_it(run: Path, capsys: pytest.
     assert "The judge prefers candidate [1], “Paris”: certified." in out
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "latex", "csv", "json"])
-def test_a_file_holds_what_would_be_printed(run: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
-    printed, _ = said(capsys, run, "q7", "--format", form)
-    assert said(capsys, run, "q7", "--format", form, "--out", "here.txt") == ("", "Written to here.txt.")
-    assert Path("here.txt").read_text(encoding="utf-8") == printed
-
-
 def test_json_has_the_same_content(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(said(capsys, run, "q7", "--json")[0])
     assert (found["pool"], found["id"], found["question"], found["gold"]) == (
@@ -131,29 +124,6 @@ def test_a_pool_that_has_moved_is_given(run: Path, tmp_path: Path, capsys: pytes
     assert "was not made on a pool 'other'" in said(capsys, run, "q7", other, code=1)[1]
     write_pool(moved, [row(1)])
     assert "was made on another pool 'capitals'" in said(capsys, run, "q7", moved, code=1)[1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["run", "q8"], 1, "Error: run: no question has the id 'q8'; the first ids are 'q1', 'q7'. Correct it."),
-        (["run", "q7", "--rules", "mine"], 1, "run: rule 'mine' has no decision on 'q7'; use one of first, majority,"),
-        (["nowhere", "q7"], 1, "nowhere: no such directory"),
-        (["run", "q7", "--out", "nowhere/there"], 1, "The question could not be written:"),
-        (["run"], 2, "Missing argument 'ID'"),
-    ],
-)
-def test_what_cannot_be_shown_is_said_in_a_sentence(
-    run: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
-) -> None:
-    assert run.name == "run"
-    out, err = said(capsys, *arguments, code=code)
-    assert (out, message in err, "Traceback" in err) == ("", True, False)
-
-
-def test_an_unfinished_run_has_no_question_to_show(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (run / "summary.json").unlink()
-    assert "the run is not finished" in said(capsys, run, "q7", code=1)[1]
 
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\u202e\x9b31m\x7f"
