@@ -17,7 +17,7 @@ from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.rule.named_judges import judge_in, unlabelled
-from eldgr_dspy.tables.baselines import NAMES, usefulness
+from eldgr_dspy.tables.judges import NAMES, usefulness
 from eldgr_dspy.words import ASKING_NOBODY
 
 RULES = ("first", "majority", "certified", "eldgr", "eldgr_certified", "near(0)", "near(1)", "judge")

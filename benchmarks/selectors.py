@@ -45,7 +45,7 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import ballot_of
 from eldgr_dspy.rule.lexical import support
 from eldgr_dspy.splitting import split_pool
-from eldgr_dspy.tables.baselines import NAMES
+from eldgr_dspy.tables.judges import NAMES
 from eldgr_dspy.words import CHANNELS
 
 DEMO = Path(__file__).resolve().parent.parent / "artifacts" / "demo-selectors.jsonl"

@@ -17,8 +17,8 @@ from eldgr_dspy.report.questions_page import MOST_QUESTIONS
 from eldgr_dspy.report.templates import template
 from eldgr_dspy.rule.named_judges import judge_in
 from eldgr_dspy.showing import printable
-from eldgr_dspy.tables.baselines import usefulness
 from eldgr_dspy.tables.formats import as_html
+from eldgr_dspy.tables.judges import usefulness
 from eldgr_dspy.tables.pool import bound, usage_table
 from eldgr_dspy.tables.record import pools_table, record_table, silences_table
 from eldgr_dspy.tables.run import pool_tables

@@ -1,20 +1,33 @@
-"""The table of several judges on one pool: each alone and under the lock. An undefined value is a dash."""
+"""What judges are worth: alone and under the lock, the baselines that one must beat, and whether it does, in words.
 
-from collections.abc import Mapping
-from typing import Annotated
+An undefined value is a dash.
+"""
 
-from pydantic import Field
+from collections.abc import Iterator, Mapping
 
-from eldgr_dspy.base.formatting import UNDEFINED, listed
-from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures
+from eldgr_dspy.answer_types import shown_type
+from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, listed
+from eldgr_dspy.figures.results.baselines import BaselineName, JudgeUse, Lead, Usefulness
+from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures, RuleContrast
 from eldgr_dspy.rule.named_judges import labelled
-from eldgr_dspy.tables.table import Table, columns_of, table_of
+from eldgr_dspy.tables.table import Columns, Table, columns_of, table_of
 
-
-class _Judge(JudgeFigures):
-    """A judge with the p of its difference."""
-
-    p_holm: Annotated[float | None, Field(title="Holm p")]
+NAMES: Mapping[BaselineName, str] = {
+    "first": "first",
+    "best_source": "best single source",
+    "majority": "majority",
+    "majority_uniform_ties": "majority, ties drawn uniformly",
+    "certified": "certified",
+    "random_candidate": "random judge alone, draws a candidate",
+    "random_class": "random judge alone, draws an answer",
+    "random_candidate_locked": "random judge locked, draws a candidate",
+    "random_class_locked": "random judge locked, draws an answer",
+}
+_TERMS = (
+    "Alone: the judge has full authority. Locked: under the rule eldgr, where only a certified answer replaces "
+    "consensus. Random judges and uniform ties are exact expectations. Repairer and deriver abstain."
+)
+_USEFUL = "A judge is useful if it beats certified majority and the better random judge. Brackets: 95 % intervals."
 
 
 def judges_table(name: str, pool: PoolFigures) -> Table | None:
@@ -48,8 +61,62 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
             "Holm p is undefined."
         )
     fields = (
-        "alone locked delta p_holm locked_against_alone alone_against_majority worst_alone worst_locked "
+        "locked_against_alone alone_against_majority worst_alone worst_locked "
         "asked abstained failed calls tokens gold_in_training logprobs"
     )
-    title = f"{name}: judges alone and under the lock"
-    return table_of(title, "judge", columns_of(_Judge, fields), rows, notes)
+    worth, tests = columns_of(JudgeFigures, "alone locked delta"), columns_of(RuleContrast, "p_holm")
+    columns: Columns = {**worth, **tests, **columns_of(JudgeFigures, fields)}
+    return table_of(f"{name}: judges alone and under the lock", "judge", columns, rows, notes)
+
+
+def baselines_table(name: str, pool: PoolFigures) -> Table:
+    """Return the score of each baseline that has no row as a rule."""
+    baselines, judges = pool["baselines"]["scores"], pool["baselines"]["judges"]
+    scores = {NAMES[baseline]: score for baseline, score in baselines.items() if baseline not in pool["rules"]}
+    reasons = dict.fromkeys(score["reason"] for score in scores.values())
+    notes = [f"{UNDEFINED}: {reason}." for reason in reasons if reason is not None]
+    if sources := dict.fromkeys(baselines["best_source"]["sources"]):
+        named = " and ".join(f"{source!r:.60}" for source in sources)
+        notes.append(f"The best single source is chosen on one half of the questions and scored on the other: {named}.")
+    notes += [_TERMS, _USEFUL] if judges else [_TERMS]
+    for judge, where, of in ((judge, *place) for judge, use in judges.items() for place in _places(use)):
+        if of["reason"] is not None:
+            named = "the judge" if judge == "judge" else judge
+            notes.append(f"{where.capitalize()} {named} is not compared: {of['reason']}.")
+    columns: Columns = {f"{shown_type(pool['task']).scores[0]} %": lambda of: figure(of["em"])}
+    return table_of(f"{name}: what a judge must beat", "baseline", columns, scores, notes)
+
+
+def usefulness(pool: PoolFigures) -> Iterator[str]:
+    """Yield a sentence for each judge that was compared: whether it is useful, and by how much."""
+    for judge, use in pool["baselines"]["judges"].items():
+        verdicts = [(where, of) for where, of in _places(use) if of["useful"] is not None]
+        useful = [where for where, of in verdicts if of["useful"]]
+        if verdicts:
+            verdict = f"useful {' and '.join(useful)}" if useful else "not useful here"
+            compared = "; ".join(f"{where} it is {_against(of)}" for where, of in verdicts)
+            yield f"{'The judge' if judge == 'judge' else judge} is {verdict}: {compared}."
+
+
+def _places(use: Usefulness) -> list[tuple[str, JudgeUse]]:
+    return [("alone", use["alone"]), ("inside the lock", use["locked"])]
+
+
+def _against(use: JudgeUse) -> str:
+    """A judge against the first baseline that it does not beat, or against both."""
+    leads = {"certified majority": use["over_certified"], "a random judge": use["over_random"]}
+    measured = [(other, lead) for other, lead in leads.items() if lead is not None]
+    not_beaten = [(other, lead) for other, lead in measured if not _is_clear(lead)]
+    return " and ".join(_apart(other, lead) for other, lead in not_beaten[:1] or measured)
+
+
+def _apart(other: str, lead: Lead) -> str:
+    """A difference in words, such as `3.39 points below certified majority [-4.35, -2.48]`."""
+    delta = lead["delta"]
+    points = f"{figure(abs(delta))} points {'above' if delta > 0 else 'below'}" if delta else "level with"
+    doubt = ", on too few questions to tell" if lead["notes"] else ", an interval that includes 0"
+    return f"{points} {other} {interval(lead['ci'])}{doubt if delta > 0 and not _is_clear(lead) else ''}"
+
+
+def _is_clear(lead: Lead) -> bool:
+    return lead["ci"][0] > 0 and not lead["notes"]

@@ -17,8 +17,8 @@ from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Flips, RoleSums
 from eldgr_dspy.figures.results.summary import Paired, PoolFigures, RuleFigures, Shipped, Summary
 from eldgr_dspy.rule.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
-from eldgr_dspy.tables.baselines import usefulness
 from eldgr_dspy.tables.bounds import ANY_DERIVER, widest_bounds
+from eldgr_dspy.tables.judges import usefulness
 from eldgr_dspy.tables.table import Columns, Table, columns_of, score_columns, table_of
 from eldgr_dspy.words import CONSULTED, Consulted
 

@@ -14,9 +14,9 @@ from eldgr_dspy.programs.commands.options import (
     FILE,
     AnswerName,
     api_base_option,
-    require_address,
     structured_option,
 )
+from eldgr_dspy.programs.commands.role_models import require_address
 from eldgr_dspy.words import SchemaUse
 
 

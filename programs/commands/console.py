@@ -119,11 +119,6 @@ def text_of(value: Mapping[str, object], tables: Iterable[Table], form: str, *, 
     return {"latex": as_latex, "markdown": as_markdown, "csv": as_csv}[form](tables)
 
 
-def undecorated(tables: Iterable[Table]) -> str:
-    """Return tables as a terminal shows them, without colour."""
-    return _render(tables, terminal=False)
-
-
 def _render(tables: Iterable[Table], *, terminal: bool | None) -> str:
     return "".join(
         render(table.title, _rich(table), table.notes, lead=table.lead, terminal=terminal, whole=True)
@@ -169,35 +164,27 @@ def write_out(text: str) -> None:
     Raises:
         OSError: It could not be written, or the reader closed the pipe; later output is then discarded.
     """
-    try:
-        with naming(_OUTPUT):
-            _write(text.replace("\x7f", r"\u007f"))  # the one control character that JSON leaves as it is
-    except OSError:
-        _discard_output()
-        raise
-
-
-def _write(text: str) -> None:
     stream: TextIO | None = sys.stdout
     if stream is None:
         return
-    if isinstance(stream, io.TextIOWrapper):
-        before = stream.errors
-        stream.reconfigure(errors="replace")
-        try:
-            stream.write(text)
-        finally:
-            stream.reconfigure(errors=before)
-    else:
-        stream.write(text)
-    stream.flush()
-
-
-def _discard_output() -> None:
-    """Point standard output to nowhere: the end of the process would fail on what is still to be written there."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    text = text.replace("\x7f", r"\u007f")  # the one control character that JSON leaves as it is
+    try:
+        with naming(_OUTPUT):
+            if isinstance(stream, io.TextIOWrapper):
+                before = stream.errors
+                stream.reconfigure(errors="replace")
+                try:
+                    stream.write(text)
+                finally:
+                    stream.reconfigure(errors=before)
+            else:
+                stream.write(text)
+            stream.flush()
+    except OSError:  # the end of the process would fail on what is still to be written there
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+        raise
 
 
 def _rich(table: Table) -> RichTable:

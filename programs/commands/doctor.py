@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from eldgr_dspy.programs.commands.options import ABOVE_0, FILE, api_base_option, require_address, structured_option
+from eldgr_dspy.programs.commands.options import ABOVE_0, FILE, api_base_option, structured_option
 from eldgr_dspy.programs.commands.output import form_options
+from eldgr_dspy.programs.commands.role_models import require_address
 
 _DEFAULT = "ollama/deepseek-r1:7b"
 

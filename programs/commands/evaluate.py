@@ -14,11 +14,18 @@ from click.core import ParameterSource
 
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.programs.commands import Session
-from eldgr_dspy.programs.commands.chosen_judges import named_judges
-from eldgr_dspy.programs.commands.judge_options import replay_option
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import ABOVE_0, FILE, Command, Models, names_in, role_options, with_options
+from eldgr_dspy.programs.commands.options import (
+    ABOVE_0,
+    FILE,
+    Command,
+    names_in,
+    replay_option,
+    role_options,
+    with_options,
+)
 from eldgr_dspy.programs.commands.output import Form, form_options, write
+from eldgr_dspy.programs.commands.role_models import Models, named_judges
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.results.summary import Summary

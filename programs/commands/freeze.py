@@ -8,9 +8,9 @@ import click
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.base.system import refusal
-from eldgr_dspy.programs.commands.chosen_judges import named_judges
 from eldgr_dspy.programs.commands.evaluate import OF_ROLES, Grouped
-from eldgr_dspy.programs.commands.options import FILE, Models, names_in, role_options
+from eldgr_dspy.programs.commands.options import FILE, names_in, role_options
+from eldgr_dspy.programs.commands.role_models import Models, named_judges
 from eldgr_dspy.showing import shown
 
 

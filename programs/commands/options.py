@@ -1,35 +1,32 @@
-"""Options that several subcommands share: the models of the roles (`Models`), and the settings of the rules."""
+"""Options that several subcommands share: the models of the roles, and the settings of the rules."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import reduce, wraps
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, get_args
+from typing import Any, TypeAlias, get_args
 
 import click
 
 from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.commands.judge_options import judges_option
-from eldgr_dspy.redaction import remember_settings
+from eldgr_dspy.programs.commands.role_models import Models
+from eldgr_dspy.rule.named_judges import is_name
 from eldgr_dspy.rule.questions import OWN, Settings
 from eldgr_dspy.words import (
+    POLICIES,
     Consult,
     Homogeneous,
     JudgeStyle,
-    Policy,
     Preference,
     Refusal,
     Replies,
-    Role,
     SchemaUse,
     Strictness,
 )
 
 Command: TypeAlias = Callable[..., Any]
-_Who = TypeVar("_Who", bound=str)
 
 FILE: "click.ParamType[Any]" = click.Path(path_type=Path)
 """A file or folder as a path; whether it is there is seen when it is opened."""
@@ -39,96 +36,66 @@ ABOVE_0 = click.FloatRange(0, min_open=True)
 run_argument = click.argument("run", type=FILE)
 pools_argument = click.argument("pools", nargs=-1, type=FILE)
 
-_ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Models:
-    """The models of the roles, their server, and how they are asked and read; each as its option was given.
-
-    Attributes:
-        lm: For all roles. judge, deriver, repairer: for one of them.
-        api_base: Address of the server.
-        judges: Judges by name, each as it was given; None where it is a recording alone.
-        judge_style, orders: How many candidates the judge sees in a call, and in how many orders.
-        num_ctx: Context of Ollama's models.
-        structured, replies: Whether requests carry a JSON schema, and how replies are read.
-    """
-
-    lm: str | None = None
-    judge: str | None = None
-    deriver: str | None = None
-    repairer: str | None = None
-    api_base: str | None = None
-    judges: Mapping[str, str | None] = field(default_factory=dict)
-    judge_style: JudgeStyle = "listwise"
-    orders: int = 1
-    num_ctx: int | None = None
-    structured: SchemaUse = "auto"
-    replies: Replies = "strict"
-
-    @property
-    def named(self) -> dict[Role, str | None]:
-        """The model of each role; None for a heuristic role."""
-        models: dict[Role, str | None] = {"judge": self.judge, "deriver": self.deriver, "repairer": self.repairer}
-        return {role: self.lm if model is None else model for role, model in models.items()}
-
-    @property
-    def styles(self) -> dict[str, tuple[JudgeStyle, str | None]]:
-        """The style of each judge with a name, and its model; None for the heuristic one and for a recording."""
-        from eldgr_dspy.programs.judges.named import styled
-
-        return {name: styled(text, self.judge_style, self.judge or self.lm) for name, text in self.judges.items()}
-
-    def lms(self, models: Mapping[_Who, str | None], others: Iterable[str | None] = ()) -> dict[_Who, Any]:
-        """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off.
-
-        `others` are further models, for which an address or a context may be.
-        """
-        from eldgr_dspy.programs.lms.models import is_of_ollama, lm_named, require_ollama
-
-        named: dict[_Who, str] = {role: model for role, model in models.items() if model is not None}
-        every = [*dict.fromkeys(model for model in (*named.values(), *others) if model is not None)]
-        require_ollama(self.num_ctx, every)
-        require_address(self.api_base, every)
-        sizes = {model: self.num_ctx if is_of_ollama(model) else None for model in named.values()}
-        options: dict[str, Any] = {"structured": self.structured, "temperature": 0.0, "cache": False}
-        return {role: lm_named(model, self.api_base, num_ctx=sizes[model], **options) for role, model in named.items()}
-
-    def selector(self, settings: Mapping[str, Any]) -> Any:
-        """Return a selector under these settings, with these roles."""
-        lms = self.lms(self.named, [model for _, model in self.styles.values()])
-        return self.selector_of(lms, settings, self.judge_style, self.orders)
-
-    def selector_of(self, lms: Mapping[Role, Any], settings: Mapping[str, Any], style: JudgeStyle, orders: int) -> Any:
-        """Return a selector with heuristic roles, except those that have an LM, and the judge in a style."""
-        from eldgr_dspy.programs.heuristics import heuristic_selector
-        from eldgr_dspy.programs.judges.named import judge_in_style
-        from eldgr_dspy.programs.selector import Selector
-
-        settings = {**settings, "replies": self.replies}
-        selector, backed = heuristic_selector(**settings), Selector(**settings)
-        judged = backed if "judge" in lms else selector
-        judged.judge = judge_in_style(judged.judge, style, orders)
-        for role, lm in lms.items():
-            module = getattr(backed, role)
-            module.set_lm(lm)
-            setattr(selector, role, module)
-        return selector
-
-    def asking(self, selector: Any) -> AbstractContextManager[Any]:
-        """Return the context in which a selector's certificate asks the model for all roles, if it asks any."""
-        import dspy
-
-        if self.lm is None or selector.certifier is None:
-            return nullcontext()
-        context: AbstractContextManager[Any] = dspy.context(lm=self.lms({"judge": self.lm})["judge"])
-        return context
+_NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 
 
 def choice(words: Any) -> click.Choice[str]:
     """Return the type of an option that takes one word of a closed vocabulary."""
     return click.Choice(get_args(words))
+
+
+def _judges_in(text: str, context: click.Context, param: click.Parameter) -> dict[str, str | None]:
+    """Return what the option gives for each judge, by name; None for a name alone."""
+    judges: dict[str, str | None] = {}
+    for entry in filter(None, map(str.strip, text.split(","))):
+        name, equals, value = entry.partition("=")
+        if not is_name(name):
+            raise click.BadParameter(
+                f"A judge's name must consist of letters, digits, '-', '_' and '.'; got {name!r:.80}.", context, param
+            )
+        if name in judges:
+            raise click.BadParameter(f"{name!r} names two judges. Give each its own name.", context, param)
+        if equals and not value:
+            raise click.BadParameter(
+                f"{name}= lacks a model or a style. Give NAME=MODEL or NAME=STYLE.", context, param
+            )
+        judges[name] = value if equals else None
+    return judges
+
+
+judges_option = click.option(
+    "--judges",
+    metavar="NAME=MODEL,...",
+    multiple=True,
+    callback=lambda context, param, text: _judges_in(",".join(text), context, param),
+    help="Judges to compare, each a model, a style, STYLE:MODEL, heuristic, MODULE:NAME or a selector such as "
+    "cisc; a recorded one by its NAME alone.",
+)
+
+
+def _replays(context: click.Context, param: click.Parameter, texts: Sequence[str]) -> dict[str, Path]:
+    """Return the recordings by judge, "" for the unnamed one; an existing file that is called NAME=FILE is unnamed."""
+    recordings: dict[str, Path] = {}
+    for text in texts:
+        named = None if Path(text).exists() else _NAMED.fullmatch(text)
+        name, file = named.groups() if named else ("", text)
+        path = _RECORDING.convert(file, param, context)
+        if name in recordings:
+            whose = f"judge {name!r}" if name else "the run"
+            raise click.BadParameter(f"{whose} must have one recording; got another, {path}.", context, param)
+        recordings[name] = Path(path)
+    return recordings
+
+
+_RECORDING = click.Path(exists=True, dir_okay=False)
+replay_option = click.option(
+    "--replay",
+    type=click.Path(),
+    metavar="[NAME=]FILE",
+    multiple=True,
+    callback=_replays,
+    help="Recorded replies to use; NAME=FILE for those of a named judge.",
+)
 
 
 def rules_option(*, required: bool = False, default: str = ",".join(DEFAULT_RULES)) -> Callable[[Command], Command]:
@@ -146,27 +113,18 @@ def rules_option(*, required: bool = False, default: str = ",".join(DEFAULT_RULE
     )
 
 
-class Certificate(click.Choice):  # type: ignore[type-arg]
-    """A policy, or a certificate of the user's own as `MODULE:FUNCTION`."""
-
-    def __init__(self) -> None:
-        super().__init__(get_args(Policy))
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a name with a colon as it is; it is looked for where the settings are made."""
-        if ":" in value or value in self.choices:
-            return value
-        listed = ", ".join(map(repr, self.choices))
-        self.fail(f"{value!r} is not one of {listed}; MODULE:FUNCTION names your own.", param, ctx)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return what the help shows."""
-        return "NAME"
+def _certificate(context: click.Context, param: click.Parameter, name: str | None) -> str | None:
+    """Return a policy, or a name with a colon as it is; it is looked for where the settings are made."""
+    if name is None or ":" in name or name in POLICIES:
+        return name
+    listed = ", ".join(map(repr, POLICIES))
+    raise click.BadParameter(f"{name!r} is not one of {listed}; MODULE:FUNCTION names your own.", context, param)
 
 
 certificate_option = click.option(
     "--certificate",
-    type=Certificate(),
+    metavar="NAME",
+    callback=_certificate,
     default="folded",
     help="Certificate for retrieval answers: substring, token or folded; MODULE:FUNCTION names your own.",
 )
@@ -263,7 +221,7 @@ def own_options(command: Command) -> Command:
         return command(*arguments, own=own, **options)
 
     says, metavar = "of your own that the run was made with; it is imported.", "MODULE:NAME"
-    certificate = click.option("--certificate", type=Certificate(), metavar=metavar, help=f"Certificate {says}")
+    certificate = click.option("--certificate", callback=_certificate, metavar=metavar, help=f"Certificate {says}")
     answer = click.option("--answer", metavar=metavar, help=f"Answer type {says}")
     return with_options((certificate, answer, set_option("refusals")))(gathered)
 
@@ -311,28 +269,3 @@ def with_options(options: tuple[Callable[[Command], Command], ...]) -> Callable[
 def names_in(rules: str) -> tuple[str, ...]:
     """Return the names of rules that are separated by commas, each once."""
     return tuple(dict.fromkeys(name.strip() for name in rules.split(",") if name.strip()))
-
-
-def require_address(api_base: str | None, names: Sequence[str]) -> None:
-    """Refuse a server address if no model is given, and one without http:// or https://.
-
-    Ollama's own engine accepts an address without a scheme, as Ollama does, and checks it itself.
-
-    Raises:
-        ArgumentError: naming the address, without what may be a password in it, and the remedy.
-    """
-    from eldgr_dspy.programs.lms.models import is_of_ollama
-
-    if api_base is None:
-        return
-    remember_settings({"api_base": api_base})
-    address = f"--api-base={api_base.rpartition('@')[2]!r:.200}"
-    if not names:
-        raise ArgumentError(
-            f"{address} needs a model to ask, but none is given. Add --lm MODEL or a model for a role, or leave the "
-            "address out."
-        )
-    if not _ADDRESS.match(api_base) and not all(map(is_of_ollama, names)):
-        raise ArgumentError(
-            f"{address} must be an address with http:// or https://, for example http://localhost:8000/v1."
-        )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eldgr_dspy.errors import EldgrError
-from eldgr_dspy.programs.commands.options import Models
+from eldgr_dspy.programs.commands.role_models import Models
 from eldgr_dspy.rule.named_judges import judge_in
 from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.words import CONSULTED, ROLES, Consulted, JudgeStyle, is_role

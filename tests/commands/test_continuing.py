@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.programs.commands.command import cli
-from eldgr_dspy.programs.commands.options import Models, names_in
+from eldgr_dspy.programs.commands.options import names_in
 from eldgr_dspy.programs.commands.resume_command import command_that_asks
+from eldgr_dspy.programs.commands.role_models import Models
 from eldgr_dspy.programs.lms.models import is_of_ollama
 from eldgr_dspy.programs.run.redecisions import Redecided
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call

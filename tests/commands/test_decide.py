@@ -14,8 +14,8 @@ import pytest
 from eldgr_dspy.errors import ArgumentError, RunChangedError, RunStoppedError
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.options import Models
 from eldgr_dspy.programs.commands.resume_command import command_that_asks
+from eldgr_dspy.programs.commands.role_models import Models
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.redecisions import decide_again

@@ -27,7 +27,7 @@ from eldgr_dspy.rule.consultations import Abstention, Consultation, Reply, Verdi
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.replies import journaled_reply
 from eldgr_dspy.splitting import is_confirmation
-from eldgr_dspy.tables.baselines import baselines_table, usefulness
+from eldgr_dspy.tables.judges import baselines_table, usefulness
 from eldgr_dspy.words import Task
 from tests.results.audited import RETRIEVAL, arithmetic, figures, retrieval
 from tests.results.demo_pools import ARTIFACTS

@@ -11,7 +11,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome
 from eldgr_dspy.figures.remarks import remarks_of
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.console import undecorated
+from eldgr_dspy.programs.commands.console import text_of
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.rule.cases import Case
@@ -117,7 +117,7 @@ def test_a_judge_that_cannot_be_read_is_seen_in_the_tables_the_report_and_the_re
     )
     assert summary["pools"]["capitals"]["remarks"][0].startswith(said)
     first, *_ = tables_of(summary)
-    assert said in undecorated([first])
+    assert said in text_of({}, [first], "text", terminal=False)
     assert said in (tmp_path / "run" / "report.html").read_text("utf-8")
     record = json.loads((tmp_path / "run" / "record.json").read_text("utf-8"))
     assert record["remarks"][0].startswith(f"capitals: {said}")

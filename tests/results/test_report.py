@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.report.page import render_report
-from eldgr_dspy.tables.baselines import NAMES
+from eldgr_dspy.tables.judges import NAMES
 from eldgr_dspy.tables.pool import bound, headline
 from eldgr_dspy.tables.run import tables_of
 from tests.figures import pool_figures, rule_figures, summary_figures

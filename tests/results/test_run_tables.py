@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.base.formatting import UNDEFINED
-from eldgr_dspy.programs.commands.console import undecorated
-from eldgr_dspy.tables.formats import as_latex, as_markdown
+from eldgr_dspy.programs.commands.console import text_of
 from eldgr_dspy.tables.pool import outcomes_table, shipping_table
 from eldgr_dspy.tables.run import contrasts_table, pool_tables, tables_of
 from eldgr_dspy.tables.table import Table
@@ -109,12 +108,12 @@ def test_a_pool_without_questions_has_tables(summary: Any) -> None:
 
 
 def test_no_table_is_wider_than_a_hundred_columns_but_for_sentences(summary: Any) -> None:
-    drawn = undecorated(tables_of(summary)).splitlines()
+    drawn = text_of({}, tables_of(summary), "text", terminal=False).splitlines()
     assert max(len(line) for line in drawn if line[:1] in "┏┃┡│└") <= 100
 
 
 def test_every_format_shows_holm(summary: Any) -> None:
-    for write in (undecorated, as_markdown, as_latex):
-        text = write(tables_of(summary))
+    for form in ("text", "markdown", "latex"):
+        text = text_of({}, tables_of(summary), form, terminal=False)
         assert "Holm p" in text
         assert re.search(r"what shipped, by decision", text)

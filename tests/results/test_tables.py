@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, probability, signed
-from eldgr_dspy.programs.commands.console import undecorated
+from eldgr_dspy.programs.commands.console import text_of
 from eldgr_dspy.tables.bounds import ANY_DERIVER
 from eldgr_dspy.tables.formats import as_latex, as_markdown
 from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, headline, paper_table
@@ -20,7 +20,6 @@ from tests.listed_contrasts import from_counts
 
 WITHHELD = "—: withheld, or not computable for this rule or without gold answers."
 OUTSIDE = "The bounds{} hold with repairer and deriver silent; {} asked them, and may be outside."
-EARLIER = "The bounds are over all judges alone: a deriver may move each rule that asks it outside. Run it anew."
 
 
 def contrast(against: str, wins: int, losses: int, n: int) -> Any:
@@ -104,18 +103,31 @@ def test_without_gold_answers_scores_are_dashes_and_the_reason_is_given() -> Non
     table = table_of(paper_table, unscored(arithmetic_pool()))
     assert table.rows[2] == ("judge", UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED, "0.30")
     assert table.notes == ("—: no question has a gold answer, so nothing is scored.",)
+    audit = table_of(audit_table, unscored(arithmetic_pool()))
+    assert ("correct to incorrect, against majority", UNDEFINED, UNDEFINED) in audit.rows  # and not 0
+    assert ("repair overrides", "28", "5.60") in audit.rows
+    assert audit.notes == table.notes
 
 
-def test_without_gold_answers_flips_are_undefined_and_not_0() -> None:
-    table = table_of(audit_table, unscored(arithmetic_pool()))
-    assert ("correct to incorrect, against majority", UNDEFINED, UNDEFINED) in table.rows
-    assert ("repair overrides", "28", "5.60") in table.rows
-    assert table.notes[0] == "—: no question has a gold answer, so nothing is scored."
-
-
-def test_a_pool_with_some_gold_answers_says_over_how_many_it_is_scored() -> None:
-    table = table_of(paper_table, arithmetic_pool() | {"n_scored": 498})
-    assert table.notes == ("Scores and contrasts are over the 498 questions that have a gold answer, of 500.",)
+@pytest.mark.parametrize(
+    ("changed", "note"),
+    [
+        ({"n_scored": 498}, "Scores and contrasts are over the 498 questions that have a gold answer, of 500."),
+        ({"n_failed": 1}, "1 question had a call that did not come through and decided as with a silent role."),
+        ({"remarks": ["The judge slept."]}, "The judge slept."),
+        (
+            {"withheld": {"near(1)": {"judge": 1_156, "repairer": 1}}},
+            "near(1): withheld, since the judge was never asked on 1,156 questions and the repairer was never asked on "
+            "1 question where this rule needs it; the same command without --replay, with --judge MODEL --repairer "
+            "MODEL, asks.",
+        ),
+    ],
+    ids=["gold", "failed", "remarks", "withheld"],
+)
+def test_what_a_reader_must_know_stands_below_the_first_table(changed: Any, note: str) -> None:
+    table = table_of(paper_table, arithmetic_pool(**changed))
+    assert table.notes == (note,)
+    assert ("withheld" in changed) is (table.rows[-1] == ("near(1)", *[UNDEFINED] * 5))
 
 
 def test_without_eldgr_there_is_no_difference_and_the_reason_is_given() -> None:
@@ -123,31 +135,6 @@ def test_without_eldgr_there_is_no_difference_and_the_reason_is_given() -> None:
     del pool["rules"]["eldgr"]
     assert table_of(paper_table, pool).notes == ("— under Δ: eldgr has no result here to set against the others.",)
     assert table_of(audit_table, pool).notes == ("There is no audit: eldgr has no result here.",)
-
-
-@pytest.mark.parametrize(
-    ("why", "note"),
-    [
-        (
-            {"judge": 1_156, "repairer": 1},
-            "judge: withheld, since the judge was never asked on 1,156 questions and the repairer was never asked on "
-            "1 question where this rule needs it; the same command without --replay, with --judge MODEL --repairer "
-            "MODEL, asks.",
-        ),
-    ],
-)
-def test_a_withheld_rule_keeps_its_row_and_says_why(why: Any, note: str) -> None:
-    pool = arithmetic_pool() | {"withheld": {"judge": why}}
-    del pool["rules"]["judge"]
-    table = table_of(paper_table, pool)
-    assert table.rows[-1] == ("judge", *[UNDEFINED] * 5)
-    assert table.notes == (note,)
-
-
-def test_failed_calls_are_named_below_the_table() -> None:
-    assert table_of(paper_table, arithmetic_pool() | {"n_failed": 1}).notes == (
-        "1 question had a call that did not come through and decided as with a silent role.",
-    )
 
 
 def test_a_pool_without_questions_has_dashes_for_shares() -> None:
@@ -200,10 +187,13 @@ def test_the_authority_bound_is_the_first_thing_that_a_pool_says() -> None:
         "14–78 %. Majority vote scores 58 %."
     )
     table = table_of(paper_table, pool)
-    assert undecorated([table]).splitlines()[:2] == [title, said]
+    assert text_of({}, [table], "text", terminal=False).splitlines()[:2] == [title, said]
     assert as_markdown([table]).split("\n\n")[:2] == [f"### {title}", said]
     percent = said.replace("%", r"\%")
     assert rf"\caption{{{title}. {percent}}}" in as_latex([table])
+
+
+DERIVERS = {"majority": [45.0, 45.0], "eldgr": [25.0, 80.0], "support": [25.0, 55.0], "judge": [25.0, 60.0]}
 
 
 @pytest.mark.parametrize(
@@ -220,6 +210,11 @@ def test_the_authority_bound_is_the_first_thing_that_a_pool_says() -> None:
         ),
         ({"bounds": {"first": [1.0, 1.0], "eldgr": None, "mine:rule": [2.0, 3.0]}}, ""),
         ({"bounds": {}}, ""),
+        (
+            {"bounds_any_deriver": DERIVERS},
+            "Whatever judge and deriver say, eldgr scores 25–80 % here; support 25–55 %; the judge alone could score "
+            "25–60 %. Majority vote scores 45 %.",
+        ),
         ({"bounds": {"eldgr": None}}, ""),
     ],
 )
@@ -231,7 +226,7 @@ def test_a_table_without_a_lead_has_none_in_any_format() -> None:
     table = Table("t", ("a", "b"), (("1", "2"),), ("n",))
     assert as_markdown([table]) == "### t\n\n| a | b |\n| --- | --: |\n| 1 | 2 |\n\nn\n"
     assert r"\caption{t}" in as_latex([table])
-    assert undecorated([table]).splitlines()[1].startswith("┏")
+    assert text_of({}, [table], "text", terminal=False).splitlines()[1].startswith("┏")
 
 
 def test_bounds_stand_beside_what_was_measured() -> None:
@@ -243,21 +238,10 @@ def test_bounds_stand_beside_what_was_measured() -> None:
         ("eldgr", "58.20", "[55.80, 55.80]", "[58.00, 81.00]"),
     )
     assert table.notes == (WITHHELD, OUTSIDE.format("", "eldgr"))
-
-
-def test_bounds_of_arithmetic_have_a_column_for_derivers() -> None:
-    table = table_of(bounds_table, arithmetic_pool() | {"bounds_any_deriver": {"eldgr": [12.0, 81.0]}})
-    assert table.headers == ("rule", "measured", "any judge", "any judge, any deriver")
-    assert table.rows[3] == ("eldgr", "58.20", "[55.80, 55.80]", "[12.00, 81.00]")
-    assert table.notes == (WITHHELD, OUTSIDE.format(" under any judge", "eldgr"), ANY_DERIVER)
-
-
-def test_the_headline_of_arithmetic_is_over_all_judges_and_derivers() -> None:
-    bounds = {"majority": [45.0, 45.0], "eldgr": [25.0, 80.0], "support": [25.0, 55.0], "judge": [25.0, 60.0]}
-    assert headline(arithmetic_pool(bounds_any_deriver=bounds)) == (
-        "Whatever judge and deriver say, eldgr scores 25–80 % here; support 25–55 %; the judge alone could score "
-        "25–60 %. Majority vote scores 45 %."
-    )
+    derived = table_of(bounds_table, arithmetic_pool() | {"bounds_any_deriver": {"eldgr": [12.0, 81.0]}})
+    assert derived.headers == ("rule", "measured", "any judge", "any judge, any deriver")
+    assert derived.rows[3] == ("eldgr", "58.20", "[55.80, 55.80]", "[12.00, 81.00]")
+    assert derived.notes == (WITHHELD, OUTSIDE.format(" under any judge", "eldgr"), ANY_DERIVER)
 
 
 def test_a_rule_that_asks_more_than_a_judge_is_said_to_leave_its_bound() -> None:
@@ -282,23 +266,15 @@ def test_rules_that_leave_their_bound_are_listed_once_however_many_judges_they_h
     assert "deriver silent; eldgr, near(0) and near(1) asked them" in notes
 
 
-def test_remarks_stand_below_the_first_table() -> None:
-    assert table_of(paper_table, arithmetic_pool() | {"remarks": ["The judge slept."]}).notes == ("The judge slept.",)
-
-
-def test_cost_is_in_total_and_names_the_roles_that_were_asked() -> None:
-    table = table_of(cost_table, arithmetic_pool())
+def test_cost_is_in_total_for_roles_that_were_asked_and_unknown_where_a_server_did_not_report_it() -> None:
+    pool = arithmetic_pool()
+    table = table_of(cost_table, pool)
     assert table.headers == ("rule", "judge asked", "deriver asked", "LM calls", "tokens", "seconds")
     assert table.rows[-2:] == (("judge", "148", "0", "148", "0", "1.50"), ("eldgr", "0", "155", "155", "0", "1.50"))
     assert table.notes == ()
-
-
-def test_tokens_are_in_total_too_and_unknown_where_a_server_did_not_report_them() -> None:
-    pool = arithmetic_pool()
     for rule, tokens in zip(pool["rules"], (0, 0, None, 1_200), strict=True):
         pool["rules"][rule]["tokens"] = {"judge": tokens, "deriver": 34, "repairer": 0}
     table = table_of(cost_table, pool)
-    assert table.headers[-3:] == ("LM calls", "tokens", "seconds")
     assert [row[-2] for row in table.rows] == ["34", "34", UNDEFINED, "1,234"]
     assert table.notes == ("—: a server did not report it.",)
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from eldgr_dspy import Selector
 from eldgr_dspy.errors import ArgumentError, RunChangedError
-from eldgr_dspy.programs.commands.options import Models
+from eldgr_dspy.programs.commands.role_models import Models
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.freezes import write_freeze

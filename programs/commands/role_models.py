@@ -1,0 +1,188 @@
+"""The models of the roles and the judges of `--judges`, made from what was typed."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_args
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.redaction import remember_settings
+from eldgr_dspy.words import JudgeStyle, Replies, Role, SchemaUse
+
+_Who = TypeVar("_Who", bound=str)
+
+_ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models of the roles, their server, and how they are asked and read; each as its option was given.
+
+    Attributes:
+        lm: For all roles. judge, deriver, repairer: for one of them.
+        api_base: Address of the server.
+        judges: Judges by name, each as it was given; None where it is a recording alone.
+        judge_style, orders: How many candidates the judge sees in a call, and in how many orders.
+        num_ctx: Context of Ollama's models.
+        structured, replies: Whether requests carry a JSON schema, and how replies are read.
+    """
+
+    lm: str | None = None
+    judge: str | None = None
+    deriver: str | None = None
+    repairer: str | None = None
+    api_base: str | None = None
+    judges: Mapping[str, str | None] = field(default_factory=dict)
+    judge_style: JudgeStyle = "listwise"
+    orders: int = 1
+    num_ctx: int | None = None
+    structured: SchemaUse = "auto"
+    replies: Replies = "strict"
+
+    @property
+    def named(self) -> dict[Role, str | None]:
+        """The model of each role; None for a heuristic role."""
+        models: dict[Role, str | None] = {"judge": self.judge, "deriver": self.deriver, "repairer": self.repairer}
+        return {role: self.lm if model is None else model for role, model in models.items()}
+
+    @property
+    def styles(self) -> dict[str, tuple[JudgeStyle, str | None]]:
+        """The style of each judge with a name, and its model; None for the heuristic one and for a recording."""
+        from eldgr_dspy.programs.judges.named import styled
+
+        return {name: styled(text, self.judge_style, self.judge or self.lm) for name, text in self.judges.items()}
+
+    def lms(self, models: Mapping[_Who, str | None], others: Iterable[str | None] = ()) -> dict[_Who, Any]:
+        """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off.
+
+        `others` are further models, for which an address or a context may be.
+        """
+        from eldgr_dspy.programs.lms.models import is_of_ollama, lm_named, require_ollama
+
+        named: dict[_Who, str] = {role: model for role, model in models.items() if model is not None}
+        every = [*dict.fromkeys(model for model in (*named.values(), *others) if model is not None)]
+        require_ollama(self.num_ctx, every)
+        require_address(self.api_base, every)
+        sizes = {model: self.num_ctx if is_of_ollama(model) else None for model in named.values()}
+        options: dict[str, Any] = {"structured": self.structured, "temperature": 0.0, "cache": False}
+        return {role: lm_named(model, self.api_base, num_ctx=sizes[model], **options) for role, model in named.items()}
+
+    def selector(self, settings: Mapping[str, Any]) -> Any:
+        """Return a selector under these settings, with these roles."""
+        lms = self.lms(self.named, [model for _, model in self.styles.values()])
+        return self.selector_of(lms, settings, self.judge_style, self.orders)
+
+    def selector_of(self, lms: Mapping[Role, Any], settings: Mapping[str, Any], style: JudgeStyle, orders: int) -> Any:
+        """Return a selector with heuristic roles, except those that have an LM, and the judge in a style."""
+        from eldgr_dspy.programs.heuristics import heuristic_selector
+        from eldgr_dspy.programs.judges.named import judge_in_style
+        from eldgr_dspy.programs.selector import Selector
+
+        settings = {**settings, "replies": self.replies}
+        selector, backed = heuristic_selector(**settings), Selector(**settings)
+        judged = backed if "judge" in lms else selector
+        judged.judge = judge_in_style(judged.judge, style, orders)
+        for role, lm in lms.items():
+            module = getattr(backed, role)
+            module.set_lm(lm)
+            setattr(selector, role, module)
+        return selector
+
+    def asking(self, selector: Any) -> AbstractContextManager[Any]:
+        """Return the context in which a selector's certificate asks the model for all roles, if it asks any."""
+        import dspy
+
+        if self.lm is None or selector.certifier is None:
+            return nullcontext()
+        context: AbstractContextManager[Any] = dspy.context(lm=self.lms({"judge": self.lm})["judge"])
+        return context
+
+
+def require_address(api_base: str | None, names: Sequence[str]) -> None:
+    """Refuse a server address if no model is given, and one without http:// or https://.
+
+    Ollama's own engine accepts an address without a scheme, as Ollama does, and checks it itself.
+
+    Raises:
+        ArgumentError: naming the address, without what may be a password in it, and the remedy.
+    """
+    from eldgr_dspy.programs.lms.models import is_of_ollama
+
+    if api_base is None:
+        return
+    remember_settings({"api_base": api_base})
+    address = f"--api-base={api_base.rpartition('@')[2]!r:.200}"
+    if not names:
+        raise ArgumentError(
+            f"{address} needs a model to ask, but none is given. Add --lm MODEL or a model for a role, or leave the "
+            "address out."
+        )
+    if not _ADDRESS.match(api_base) and not all(map(is_of_ollama, names)):
+        raise ArgumentError(
+            f"{address} must be an address with http:// or https://, for example http://localhost:8000/v1."
+        )
+
+
+def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collection[str] = ()) -> dict[str, Any]:
+    """Return the named judges.
+
+    Args:
+        models: The options for models. settings: those of the rule.
+        recorded: The judges that have a recording, with "" for the recording of all roles; only these may lack a model.
+
+    Raises:
+        ArgumentError: a judge lacks a model, or no judge uses the model of --judge.
+    """
+    from eldgr_dspy.programs.judges.named import PANEL, is_own, judge_named
+    from eldgr_dspy.programs.roles import Judge
+    from eldgr_dspy.programs.run.fingerprints import predictors
+
+    judges = models.styles
+    asking = (choice for choice in models.judges.values() if choice in get_args(JudgeStyle) or is_own(choice or ""))
+    if models.judge is not None and judges and not any(asking):
+        raise ArgumentError(
+            f"--judge={models.judge} is for judges that are given as NAME=STYLE, and --judges has none of these. Leave "
+            "--judge out."
+        )
+    models_by_name = {name: model for name, (_, model) in judges.items()}
+    lms = models.lms(models_by_name, models.named.values()) if any(models_by_name.values()) else {}
+    result: dict[str, Any] = {}
+    for name, (style, model) in judges.items():
+        choice = models.judges[name]
+        if choice is None:
+            if not {"", name} & set(recorded):
+                raise ArgumentError(
+                    f"--judges {name} needs a model or a recording. Give {name}=MODEL or --replay {name}=FILE."
+                )
+            result[name] = Judge()
+        elif choice.startswith(PANEL):
+            result[name] = _panel(name, choice.removeprefix(PANEL).split("+"), models)
+        elif (named := judge_named(choice)) is not None:
+            if name in lms and predictors(named):
+                named.set_lm(lms[name])
+            result[name] = named
+        elif choice in get_args(JudgeStyle) and model is None:
+            raise ArgumentError(
+                f"--judges {name}={choice} needs a model. Give {name}={choice}:MODEL, or --judge MODEL."
+            )
+        else:
+            lm: dict[Role, Any] = {"judge": lms[name]} if name in lms else {}
+            orders = models.orders if style in ("listwise", "pairwise") else 1
+            result[name] = models.selector_of(lm, settings, style, orders).judge
+    return result
+
+
+def _panel(name: str, members: Sequence[str], models: Models) -> Any:
+    """Return a panel of models, by majority."""
+    from eldgr_dspy.programs.judges.named import judge_in_style
+    from eldgr_dspy.programs.judges.panel import Panel
+    from eldgr_dspy.programs.roles import Judge
+
+    if len(members) < 2 or not all(members):
+        raise ArgumentError(f"--judges {name} must have at least two models. Give {name}=panel:MODEL+MODEL.")
+    lms = models.lms({str(n): model for n, model in enumerate(members)})
+    judges = [judge_in_style(Judge(), orders=models.orders) for _ in members]
+    for judge, lm in zip(judges, lms.values(), strict=True):
+        judge.set_lm(lm)
+    return Panel(judges)
