@@ -35,7 +35,7 @@ _TESTED_TOO = ("support(0)", "support(1)", "support")  # where the evidence cert
 @certificate_option
 @derivation_option
 @set_option("homogeneous", "refusal", "refusals")
-@form_options("bound")
+@form_options()
 @out_option()
 @click.pass_context
 def bound(

@@ -14,7 +14,7 @@ from eldgr_dspy.programs.commands.output import Form, form_options, out_option, 
 @click.option(
     "--seeds", metavar="RULE", help="The runs are seeds of one setup: compare the rule with this one over them."
 )
-@form_options("compare")
+@form_options()
 @out_option()
 def compare(runs: tuple[str, ...], rule: str, seeds: str | None, form: Form, out: Path | None) -> None:
     """Compare runs on the same questions.

@@ -27,7 +27,7 @@ _FROZEN = (
 @pools_argument
 @rules_option(required=True)
 @own_options
-@form_options("decide")
+@form_options()
 @out_option()
 def decide(run: Path, pools: tuple[Path, ...], rules: str, own: dict[str, Any], form: Form, out: Path | None) -> None:
     """Apply other rules to the replies of a run.

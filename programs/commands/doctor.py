@@ -29,7 +29,7 @@ _DEFAULT = "ollama/deepseek-r1:7b"
     default=120.0,
     help="Limit for each call, and for a pull without progress.",
 )
-@form_options("doctor", ("text", "json"))
+@form_options("text", "json")
 @click.pass_context
 def doctor(
     context: click.Context,

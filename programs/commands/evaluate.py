@@ -114,7 +114,7 @@ def limit_options(call: str) -> Callable[[Command], Command]:
     help="Questions with an unusable reply before the run stops.  [default: all]",
 )
 @click.option("--dry-run", is_flag=True, help="Print the most that the run would ask, and stop.")
-@form_options("evaluate")
+@form_options()
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 @click.pass_context
 def evaluate(

@@ -35,7 +35,7 @@ _POOLS = (".jsonl", ".gz", ".parquet")
 @click.option("--limit", type=click.IntRange(min=1), help="Questions to take from the pool.  [default: all]")
 @click.option("--k", type=click.IntRange(min=1), default=5, help="Most documents that a step is compared with.")
 @click.option("--reading", type=choice(Reading), default="label", help="How f_NLI is computed.")
-@form_options("inspect", ("text", "json"))
+@form_options("text", "json")
 @click.pass_context
 def inspect(
     context: click.Context,

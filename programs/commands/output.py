@@ -19,37 +19,23 @@ if TYPE_CHECKING:
 Form = Literal["text", "markdown", "latex", "csv", "json"]
 
 
-def form_options(command: str, forms: tuple[str, ...] = get_args(Form)) -> Callable[[Any], Any]:
+def form_options(*forms: str) -> Callable[[Any], Any]:
     """Return a decorator that gives a command `--format` and its short form `--json`, as its argument `form`.
 
     Args:
-        command: The command's name in environment variables.
-        forms: The formats that it takes, the default first.
+        forms: The formats that it takes, the default first; all of `Form` if none is given.
     """
-    variable = f"ELDGR_{command.upper()}"
+    kinds = forms or get_args(Form)
     form = click.option(
-        "--format",
-        "form",
-        type=click.Choice(forms),
-        default=forms[0],
-        show_default=True,
-        envvar=f"{variable}_FORMAT",
-        allow_from_autoenv=False,
-        help="Output format.",
+        "--format", type=click.Choice(kinds), default=kinds[0], show_default=True, help="Output format."
     )
-    as_json = click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        envvar=f"{variable}_JSON",
-        allow_from_autoenv=False,
-        help="Short for --format json.",
-    )
+    as_json = click.option("--json", is_flag=True, help="Short for --format json.")
 
     def decorator(run: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(run)
-        def merged(*arguments: Any, as_json: bool, form: str, **options: Any) -> Any:
-            return run(*arguments, form=_one_of(form) if as_json else form, **options)
+        def merged(*arguments: Any, **options: Any) -> Any:
+            kind, short = options.pop("format"), options.pop("json")
+            return run(*arguments, form=_one_of(kind) if short else kind, **options)
 
         return form(as_json(merged))
 
@@ -59,10 +45,10 @@ def form_options(command: str, forms: tuple[str, ...] = get_args(Form)) -> Calla
 def _one_of(form: str) -> str:
     """Return the format if `--json` is set, also by a variable; the command line wins over a variable."""
     source = click.get_current_context().get_parameter_source
-    typed = {name for name in ("form", "as_json") if source(name) is ParameterSource.COMMANDLINE}
-    if form != "json" and typed == {"form", "as_json"}:
+    typed = {name for name in ("format", "json") if source(name) is ParameterSource.COMMANDLINE}
+    if form != "json" and typed == {"format", "json"}:
         raise click.UsageError(f"--json and --format {form} contradict each other. Give one of them.")
-    return form if typed == {"form"} else "json"
+    return form if typed == {"format"} else "json"
 
 
 def out_option(default: str = "standard output") -> Callable[[Any], Any]:

@@ -34,7 +34,7 @@ _Layout = Literal["dpo", "kto"]
 @answer_option
 @certificate_option
 @set_option("refusal", "refusals")
-@form_options("pool_pairs")
+@form_options()
 @click.pass_context
 def pairs(context: click.Context, /, source: Path, out: Path, form: Form, **options: Any) -> None:
     """Write preference pairs for training.

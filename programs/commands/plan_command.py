@@ -19,7 +19,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 )
 @click.option("--power", type=_SHARE, metavar="P", default=0.8, help="Probability of detecting the gain.")
 @click.option("--alpha", type=_SHARE, metavar="P", default=0.05, help="Level of the two-sided exact McNemar test.")
-@form_options("plan")
+@form_options()
 @out_option()
 def plan(gain: float, discordant: float, power: float, alpha: float, form: Form, out: Path | None) -> None:
     """Compute how many questions a gain needs.

@@ -107,7 +107,7 @@ def build(
 @pool.command()
 @click.argument("pools", nargs=-1, required=True, type=FILE)
 @answer_option
-@form_options("pool_check")
+@form_options()
 @out_option()
 def check(pools: tuple[Path, ...], answer: str | None, form: Form, out: Path | None) -> None:
     """Check pools and describe their content.

@@ -21,7 +21,7 @@ FORMATS = (*get_args(Form), "html")
 @click.command(context_settings={"show_default": True})
 @run_argument
 @pools_argument
-@form_options("report", FORMATS)
+@form_options(*FORMATS)
 @out_option("standard output; for html, report.html in RUN")
 @click.option("--pages", is_flag=True, help="Write questions.html also beyond 20,000 questions.")
 @own_options

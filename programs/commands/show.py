@@ -16,7 +16,7 @@ from eldgr_dspy.programs.commands.output import Form, form_options, out_option, 
 @pools_argument
 @rules_option(default="")
 @own_options
-@form_options("show")
+@form_options()
 @out_option()
 def show(
     run: Path, id: str, pools: tuple[Path, ...], rules: str, own: dict[str, Any], form: Form, out: Path | None

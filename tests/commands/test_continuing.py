@@ -21,7 +21,7 @@ from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.rule.refusals import REFUSALS, OwnRefusals
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, REFUSAL, ROLES, STRICTNESS, Role
 
-FREE = ("freeze", "fresh", "replay", "workers", "max_calls", "max_cost", "dry_run", "as_json", "quiet")
+FREE = ("freeze", "fresh", "replay", "workers", "max_calls", "max_cost", "dry_run", "json", "quiet")
 """Options that do not say how a run was made; left as they are."""
 
 NAMES = ("pool.jsonl", "my pool.jsonl", "-p.jsonl", "--lm", "a'b\"c.jsonl", "$(ls);*.jsonl", "~/p", "é\n.jsonl", "-")
