@@ -79,15 +79,15 @@ def _replays(context: click.Context, param: click.Parameter, texts: Sequence[str
     for text in texts:
         named = None if Path(text).exists() else _NAMED.fullmatch(text)
         name, file = named.groups() if named else ("", text)
-        path = _RECORDING.convert(file, param, context)
+        path: Any = _RECORDING.convert(file, param, context)
         if name in recordings:
             whose = f"judge {name!r}" if name else "the run"
             raise click.BadParameter(f"{whose} must have one recording; got another, {path}.", context, param)
-        recordings[name] = Path(path)
+        recordings[name] = path
     return recordings
 
 
-_RECORDING = click.Path(exists=True, dir_okay=False)
+_RECORDING = click.Path(path_type=Path, exists=True, dir_okay=False)
 replay_option = click.option(
     "--replay",
     type=click.Path(),

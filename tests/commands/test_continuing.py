@@ -41,9 +41,8 @@ class Made(NamedTuple):
 
     def stated(self) -> dict[Role, Mapping[str, Any]]:
         """What the journal of such a run says of the roles that were asked."""
-        style, orders = self.style
-        server: Any = {"api_base": self.api_base, "num_ctx": self.num_ctx}
-        models = Models(**self.models, **server, judge_style=style, orders=orders)
+        options: Any = {**self.models, "api_base": self.api_base, "num_ctx": self.num_ctx}
+        models = Models(**options, judge_style=self.style[0], orders=self.style[1])
         selector = models.selector(self.settings.arguments())
         with metered_settings():
             return {role: role_call(getattr(selector, role)).details for role in self.asked}
