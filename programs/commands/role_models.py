@@ -176,7 +176,7 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
 def _panel(name: str, members: Sequence[str], models: Models) -> Any:
     """Return a panel of models, by majority."""
     from eldgr_dspy.programs.judges.named import judge_in_style
-    from eldgr_dspy.programs.judges.panel import Panel
+    from eldgr_dspy.programs.judges.repeated_judges import Panel
     from eldgr_dspy.programs.roles import Judge
 
     if len(members) < 2 or not all(members):
