@@ -325,5 +325,5 @@ class Selector(Saved):
         values |= {"answer": answer, self.answer_field: answer}
         if scored:
             rewards = [table["reward"] for table in scored[0]]
-            values |= {"ranking": [*case.ranking(replies, rewards)], "scores": self.scorers.shown(scored)}
+            values |= {"ranking": [*case.ranking(replies, rewards)], "scores": self.scorers.by_name(scored)}
         return dspy.Prediction(**values)

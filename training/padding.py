@@ -22,7 +22,7 @@ def without_padding(text: str) -> tuple[list[tuple[str, int]], int]:
     """
     answer = split_steps(text, most=len(text) + 1).answer
     at = -1 if answer is None else answer.end - len(answer.text.lstrip())
-    kept, padding = list[tuple[str, int]](), 0
+    rest, padding = list[tuple[str, int]](), 0
     introduces = False  # whether the next line, seen from the end, has something that a marker introduces
     for start, line, inside in reversed(list(_lines(text))):
         says, states = inside or unmeasurable(line) is None, start <= at < start + len(line)
@@ -30,11 +30,11 @@ def without_padding(text: str) -> tuple[list[tuple[str, int]], int]:
         if line.strip() and not states and not (introduces if marks else says):
             padding += 1
             continue
-        kept.append((line, start))
+        rest.append((line, start))
         introduces = introduces if not line.strip() else says and not marks and not states
-    if padding and not any(line.strip() for line, _ in kept):
+    if padding and not any(line.strip() for line, _ in rest):
         return [next((line, start) for start, line, _ in _lines(text) if line.strip())], padding - 1
-    return kept[::-1], padding
+    return rest[::-1], padding
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, bool]]:

@@ -32,12 +32,12 @@ def kept_random_state() -> Iterator[None]:
     A stream that does not exist yet is not saved: torch if nothing has imported it, CUDA if nothing has used it.
     """
     python, legacy, torch = random.getstate(), np.random.get_state(), sys.modules.get("torch")
-    kept: AbstractContextManager[Any] = nullcontext()
+    context: AbstractContextManager[Any] = nullcontext()
     if torch is not None:
         devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-        kept = torch.random.fork_rng(devices=list(devices), device_type="cuda")
+        context = torch.random.fork_rng(devices=list(devices), device_type="cuda")
     try:
-        with kept:
+        with context:
             yield
     finally:
         random.setstate(python)

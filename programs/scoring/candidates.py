@@ -92,14 +92,14 @@ class Scorers(list["Scorer"]):
         several: Whether they were given as a sequence, so that their results are told apart by name.
     """
 
-    def __init__(self, given: "Scorer | Sequence[Scorer] | None") -> None:
+    def __init__(self, scorers: "Scorer | Sequence[Scorer] | None") -> None:
         """Take one scorer, several or none.
 
         Raises:
             ArgumentError: Something has no method `score`.
         """
-        self.several = isinstance(given, Sequence)
-        super().__init__(() if given is None else given if isinstance(given, Sequence) else (given,))
+        self.several = isinstance(scorers, Sequence)
+        super().__init__(() if scorers is None else scorers if isinstance(scorers, Sequence) else (scorers,))
         for at, scorer in enumerate(self):
             if isinstance(scorer, type) or not callable(getattr(scorer, "score", None)):
                 name = f"scorers[{at}]" if self.several else "scorers"
@@ -107,7 +107,7 @@ class Scorers(list["Scorer"]):
                     f"{name}={scorer!r:.80} is not a scorer; give an object with score(reasonings), or a list of such."
                 )
 
-    def shown(self, scores: Sequence[Tables]) -> Tables | dict[str, Tables]:
+    def by_name(self, scores: Sequence[Tables]) -> Tables | dict[str, Tables]:
         """Return the tables of the candidates, or several scorers' by name: its `name`, else that of its class."""
         if not self.several:
             return scores[0]

@@ -141,13 +141,13 @@ def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
         raise ArgumentError(
             f"model={model!r} could not be loaded from {str(folder)!r}: its config.json is not JSON ({error})."
         ) from error
-    stated = config.get("id2label") if isinstance(config, dict) else None
-    entries = stated.items() if isinstance(stated, dict) else ()
+    labels = config.get("id2label") if isinstance(config, dict) else None
+    entries = labels.items() if isinstance(labels, dict) else ()
     named = {str(label).strip().casefold(): column for column, label in entries}
     if set(named) != set(LABELS) or {column for column, _ in entries} != {"0", "1", "2"}:
         raise ArgumentError(
             f"model={model!r} must have exactly the labels contradiction, neutral and entailment; its config.json has "
-            f"{stated!r:.120} as id2label. If it is a three-way NLI model, name its columns there in the order of its "
+            f"{labels!r:.120} as id2label. If it is a three-way NLI model, name its columns there in the order of its "
             'training, as "id2label": {"0": "contradiction", "1": "entailment", "2": "neutral"}.'
         )
     contradiction, neutral, entailment = (int(named[label]) for label in LABELS)

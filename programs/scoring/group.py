@@ -42,7 +42,7 @@ class Compared:
     Attributes:
         step: Without its marker and invisible characters; its passages are the documents as an NLI model reads them.
         silent: Why the step can't be scored; None if it can.
-        found: Number in the corpus -> document, best first; empty if nothing was retrieved.
+        hits: Number in the corpus -> document, best first; empty if nothing was retrieved.
         before: The step under question and earlier steps.
         documents: The step under its documents.
         changed: The changed step under the same documents.
@@ -51,7 +51,7 @@ class Compared:
 
     step: StepInContext
     silent: Undefined | None
-    found: Mapping[int, Passage]
+    hits: Mapping[int, Passage]
     before: MaybeRow
     documents: MaybeRow
     changed: MaybeRow
@@ -117,7 +117,7 @@ def gather(
     steps = [step for pair in zip(reasonings, texts, strict=True) for step in _in_context(*pair)]
     searched = [corpus for corpus, text in zip(corpora, texts, strict=True) for _ in text.steps]
     silent = [unmeasurable(step.text) for step in steps]
-    compared = _compared(steps, silent, list(_found(steps, silent, searched, k)), claims, counterfactuals)
+    compared = _compared(steps, silent, list(_hits(steps, silent, searched, k)), claims, counterfactuals)
     return Group(tuple(reasonings), texts, tuple(chain.from_iterable(confidences)), tuple(compared))
 
 
@@ -139,7 +139,7 @@ def _visible(text: str) -> str:
     return drop_invisible(text).strip()
 
 
-def _found(
+def _hits(
     steps: Sequence[StepInContext], silent: Sequence[Undefined | None], corpora: Sequence[Retriever | None], k: int
 ) -> Iterator[Mapping[int, Passage] | Undefined]:
     """Return the documents of each step, or why it has none; a corpus is searched once, for all its steps."""
@@ -162,17 +162,17 @@ def _documents(corpus: Retriever, queries: list[str], k: int) -> dict[str, dict[
 def _compared(
     steps: Sequence[StepInContext],
     silent: Sequence[Undefined | None],
-    found: Sequence[Mapping[int, Passage] | Undefined],
+    hits: Sequence[Mapping[int, Passage] | Undefined],
     claims: Claims,
     counterfactuals: Counterfactuals,
 ) -> Iterator[Compared]:
-    read = [replace(step, passages=_passages(documents)) for step, documents in zip(steps, found, strict=True)]
-    pairs = zip(read, found, strict=True)
+    with_passages = [replace(step, passages=_passages(documents)) for step, documents in zip(steps, hits, strict=True)]
+    pairs = zip(with_passages, hits, strict=True)
     grounded = list(dict.fromkeys(step for step, documents in pairs if not isinstance(documents, Undefined)))
     replies, changes = (claims(grounded), counterfactuals(grounded)) if grounded else ((), ())
     claimed = _answers(claims, grounded, replies, _are_claims, "a tuple of texts, or Undefined")
     changed = _answers(counterfactuals, grounded, changes, _is_changed, "a Counterfactual, None or Undefined")
-    for step, why, documents in zip(read, silent, found, strict=True):
+    for step, why, documents in zip(with_passages, silent, hits, strict=True):
         before = why if why is not None else _before(step)
         if isinstance(documents, Undefined):
             yield Compared(step, why, {}, before, documents, documents, documents)

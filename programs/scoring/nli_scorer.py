@@ -95,7 +95,7 @@ def _measured(group: Group, f: _ReadRows) -> tuple[dict[Channel, Scores], Ground
     """Return the channels of all steps in one row, and what the documents say; `f` reads rows of premises."""
     grounding = f(step.documents for step in group.steps)
     grounding = grounding.numbered(
-        [() if at in grounding.reasons else tuple(step.found) for at, step in enumerate(group.steps)]
+        [() if at in grounding.reasons else tuple(step.hits) for at, step in enumerate(group.steps)]
     )
     grounded = fact(grounding.best())
     columns: dict[Channel, Scores] = {
@@ -128,7 +128,7 @@ def _independent(group: Group, grounding: Grounding) -> list[Score]:
     """n_indep of each step."""
     rows = zip(group.steps, grounding.entailing(), strict=True)
     return [
-        row if isinstance(row, Undefined) else independent_sources([step.found[number] for number in row])
+        row if isinstance(row, Undefined) else independent_sources([step.hits[number] for number in row])
         for step, row in rows
     ]
 

@@ -41,12 +41,12 @@ def _snapshot(model: str, revision: str | None) -> Path:
     reason: Exception | None = None
     for offline in (True, False):
         try:
-            found = snapshot_download(model, revision=revision, local_files_only=offline, allow_patterns=list(_FILES))
+            place = snapshot_download(model, revision=revision, local_files_only=offline, allow_patterns=list(_FILES))
         except (OSError, ValueError) as error:  # a wrong name, no network, no such model or revision
             reason = error
             continue
-        if not (offline and _lacking(Path(found))):
-            return Path(found)
+        if not (offline and _lacking(Path(place))):
+            return Path(place)
     if len(Path(model).parts) > 2 or model.startswith((".", "~")):
         raise ArgumentError(
             f"model={model!r} must be a folder on this disk; give the folder that holds the model's config.json."

@@ -119,21 +119,6 @@ def test_best_and_least_are_the_maximum_and_the_minimum(given_: list[list[float]
     assert grounding.contradicting() == worst
 
 
-@given(st.lists(rows, min_size=1), rows)
-def test_a_row_is_the_same_whatever_rows_stand_beside_it(given_: list[list[float]], other: list[float]) -> None:
-    alone, beside = Grounding.of(given_), Grounding.of([*given_, other])
-    assert list(alone.best()) == list(beside.best())[:-1]
-    assert alone.contradicting() == beside.contradicting()[:-1]
-
-
-@given(rows, st.floats(-1, 1))
-def test_a_further_document_never_lowers_fact_nor_raises_the_least(row: list[float], f: float) -> None:
-    before, after = Grounding.of([row]), Grounding.of([[*row, f]])
-    if row:
-        assert after.best().numbers[0] >= before.best().numbers[0]
-        assert after.least().numbers[0] <= before.least().numbers[0]
-
-
 @given(st.lists(st.lists(distributions(), max_size=4)), st.sampled_from(READINGS))
 def test_rows_of_probabilities_are_read_as_f_nli_reads_them(given_: list[list[list[float]]], reading: Reading) -> None:
     grounding = Grounding.from_probabilities([NO_CORPUS, *given_], reading)

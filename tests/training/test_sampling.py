@@ -32,6 +32,8 @@ pytestmark = [
 
 QUESTIONS: list[dict[str, Any]] = [{**row, "id": f"q{number}"} for number, row in enumerate(ROWS, start=1)]
 SAMPLING = Sampling(seed=2029, samples=3, max_new_tokens=20)
+SHORT = Sampling(seed=2029, max_new_tokens=4)
+"""Enough where it does not matter what is sampled."""
 
 
 def sampled(path: Path, questions: list[dict[str, Any]] | None = None, **changed: Any) -> Pool:
@@ -99,6 +101,7 @@ def test_a_completion_that_never_leaves_its_thinking_has_no_answer(tmp_path: Pat
 
 def test_what_is_written_is_what_is_opened_in_any_format(pool: Pool, tmp_path: Path) -> None:
     assert open_pool(pool.path).sha256 == pool.sha256
+    shutil.copy(pool.path.with_name("pool.samples.jsonl"), tmp_path)
     assert sampled(tmp_path / "pool.parquet").sha256 == pool.sha256
 
 
@@ -167,7 +170,7 @@ def test_another_seed_id_or_name_draws_other_numbers(changed: dict[str, Any], po
 
 def test_the_global_random_streams_are_left_alone(tmp_path: Path) -> None:
     before = random.getstate(), torch.random.get_rng_state().tolist()
-    sampled(tmp_path / "pool.jsonl", checkpoints={"whole": saved_policy()})
+    sampled(tmp_path / "pool.jsonl", checkpoints={"whole": saved_policy()}, sampling=SHORT)
     assert (random.getstate(), torch.random.get_rng_state().tolist()) == before
 
 
@@ -225,7 +228,7 @@ def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(pool: Poo
 def test_a_model_without_a_chat_template_is_asked_in_text(tmp_path: Path) -> None:
     bare = copied(saved_policy(), tmp_path / "model", chat_template=None)
     asked = [{**row, "prompt": f"Question: {row['question']}\nAnswer:"} for row in QUESTIONS]
-    assert sampled(tmp_path / "pool.jsonl", asked, checkpoints={"bare": bare}).n == 2
+    assert sampled(tmp_path / "pool.jsonl", asked, checkpoints={"bare": bare}, sampling=SHORT).n == 2
 
 
 @pytest.mark.parametrize(
@@ -311,11 +314,10 @@ def test_a_call_that_was_broken_off_resumes_where_it_was(pool: Pool, tmp_path: P
     assert len(beside.read_bytes().splitlines()) == len(whole)
 
 
-def test_a_finished_call_samples_nothing_and_writes_the_same_pool(tmp_path: Path) -> None:
-    path, beside = tmp_path / "pool.jsonl", tmp_path / "pool.samples.jsonl"
-    sampled(path, checkpoints={"whole": saved_policy()})
+def test_a_finished_call_samples_nothing_and_writes_the_same_pool(pool: Pool) -> None:
+    path, beside = pool.path, pool.path.with_name("pool.samples.jsonl")
     before = path.read_bytes(), beside.read_bytes()
-    sampled(path, checkpoints={"whole": saved_policy()})
+    sampled(path)
     assert (path.read_bytes(), beside.read_bytes()) == before
 
 
@@ -407,7 +409,7 @@ def test_questions_that_are_no_pool_are_refused_before_anything_is_sampled(
 
 def test_gold_may_be_a_text_a_list_or_nothing(tmp_path: Path) -> None:
     asked = [{**QUESTIONS[0], "gold": "Doha", "id": "a"}, {**QUESTIONS[0], "gold": None, "id": "b"}]
-    pool = sampled(tmp_path / "pool.jsonl", asked, checkpoints={"whole": saved_policy()})
+    pool = sampled(tmp_path / "pool.jsonl", asked, checkpoints={"whole": saved_policy()}, sampling=SHORT)
     assert [row.gold for row in pool.rows()] == [["Doha"], []]
 
 
