@@ -126,7 +126,7 @@ def test_a_run_on_one_pool_states_nothing_of_another_that_its_directory_has_seen
     finished_run(tmp_path, selector=selector_with(lambda request: "I would rather not say.")[0], rules=("judge",))
     other = write_pool(tmp_path / "other.jsonl", map(row, range(4)))
     for limit in (None, 3):
-        evaluate(selector_with(obliging)[0], Plan([other], tmp_path / "run", ("judge",), limit))
+        evaluate(selector_with(obliging)[0], Plan([other], tmp_path / "run", ("judge",), limit=limit))
         record = read_run(tmp_path / "run").record()
         assert record["parse_failures"]["judge"] == {"count": 0, "of": limit or 4, "rate": 0.0}
         assert (record["silences"], record["cost"]["calls"]) == ([], 10)
