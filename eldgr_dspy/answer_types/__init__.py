@@ -22,7 +22,7 @@ IN_FILES: Mapping[Task, AnswerType] = {**{filed: BUILT_IN[name] for name, filed 
 """The types of this package by the names that a file may state."""
 
 _OWN: dict[Task, AnswerType] = {}
-_STATED: dict[Task, StatedType] = {}
+_SHOWN: dict[Task, StatedType] = {}
 
 
 def answer_type(name: object, argument: str = "answer", built_in: Mapping[Task, AnswerType] = IN_FILES) -> AnswerType:
@@ -101,23 +101,19 @@ def found_by_name(kind: AnswerType) -> tuple[Callable[[str], AnswerType], tuple[
     """Return how the same value is found again: what a pickle holds of it. None for one that no name finds."""
     if kind.loaded_as:
         return load_type, (kind.loaded_as,)
-    return (_built_in, (kind.name,)) if BUILT_IN.get(kind.name) is kind else None
-
-
-def _built_in(name: Task) -> AnswerType:
-    return BUILT_IN[name]
+    return (answer_type, (kind.name,)) if BUILT_IN.get(kind.name) is kind else None
 
 
 def remember_type(name: Task, way: Way, scores: Sequence[str]) -> None:
     """Let `shown_type` know a type of which finished figures state how it is shown; nothing is imported."""
-    _STATED[name] = StatedType(name, way, scores)
+    _SHOWN[name] = StatedType(name, way, scores)
 
 
 def readable_type(name: Task) -> AnswerType:
     """Return the type of a row: one that is known, else as finished figures have stated it, to be shown alone."""
-    return _STATED[name] if name in _STATED and not (_OWN.get(name) or name in IN_FILES) else answer_type(name, "task")
+    return _SHOWN[name] if name in _SHOWN and not (_OWN.get(name) or name in IN_FILES) else answer_type(name, "task")
 
 
 def shown_type(name: Task) -> AnswerType:
     """Return the type of finished figures: one that is known, else as figures have stated it, to be shown alone."""
-    return _STATED[name] if name in _STATED and not _OWN.get(name) else answer_type(name)
+    return _SHOWN[name] if name in _SHOWN and not _OWN.get(name) else answer_type(name)

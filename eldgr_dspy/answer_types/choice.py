@@ -32,7 +32,7 @@ _LETTER = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 # What says in a sentence which option is meant.
-_SAID = re.compile(
+_SENTENCE = re.compile(
     r"""\b(?: (?i:(?:option|choice|answer)\ [(\[*]*+) ([A-Z])\b [)\]*]*+
             (?i:\ (?:is|would\ be)\ (?:the\ )?(?:most\ )?(?:correct|right|best|appropriate|likely|answer))
       | ([A-Z])[)\]*]*+\ (?i:is\ (?:the\ )?(?:correct|right|best))\b
@@ -102,7 +102,7 @@ class Choice(AnswerType):
 
     def unmarked(self, text: str) -> tuple[str, Form]:
         """Return the letter that a sentence says is right, or a first or last line that begins with one; or all."""
-        sentences = [*_SAID.finditer(text)]
+        sentences = [*_SENTENCE.finditer(text)]
         if sentences:
             return next(filter(None, sentences[-1].groups())), "whole"
         lines = text.strip().splitlines()
@@ -111,21 +111,8 @@ class Choice(AnswerType):
     def examples(self) -> Sequence[str]:
         """Return letters and texts of the options, and answers that name none of them or two."""
         return (
-            *(
-                "Doha",
-                "a",
-                "(A) Doha",
-                "Riyadh",
-                "D",
-                "option d",
-                "Dubai",
-                "B.",
-                "Dubai Marina",
-                "C",
-                "Muscat",
-                "muscat",
-            ),
-            *("None of the above", "E", "A. Dubai", "Z"),
+            *("Doha", "a", "(A) Doha", "Riyadh", "D", "option d", "Dubai", "B.", "Dubai Marina", "C", "Muscat"),
+            *("muscat", "None of the above", "E", "A. Dubai", "Z"),
         )
 
     def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:

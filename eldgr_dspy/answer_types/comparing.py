@@ -77,12 +77,12 @@ class Comparisons:
         pair = Pair(gold, answer, both)
         if pair not in self._equal:
             seconds = min(self._pair, self._left[both])
-            found = compare(*pair, seconds=seconds, ends=self._ends) if seconds > 0 else Compared(None, 0.0)
-            self._equal[pair] = found.equal
-            self._left[both] -= found.seconds
-            if found.equal is None:
+            result = compare(*pair, seconds=seconds, ends=self._ends) if seconds > 0 else Compared(None, 0.0)
+            self._equal[pair] = result.equal
+            self._left[both] -= result.seconds
+            if result.equal is None:
                 self.late.append(pair)
-            self.is_close |= found.equal is None or found.seconds > self._pair / 2 or self._left[both] < self._half
+            self.is_close |= result.equal is None or result.seconds > self._pair / 2 or self._left[both] < self._half
         return self._equal[pair]
 
     def record(self, id: str) -> dict[str, Any]:
@@ -108,11 +108,11 @@ def is_record(details: Mapping[str, Any]) -> bool:
 
 def recorded_in(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
     """Return by pool and question the records in a journal's lines that are not consultations."""
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    records: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for line in lines:
         if line["kind"] == "comparisons":
-            found.setdefault((line["name"], line["details"]["id"]), []).append(line["details"])
-    return found
+            records.setdefault((line["name"], line["details"]["id"]), []).append(line["details"])
+    return records
 
 
 def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, ends: float | None = None) -> Compared:
@@ -138,8 +138,8 @@ def compare(gold: str, answer: str, both: bool, *, seconds: float = SECONDS, end
         ) from error
     finally:
         worker.lock.release()
-    found = Compared(*json.loads(reply)) if reply else Compared(None, seconds)
-    return found if found.seconds <= seconds else Compared(None, seconds)
+    result = Compared(*json.loads(reply)) if reply else Compared(None, seconds)
+    return result if result.seconds <= seconds else Compared(None, seconds)
 
 
 class _Worker:

@@ -131,10 +131,10 @@ class Math(Related):
         """Return the answers of a pool in classes, with a note on those that could not be compared in time."""
         if (comparisons := self.comparisons) is None:
             return Math(Comparisons()).grouping(answers)
-        found = super().grouping(answers)
+        own_grouping = super().grouping(answers)
 
         def class_of(answer: str | None) -> AnswerClass | None:
-            class_, own = found.class_of(answer), self.class_of(answer)
+            class_, own = own_grouping.class_of(answer), self.class_of(answer)
             late = own and any(pair.both and own.key in pair for pair in comparisons.late)
             return replace(class_, note=_LATE) if class_ and late else class_
 

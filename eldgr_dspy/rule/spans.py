@@ -74,7 +74,7 @@ _NOUNS: dict[Kind, str] = {
     "place": "borough city continent country county district island location place region state town village",
 }
 _KIND_OF_NOUN: dict[str, Kind] = {noun: kind for kind, nouns in _NOUNS.items() for noun in nouns.split()}
-_ASKED = re.compile(r"\b(?:what|which)\b((?:\W+\w+){0,4})")
+_WHICH = re.compile(r"\b(?:what|which)\b((?:\W+\w+){0,4})")
 _HOW_MANY = re.compile(r"\bhow (?:many|much|old|long|tall|far|high)\b")
 
 
@@ -85,7 +85,7 @@ def kind_asked(question: str) -> Kind:
         return "choice"
     if _HOW_MANY.search(text):
         return "number"
-    after = _ASKED.findall(text)
+    after = _WHICH.findall(text)
     for noun in words_of(" ".join(after)):
         if noun in _KIND_OF_NOUN:
             return _KIND_OF_NOUN[noun]

@@ -62,7 +62,7 @@ class PipelineSelector(CountingJudge):
         """Choose a pipeline."""
         if folded_question(ballot.question) in self.trained_questions:
             return abstained("the selector was trained on this question")
-        names = [stated.pipeline for stated in ballot.stated]
+        names = [of.pipeline for of in ballot.stated]
         if not any(names):
             return abstained(Abstention.of("not applicable", "the pool states no tags or sources"))
         if lacking := [index for index in ballot.voters if not names[index]]:

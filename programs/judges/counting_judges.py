@@ -163,20 +163,20 @@ def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -
     """
     what: str = column
     if column == "confidence":
-        stated: Sequence[Any] = [of.confidence for of in ballot.stated]
+        entries: Sequence[Any] = [of.confidence for of in ballot.stated]
     elif column == "scores":
-        what, stated = f"score {score!r}", [of.scores.get(score) for of in ballot.stated]
+        what, entries = f"score {score!r}", [of.scores.get(score) for of in ballot.stated]
     else:
         what, summary = _SUMMARIES[fold] if any(of.logprobs for of in ballot.stated) else ("log-probabilities", "least")
-        stated = [getattr(of.logprobs, summary, None) for of in ballot.stated]
-        stated = stated if fold != "min" else [None if least is None else math.exp(least) for least in stated]
-    if all(value is None for value in stated):
+        entries = [getattr(of.logprobs, summary, None) for of in ballot.stated]
+        entries = entries if fold != "min" else [None if least is None else math.exp(least) for least in entries]
+    if all(value is None for value in entries):
         return Abstention.of("not applicable", f"the pool states no {what}")
-    if not fold and all(isinstance(stated[index], list | tuple) for index in ballot.voters):
+    if not fold and all(isinstance(entries[index], list | tuple) for index in ballot.voters):
         return Abstention.of("not applicable", f"{what} {_UNFOLDED}")
     values: dict[int, float] = {}
     for index in ballot.voters:
-        if (value := stated[index]) is None:
+        if (value := entries[index]) is None:
             return Abstention(f"no {what} is stated of candidate {index}")
         number = _folded(value, fold)
         if isinstance(number, str):

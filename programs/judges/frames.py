@@ -134,7 +134,7 @@ def read_verdict(content: Mapping[str, Any], answers: Sequence[str | None], n_pa
 
 def answers_of(candidates: Sequence[str]) -> list[str]:
     """Return the final answers of candidates as they are shown to a judge."""
-    return [split_candidate(shown)[1] for shown in candidates]
+    return [split_candidate(candidate)[1] for candidate in candidates]
 
 
 def classes_of(answers: Sequence[str]) -> list[int | None]:

@@ -103,9 +103,9 @@ def own_judge(judge: object) -> dspy.Module:
                 "object that is one."
             ) from error
     if isinstance(value, type) or not callable(value):
-        got = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+        kind = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
         raise ArgumentError(
-            f"judges: {name} must be a dspy.Module or a function of a ballot; got {got}. Name a function or a judge."
+            f"judges: {name} must be a dspy.Module or a function of a ballot; got {kind}. Name a function or a judge."
         )
     return value if isinstance(value, dspy.Module) else OwnSelector(cast("Callable[[Ballot], int | Abstention]", value))
 
