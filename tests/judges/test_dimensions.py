@@ -93,10 +93,6 @@ def test_what_is_lacking_is_an_abstention(stated: Sequence[Stated], reason: str)
     assert "preferred" not in said
 
 
-def test_without_a_candidate_that_votes_it_abstains() -> None:
-    assert count(ballot("--", [Stated()] * 2)).abstained == "there is no candidate to judge"
-
-
 @pytest.mark.parametrize(
     ("confidences", "relevances"),
     [((-0.1, -0.2, -0.3), (1.0, 2.0, 3.0)), ((-0.3, -0.7, -0.9), (0.3, 0.7, 0.9)), ((-1.0, -1.3, -7.0), (1, 1.3, 7))],

@@ -27,6 +27,7 @@ from eldgr_dspy.rule.replies import read_reply
 from tests.capitals import row, write_pool
 from tests.deciding import SILENT as REPLIES
 from tests.deciding import decided
+from tests.judges.balloting import ballot
 from tests.selecting import selector_of
 
 Maker = Callable[[Path], dspy.Module]
@@ -140,6 +141,10 @@ def test_dspy_warns_of_nothing_when_it_is_awaited(judge: dspy.Module, monkeypatc
     counted = ballot_of(case_of({"question": "Which?", "candidates": ["Dubai"], "evidence": []}))
     said = asyncio.run(aask(judge, {"ballot": counted}, "judge")).content
     assert (warned, "abstained" in said or "preferred" in said) == ([], True)
+
+
+def test_without_a_candidate_that_votes_it_abstains(judge: dspy.Module) -> None:
+    assert judge(ballot=ballot("--")).abstained == "there is no candidate to judge"
 
 
 def test_the_laws_of_a_selector_hold(judge: dspy.Module) -> None:

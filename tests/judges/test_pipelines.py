@@ -124,19 +124,15 @@ def test_a_pipeline_that_was_not_trained_is_not_preferred(trained: PipelineSelec
 
 
 @pytest.mark.parametrize(
-    ("keys", "stated", "reason"),
+    ("stated", "reason"),
     [
-        ("ab", [Stated(), Stated(confidence=0.5)], "{N/A}the pool states no tags or sources"),
-        ("ab", [Stated(source="new"), Stated(tags=("newer",))], "{N/A}no pipeline of the pool was trained"),
-        ("ab", [STATED[0], Stated()], "no tags or source are stated of candidate 1"),
-        ("--", [STATED[0], STATED[1]], "there is no candidate to judge"),
-        ("--", [Stated(), Stated()], "there is no candidate to judge"),
+        ([Stated(), Stated(confidence=0.5)], "{N/A}the pool states no tags or sources"),
+        ([Stated(source="new"), Stated(tags=("newer",))], "{N/A}no pipeline of the pool was trained"),
+        ([STATED[0], Stated()], "no tags or source are stated of candidate 1"),
     ],
 )
-def test_what_is_lacking_is_an_abstention(
-    trained: PipelineSelector, keys: str, stated: Sequence[Stated], reason: str
-) -> None:
-    said = trained(ballot=ballot(keys, stated, questions(UNSEEN)[0]))
+def test_what_is_lacking_is_an_abstention(trained: PipelineSelector, stated: Sequence[Stated], reason: str) -> None:
+    said = trained(ballot=ballot("ab", stated, questions(UNSEEN)[0]))
     assert said.abstained == reason.replace("{N/A}", "not applicable: ")
     assert "preferred" not in said
 
