@@ -182,14 +182,14 @@ def _count(judge: Any, ballots: Sequence[Ballot]) -> None:
         judge.count(ballot)
 
 
-def show(path: Path, *, lm: bool) -> None:
-    """Print the matrix of one pool."""
+def show(path: Path, *, lm: bool, timed: bool = True) -> None:
+    """Print the matrix of one pool, with processor times if they are wanted."""
     with tempfile.TemporaryDirectory() as folder:
         name = path.name.partition(".")[0]
         training, held_out = Path(folder) / "training.jsonl", Path(folder) / f"{name}.jsonl"
         split_pool(open_pool(path), training, held_out, share=0.5, seed=0)
         pool, judges = open_pool(held_out), counting(training)
-        costs = cpu_of(judges, pool)
+        costs = cpu_of(judges, pool) if timed else {}
         recorded = {judge: path.parent / "judges" / f"{name}.{judge}.jsonl.gz" for judge in RECORDED}
         replay = {f"{judge}, recorded": file for judge, file in recorded.items() if file.is_file()}
         asking = {row: make() for row, make in ASKING.items()} if lm else {}
@@ -205,11 +205,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print a matrix for each pool."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pools", nargs="*", help="Names of pools; the demo pool by default.")
-    names = parser.parse_args(arguments).pools
-    for name in names:
-        show(pools_dir() / f"{name}.jsonl.gz", lm=False)
-    if not names:
-        show(DEMO, lm=True)
+    parser.add_argument("--untimed", action="store_true", help="Measure no processor time, which takes half of it.")
+    chosen = parser.parse_args(arguments)
+    for name in chosen.pools:
+        show(pools_dir() / f"{name}.jsonl.gz", lm=False, timed=not chosen.untimed)
+    if not chosen.pools:
+        show(DEMO, lm=True, timed=not chosen.untimed)
 
 
 if __name__ == "__main__":

@@ -15,28 +15,42 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.lexical import Support, support
 from eldgr_dspy.rule.spans import best_span, kind_asked
 
-_SILENCE = "the heuristic deriver derives nothing"
 
-
-class LexicalJudge(dspy.Module):
-    """Prefers the candidate that the words of the evidence support best, or, without evidence, its own equations."""
+class _WithoutLM(dspy.Module):
+    """A role that waits for nothing."""
 
     asks_lm = False
+
+    async def aforward(self, **inputs: Any) -> dspy.Prediction:
+        """Do the same as `forward`."""
+        prediction: dspy.Prediction = self.forward(**inputs)
+        return prediction
+
+    def most_calls(self, candidates: Sequence[str]) -> int:
+        """Return 0: it has no LM."""
+        return 0
+
+
+class LexicalJudge(_WithoutLM):
+    """Prefers the candidate that the words of the evidence support best, or, without evidence, its own equations."""
 
     def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
         """Return `assessments`, `preferred` and `judge_rationale`; abstain if there is nothing to measure by.
 
         Aspects that words cannot measure are None. The highest scalar is preferred; ties go to the earliest.
         """
-        return _judged(question, evidence, candidates)
-
-    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`. It waits for nothing."""
-        return _judged(question, evidence, candidates)
-
-    def most_calls(self, candidates: Sequence[str]) -> int:
-        """Return 0: it has no LM."""
-        return 0
+        if not candidates:
+            return dspy.Prediction(abstained="there is no candidate to judge")
+        scores = support(_without_options(question), evidence, candidates)
+        if scores is None:
+            return dspy.Prediction(abstained="there is no evidence, and no candidate states an equation")
+        scalars = [score.scalar for score in scores]
+        preferred = scalars.index(max(scalars))
+        return dspy.Prediction(
+            assessments=[_assessment(score) for score in scores],
+            preferred=preferred,
+            judge_rationale=f"highest support by words and equations alone, {scalars[preferred]:.3f}; no LM was asked",
+        )
 
 
 def _without_options(question: str) -> str:
@@ -44,70 +58,31 @@ def _without_options(question: str) -> str:
     return question.partition(OPTIONS_BELOW)[0]
 
 
-def _judged(question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-    if not candidates:
-        return dspy.Prediction(abstained="there is no candidate to judge")
-    scores = support(_without_options(question), evidence, candidates)
-    if scores is None:
-        return dspy.Prediction(abstained="there is no evidence, and no candidate states an equation")
-    scalars = [score.scalar for score in scores]
-    preferred = scalars.index(max(scalars))
-    return dspy.Prediction(
-        assessments=[_assessment(score) for score in scores],
-        preferred=preferred,
-        judge_rationale=f"highest support by words and equations alone, {scalars[preferred]:.3f}; no LM was asked",
-    )
-
-
 def _assessment(score: Support) -> dict[str, float | None]:
     unmeasured = dict.fromkeys(("epist", "info", "adv", "min"))
     return {"logic": score.logic, "fact": score.fact, "triang": score.triang, **unmeasured, "scalar": score.scalar}
 
 
-class ExtractiveRepairer(dspy.Module):
+class ExtractiveRepairer(_WithoutLM):
     """Copies from the evidence the span whose shape and neighbouring words suit the question best. No title."""
-
-    asks_lm = False
 
     def forward(self, *, question: str, evidence: Sequence[str]) -> dspy.Prediction:
         """Return `repaired_answer`, a slice of the text of one passage, and `repair_passage`; or abstain."""
-        return _repaired(question, evidence)
-
-    async def aforward(self, *, question: str, evidence: Sequence[str]) -> dspy.Prediction:
-        """Do the same as `forward`. It waits for nothing."""
-        return _repaired(question, evidence)
-
-    def most_calls(self, candidates: Sequence[str]) -> int:
-        """Return 0: it has no LM."""
-        return 0
+        question = _without_options(question)
+        span = best_span(question, evidence)
+        if span is not None:
+            return dspy.Prediction(repaired_answer=span.text, repair_passage=span.passage)
+        if kind_asked(question) == "choice":
+            return dspy.Prediction(abstained="no span answers a question for yes, no or one of its own words")
+        return dspy.Prediction(abstained="no span of the shape asked for stands near words of the question")
 
 
-def _repaired(question: str, evidence: Sequence[str]) -> dspy.Prediction:
-    question = _without_options(question)
-    span = best_span(question, evidence)
-    if span is not None:
-        return dspy.Prediction(repaired_answer=span.text, repair_passage=span.passage)
-    if kind_asked(question) == "choice":
-        return dspy.Prediction(abstained="no span answers a question for yes, no or one of its own words")
-    return dspy.Prediction(abstained="no span of the shape asked for stands near words of the question")
-
-
-class SilentDeriver(dspy.Module):
+class SilentDeriver(_WithoutLM):
     """Derives nothing: words alone give no derivation, and an invented one would be worse."""
-
-    asks_lm = False
 
     def forward(self, *, question: str) -> dspy.Prediction:
         """Abstain on every question."""
-        return dspy.Prediction(abstained=_SILENCE)
-
-    async def aforward(self, *, question: str) -> dspy.Prediction:
-        """Abstain on every question."""
-        return dspy.Prediction(abstained=_SILENCE)
-
-    def most_calls(self, candidates: Sequence[str]) -> int:
-        """Return 0: it has no LM."""
-        return 0
+        return dspy.Prediction(abstained="the heuristic deriver derives nothing")
 
 
 def heuristic_selector(**settings: Any) -> Selector:

@@ -1,5 +1,6 @@
 """Fixtures and settings shared by all tests: no network, no cache on disk, warnings are errors (see pyproject)."""
 
+import gc
 import os
 import tempfile
 from collections.abc import Generator, Iterable
@@ -51,6 +52,12 @@ class NeedingModule(pytest.Module):
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
     return NeedingModule.from_parent(parent, path=module_path)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what was imported: it stays, and each full collection would look through it."""
+    gc.collect()
+    gc.freeze()
 
 
 def _skipping() -> Generator[None, object, object]:

@@ -1,12 +1,15 @@
 """Every rule decides the demo pools and the real pools as it did when `digests.json` was last recorded."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from benchmarks import evidence_tables
+from tests.evidence_page import column
 from tests.regression.__main__ import CHANGES
-from tests.regression.decided_pools import DEMOS, REAL, Digests, Pool, decide, differences, missing, recorded
+from tests.regression.decided_pools import DEMOS, REAL, RULES, Digests, Pool, decide, differences, missing, recorded
 
 ENTRY = re.compile(r"## \d{4}-\d\d-\d\d: \S+ .+[.]")
 LINE = re.compile(r"\* (\S+) is now ([0-9a-f]{8}): \S.*")
@@ -36,8 +39,17 @@ def test_the_first_questions_of_a_real_pool_are_decided_as_recorded(name: str, p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
-def test_a_real_pool_is_decided_as_recorded(name: str, pools_dir: Path, tmp_path: Path) -> None:
+def test_a_real_pool_is_decided_as_recorded_and_its_figures_are_those_of_the_page_of_evidence(
+    name: str, pools_dir: Path, tmp_path: Path
+) -> None:
     check(name, pools_dir, tmp_path)
+    summary = json.loads((tmp_path / name / "summary.json").read_text(encoding="utf-8"))
+    assert column(name).items() <= dict(evidence_tables.rows(summary["pools"][name])).items()
+
+
+def test_the_page_of_evidence_has_every_real_pool_with_the_rules_that_are_recorded() -> None:
+    assert all(column(name) for name in REAL)
+    assert {*evidence_tables.RULES} == {*RULES.split(",")}
 
 
 def test_every_pool_is_recorded_with_all_its_questions() -> None:

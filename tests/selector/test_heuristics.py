@@ -40,9 +40,7 @@ def shown(row: Row) -> tuple[list[str], list[str]]:
 def test_an_heuristic_role_takes_what_its_lm_backed_twin_takes(
     heuristic: Callable[[], Any], backed: Callable[[], Any]
 ) -> None:
-    for method in ("forward", "aforward"):
-        taken = [inspect.signature(getattr(make(), method)) for make in (heuristic, backed)]
-        assert taken[0] == taken[1]
+    assert inspect.signature(heuristic().forward) == inspect.signature(backed().forward)
 
 
 answers = texts.filter(lambda text: answer_class(text, "retrieval") is not None)  # "\x1b" shows nothing
