@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 import dspy
@@ -68,8 +68,8 @@ class ScriptedEngine:
                 time.sleep(self.delay)
 
     def stream(self, request: Request) -> Iterator[Any]:
-        """Yield the scripted response as events."""
-        return cast(Iterator[Any], response_to_events(self.complete(request)))
+        """Yield the scripted response as events, its text a few characters at a time."""
+        return _events(self.complete(request))
 
     def answer(self, request: Request) -> Response:
         """Keep the request; return the scripted response at once, or raise the scripted exception."""
@@ -117,7 +117,7 @@ class AsyncScriptedEngine:
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         """Do as `ScriptedEngine.stream`."""
-        for event in cast(Iterator[Any], response_to_events(await self.complete(request))):
+        for event in _events(await self.complete(request)):
             yield event
 
 
@@ -176,3 +176,13 @@ def _listed(opening: str) -> list[str]:
 def _opening(request: Request) -> str:
     system = request.system
     return system if isinstance(system, str) else "".join(getattr(part, "text", "") for part in system or ())
+
+
+def _events(response: Response) -> Iterator[Any]:
+    """Yield events, the text in pieces, as a server sends it: a listener does not hear a field that comes whole."""
+    for event in cast(Iterator[Any], response_to_events(response)):
+        text = getattr(getattr(event, "delta", None), "text", "")
+        for at in range(0, len(text), 4):
+            yield replace(event, delta=replace(event.delta, text=text[at : at + 4]))
+        if not text:
+            yield event
