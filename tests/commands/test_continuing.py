@@ -99,7 +99,8 @@ def parsed(words: list[str]) -> dict[str, Any]:
     """What the command would be called with."""
     assert words[:2] == ["eldgr", "evaluate"]
     command: Any = cli.commands["evaluate"]
-    found: dict[str, Any] = command.make_context("evaluate", words[2:]).params
+    names = cli.context_settings["help_option_names"]  # which a command keeps from the first context that it makes
+    found: dict[str, Any] = command.make_context("evaluate", words[2:], help_option_names=names).params
     return found
 
 
