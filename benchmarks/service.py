@@ -124,7 +124,7 @@ def main() -> None:
     logging.disable(logging.INFO)
     for way, run in WAYS.items():
         lm = scripted_lm(lambda _: REPLY)
-        lm.engine.requests = Nothing()
+        lm.script.requests = Nothing()
         with dspy.context(lm=lm):
             bare, sampled = Desk(), Sampled(Desk(), n=options.n)
             for program in (bare, sampled):

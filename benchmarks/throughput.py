@@ -73,7 +73,7 @@ def in_process(delay: float = 0.0) -> Any:
         id=None, model="scripted/lm", message=Message.assistant([text]), finish_reason="stop", usage=usage
     )
     lm = scripted_lm(lambda _: verdict, delay=delay)
-    lm.engine.requests = Nothing()
+    lm.script.requests = Nothing()
     return lm
 
 

@@ -6,7 +6,7 @@ never see a gold answer. `python -m benchmarks.heuristic_roles` prints their res
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import dspy
 
@@ -23,8 +23,7 @@ class _WithoutLM(dspy.Module):
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
         """Do the same as `forward`."""
-        prediction: dspy.Prediction = self.forward(**inputs)
-        return prediction
+        return cast(dspy.Prediction, self.forward(**inputs))
 
     def most_calls(self, candidates: Sequence[str]) -> int:
         """Return 0: it has no LM."""

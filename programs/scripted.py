@@ -20,7 +20,7 @@ from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_e
 from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.programs.engines.reply_forms import FORM
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
-from eldgr_dspy.words import Role
+from eldgr_dspy.words import ROLES, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +125,14 @@ class ScriptedLM(dspy.LM):
     """A `dspy.LM` whose replies come from a script. See `scripted_lm`."""
 
     @property
+    def script(self) -> ScriptedEngine:
+        """The engine that holds the script, shared by the copies of this LM."""
+        return cast(ScriptedEngine, self.engine)
+
+    @property
     def requests(self) -> list[Request]:
-        """Every request that reached the script, in order of arrival; copies of this LM share it."""
-        return cast(ScriptedEngine, self.engine).requests
+        """Every request that reached the script, in order of arrival."""
+        return self.script.requests
 
 
 def scripted_lm(reply: Script, *, model: str = "scripted/lm", delay: float = 0.0, **kwargs: Any) -> ScriptedLM:
@@ -162,8 +167,7 @@ def role_of(request: Request) -> Role | None:
     response_format: Any = request.config.response_format
     schema = (response_format or {}).get("schema")
     named = schema.get("properties", ()) if schema else _listed(_opening(request))
-    roles = (role for role, signature in _SIGNATURES.items() if {*signature.output_fields} <= {*named})
-    return next(roles, None)
+    return next((role for role in ROLES if {*_SIGNATURES[role].output_fields} <= {*named}), None)
 
 
 def _listed(opening: str) -> list[str]:

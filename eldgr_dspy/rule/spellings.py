@@ -52,16 +52,23 @@ def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
 
 def _spellings(text: str, wanted: Sequence[str]) -> Iterator[str]:
     """The parts of a text that have these tokens."""
-    plain, tokens = _read(text)
+    plain = _plain(text)
+    if not all(token in plain for token in wanted if token.isalpha()):
+        return
+    tokens = _places(plain)
     for at, (token, start, _) in enumerate(tokens):
         if token == wanted[0] and [one for one, _, _ in tokens[at : at + len(wanted)]] == wanted:
             yield plain[start : tokens[at + len(wanted) - 1][2]]
 
 
 @lru_cache(maxsize=256)
-def _read(text: str) -> tuple[str, Sequence[tuple[str, int, int]]]:
-    plain = read(text).text
-    return plain, tuple(_tokens(plain))
+def _plain(text: str) -> str:
+    return read(text).text
+
+
+@lru_cache(maxsize=256)
+def _places(plain: str) -> Sequence[tuple[str, int, int]]:
+    return tuple(_tokens(plain))
 
 
 def _tokens(plain: str) -> Iterator[tuple[str, int, int]]:

@@ -54,8 +54,8 @@ def _cost(comparison: Comparison) -> Table:
 
 def _made_with(comparison: Comparison) -> Table:
     runs = comparison["runs"]
-    roles = dict.fromkeys(role for run in runs.values() for role in run["models"])
-    columns = {str(role): partial(_model, role) for role in roles}
+    roles: dict[Consulted, None] = dict.fromkeys(role for run in runs.values() for role in run["models"])
+    columns = {role: _model(role) for role in roles}
     notes = [f"{name}: {line}" for name, run in runs.items() for line in run["differences"]]
     notes = notes or ["The same settings and the same roles."]
     if any(run["consultations"]["recorded"] for run in runs.values()):
@@ -63,8 +63,8 @@ def _made_with(comparison: Comparison) -> Table:
     return table_of("the model of each role, and what differs from the first run", "run", columns, runs, notes)
 
 
-def _model(role: Consulted, run: ComparedRun) -> str:
-    return run["models"].get(role, "not asked")
+def _model(role: Consulted) -> Callable[[ComparedRun], str]:
+    return lambda run: run["models"].get(role, "not asked")
 
 
 # -- seeds ------------------------------------------------------------------------------------------------------------

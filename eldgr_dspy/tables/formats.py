@@ -37,6 +37,7 @@ _LATEX = {
 }
 _LATEX_MARKS = re.compile("|".join(map(re.escape, _LATEX)))
 _LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")  # -- would become a dash
+_MARKUP = re.compile("[&<>\"']").search
 _AFTER_BREAK = re.compile(r"^(?=[\[*])")  # a row that begins so would be an argument of the rule or the break before it
 
 
@@ -70,6 +71,8 @@ def _html_row(row: tuple[str, ...]) -> str:
 
 def html_text(text: str) -> str:
     """A text that HTML shows as it is; one that may run from right to left does not turn the text around it."""
+    if text.isascii() and text.isprintable() and not _MARKUP(text):
+        return text  # nearly every cell
     shown = escape(printable(text))
     return shown if text.isascii() else f"<bdi>{shown}</bdi>"
 

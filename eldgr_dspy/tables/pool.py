@@ -272,7 +272,7 @@ def cost_table(name: str, pool: PoolFigures) -> Table:
     rules = pool["rules"]
     roles = [role for role in CONSULTED if any(of["asked"].get(role) for of in rules.values())]
     columns: Columns = {
-        **{f"{role} asked": partial(_asked, role) for role in roles},
+        **{f"{role} asked": _asked(role) for role in roles},
         "LM calls": lambda of: count_of(sum(of["calls"].values())),
         "tokens": lambda of: count_of(total_of([*of["tokens"].values()])),
         "seconds": lambda of: figure(of["seconds"]),
@@ -281,5 +281,5 @@ def cost_table(name: str, pool: PoolFigures) -> Table:
     return replace(table, notes=(_UNCOUNTED,)) if any(UNDEFINED in row for row in table.rows) else table
 
 
-def _asked(role: Consulted, of: RuleFigures) -> str:
-    return count_of(of["asked"][role])
+def _asked(role: Consulted) -> Callable[[RuleFigures], str]:
+    return lambda of: count_of(of["asked"][role])

@@ -44,7 +44,9 @@ def decide(run: Path, pools: tuple[Path, ...], rules: str, own: dict[str, Any], 
     results = run_of(run, **own)
     _remark_on(results)
     decided = decide_again(results, [*names_in(rules)] or [""], pools)
-    lacks = {role for pool in decided.figures.values() for lacking in pool["withheld"].values() for role in lacking}
+    lacks: set[Consulted] = {
+        role for pool in decided.figures.values() for lacking in pool["withheld"].values() for role in lacking
+    }
     asks = command_that_asks(results, decided, lacks) if lacks else None
     remedy = _FROZEN if is_frozen(results) else _NO_COMMAND
     if asks:

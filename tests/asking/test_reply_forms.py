@@ -98,7 +98,7 @@ def test_who_sets_it_decides(structured: str, sent: bool) -> None:
 
 def test_an_unlisted_model_at_its_provider_s_own_address_is_sent_no_schema() -> None:
     lm = scripted_lm([REPAIR])
-    lm.engine.supports_response_schema, lm.engine.supported_params = False, frozenset()
+    lm.script.supports_response_schema, lm.script.supported_params = False, frozenset()
     ask(lm)
     assert lm.requests[0].config.response_format is None
 

@@ -274,7 +274,7 @@ def test_an_lm_is_sent_the_schema_that_dspys_own_json_adapter_sends_it() -> None
     """What is kept for a signature is kept apart for LMs of different abilities."""
     for schema, params in ((True, {"response_format"}), (False, {"response_format"}), (False, set())):
         strict, lax = scripted_lm(lambda _: REPAIR), scripted_lm(lambda _: REPAIR)
-        for engine in (strict.engine, lax.engine):
+        for engine in (strict.script, lax.script):
             engine.supports_response_schema, engine.supported_params = schema, frozenset(params)
         for _ in range(2):  # the second from what was kept
             ask(strict, ADAPTER)

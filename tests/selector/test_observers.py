@@ -105,7 +105,11 @@ def test_usage_is_counted_for_all_roles_within_a_timeout_or_without(call: Callab
 
 def scripted(output: str, reply: dict[str, Any]) -> Any:
     """An LM that replies where this output is wanted, and has no span."""
-    return scripted_lm(lambda one: reply if output in one.config.response_format["schema"]["properties"] else SILENT)
+
+    def answer(request: Any) -> Any:
+        return reply if output in request.config.response_format["schema"]["properties"] else SILENT
+
+    return scripted_lm(answer)
 
 
 POINTS = {"candidate_rationale": "", "assessment": [5] * 8}

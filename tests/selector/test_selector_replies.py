@@ -186,12 +186,13 @@ def test_a_verdict_that_is_not_one_is_an_abstention_with_its_reason_or_raised_wh
 ) -> None:
     """Law 15, `failed_judge_equals_silent_judge`. What leaves open which verdict was meant is never forgiven."""
     in_prose = [("lenient", f"So: {reply}")] if said is None else []
-    for replies, text in [("strict", reply), ("lenient", reply), *in_prose]:
-        pred = selected(saying(text), replies=replies)
+    ways = [("strict", reply), ("lenient", reply), *in_prose]
+    preds = [selected(saying(text), replies=replies) for replies, text in ways]
+    for pred in preds:
         assert (pred.answer, pred.branch, pred.preference) == ("Dubai", "consensus", None)
         assert len(pred.abstentions["judge"]) > 10
-    silent = selector_of({"abstained": pred.abstentions["judge"]})(**CONTESTED)
-    assert pred.toDict() == silent.toDict()
+    silent = selector_of({"abstained": preds[-1].abstentions["judge"]})(**CONTESTED)
+    assert preds[-1].toDict() == silent.toDict()
     with pytest.raises(ReplyError if said else dspy.AdapterParseError, match=said):
         selected(saying(reply), on_error="raise")
 
