@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from hashlib import sha256
 from inspect import isfunction
 from pathlib import Path
@@ -73,6 +73,7 @@ class Plan(Limits):
     pools: Sequence[str | Path]
     out: str | Path | None = None
     rules: Sequence[str] = DEFAULT_RULES
+    _: KW_ONLY
     judges: Mapping[str, dspy.Module] = field(default_factory=dict)
     replay: Replays = None
     recorded_for: str | None = None

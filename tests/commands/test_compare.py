@@ -193,6 +193,7 @@ def test_the_tables_show_scores_contrasts_cost_and_settings(
     assert f"{difference(one)} │" in out
     for said in ("capitals: eldgr, 9 questions", "what each run asked, in all", "the model of each role"):
         assert said in out
+    assert "wins–losses ┃ exact p ┃ Holm p ┃ other answers" in out
     assert "Holm p is over all rows. F1 is not tested." in out
     assert main(["compare", *map(str, runs), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == compared(*runs)

@@ -507,6 +507,12 @@ class Answering(dspy.Module):
         self.select = Selector()
 
 
+def test_a_plan_has_places_for_pools_directory_and_rules_alone() -> None:
+    arguments: list[Any] = [["pool.jsonl"], "run", ["majority"], 10]
+    with pytest.raises(TypeError, match="takes from 2 to 4 positional arguments but 5 were given"):
+        Plan(*arguments)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

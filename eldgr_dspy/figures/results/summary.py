@@ -77,7 +77,7 @@ class Paired(Delta, WinsLosses):
 class Adjusted(Paired):
     """A contrast in a family of several."""
 
-    p_holm: float
+    p_holm: Annotated[float, Field(title="Holm p")]
     """`p`, adjusted by Holm's method for all contrasts of the family."""
 
 
