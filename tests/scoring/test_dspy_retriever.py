@@ -122,6 +122,13 @@ def test_a_query_without_a_word_is_not_asked() -> None:
     assert asked == ["北京", "The Who"]
 
 
+def test_queries_and_k_are_those_of_any_retriever() -> None:
+    with pytest.raises(ArgumentError, match="k must be a whole number of at least 1; got 0"):
+        searching(CORPUS).search(["capital"], 0)
+    with pytest.raises(ArgumentError, match="queries must be a list of strings; got 'capital'"):
+        searching(CORPUS).search("capital")
+
+
 def test_the_corpus_grows_by_what_is_new_and_no_number_changes() -> None:
     results = {"one": [CORPUS[0], CORPUS[1]], "two": [CORPUS[2], CORPUS[1]]}
     index = DSPyRetriever(results.__getitem__)
