@@ -108,6 +108,11 @@ class Subject:
         }
         for what, (first, then) in accounts.items():
             if then != first:
+                if what == "vote" and self.case(trial.question, trial.settings).vote != fresh.vote:
+                    raise ArgumentError(
+                        f"The answer type {fresh.type.name!r} must put the same answers into the same classes; first "
+                        f"{first!r:.80}, then {then!r:.80}. Keep nothing from call to call."
+                    )
                 raise ArgumentError(
                     f"The rule {name_of(self.rule)!r}, its certificate and its answer type must only read what they are"
                     f" given, and repeat themselves; the {what} was first {first!r:.200}, then {then!r:.200}. Keep"

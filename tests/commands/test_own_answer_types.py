@@ -67,7 +67,7 @@ def types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Go on as in a new process."""
     monkeypatch.setattr(answer_types, "_OWN", {})
-    monkeypatch.setattr(answer_types, "_STATED", {})
+    monkeypatch.setattr(answer_types, "_SHOWN", {})
     monkeypatch.delitem(sys.modules, "own_types", raising=False)
     shutil.rmtree("__pycache__", ignore_errors=True)
     linecache.clearcache()
