@@ -55,7 +55,7 @@ def _cost(comparison: Comparison) -> Table:
 def _made_with(comparison: Comparison) -> Table:
     runs = comparison["runs"]
     roles: dict[Consulted, None] = dict.fromkeys(role for run in runs.values() for role in run["models"])
-    columns = {role: _model(role) for role in roles}
+    columns: Columns = {role: _model(role) for role in roles}
     notes = [f"{name}: {line}" for name, run in runs.items() for line in run["differences"]]
     notes = notes or ["The same settings and the same roles."]
     if any(run["consultations"]["recorded"] for run in runs.values()):

@@ -270,7 +270,7 @@ def shipping_table(name: str, pool: PoolFigures) -> Table | None:
 def cost_table(name: str, pool: PoolFigures) -> Table:
     """Return how many questions each rule puts to each role, its LM calls and seconds, all in total."""
     rules = pool["rules"]
-    roles = [role for role in CONSULTED if any(of["asked"].get(role) for of in rules.values())]
+    roles: list[Consulted] = [role for role in CONSULTED if any(of["asked"].get(role) for of in rules.values())]
     columns: Columns = {
         **{f"{role} asked": _asked(role) for role in roles},
         "LM calls": lambda of: count_of(sum(of["calls"].values())),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, probability, signed
@@ -90,7 +90,7 @@ def table_of(
         title: Its title. named: the heading of the names of the rows. columns: the other columns.
         rows: The records by name, or pairs of both where names repeat. notes: sentences below. lead: one above.
     """
-    pairs: Iterable[tuple[str, Any]] = rows.items() if isinstance(rows, Mapping) else rows
+    pairs = cast(Iterable[tuple[str, Any]], rows.items() if isinstance(rows, Mapping) else rows)
     cells = tuple((label, *(show(of) for show in columns.values())) for label, of in pairs)
     return Table(title, (named, *columns), cells, tuple(notes), lead)
 
