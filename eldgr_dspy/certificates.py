@@ -116,12 +116,12 @@ class Evidence:
         """Return the certificate of an answer, which may be any text. The question only sets the flag `in_question`."""
         if isinstance(answer, Structured):
             return self._of_leaves([text_of_leaf(leaf) for leaf in answer.leaves()])
-        given = "" if answer is None else answer.strip()
-        wanted = _letter(given) if self.policy == "substring" else _wanted(given, self.policy == "token")
+        text = "" if answer is None else answer.strip()
+        wanted = _letter(text) if self.policy == "substring" else _wanted(text, self.policy == "token")
         if isinstance(wanted, Certificate):
             return wanted
         for number, source in enumerate(self._each_source()):
-            if wanted.given in source.text and (span := source.as_written(wanted)):
+            if wanted.answer in source.text and (span := source.as_written(wanted)):
                 return self._certified(number, span, wanted, question)
         for number, source in enumerate(self._sources):
             if source.may_hold(wanted) and (span := source.first(wanted)):
@@ -165,7 +165,7 @@ class Evidence:
         }
         source = self._sources[number].text
         text = source[slice(*span)]
-        level: Level = "exact" if text == wanted.given else "folded"
+        level: Level = "exact" if text == wanted.answer else "folded"
         raised = tuple(flag for flag, is_raised in flags.items() if is_raised)
         witness = Witness(number // 2, _FIELDS[number % 2], *span, text, level, raised, _digest(source))
         return Certificate(True, _OCCURS[level], witness)
@@ -191,17 +191,17 @@ def _digest(text: str) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _letter(given: str) -> Sought | Certificate:
-    return Sought(given, given) if given else _EMPTY
+def _letter(text: str) -> Sought | Certificate:
+    return Sought(text, text) if text else _EMPTY
 
 
 @lru_cache(maxsize=4096)
-def _wanted(given: str, keep_case: bool) -> Sought | Certificate:
+def _wanted(answer: str, keep_case: bool) -> Sought | Certificate:
     """Return what to look for, or the certificate of an answer that is settled without the evidence."""
-    stripped = strip_answer(given)
+    stripped = strip_answer(answer)
     if not BIDI_CONTROLS.isdisjoint(stripped):
         return _BIDI
-    class_ = short_class(given)
+    class_ = short_class(answer)
     if class_ is None:
         return _EMPTY
     if len(class_.key) > LONGEST_ANSWER:
@@ -210,7 +210,7 @@ def _wanted(given: str, keep_case: bool) -> Sought | Certificate:
         return _POLAR
     if not any(map(str.isalnum, class_.key)):
         return _SYMBOLS
-    key = quantity_key(text_key(read_answer(given, keep_case=True))) if keep_case else class_.key
+    key = quantity_key(text_key(read_answer(answer, keep_case=True))) if keep_case else class_.key
     return Sought(stripped, key, tuple(map(letters_of, spellings_of(key))))
 
 
@@ -218,7 +218,7 @@ def _remark(wanted: Sought) -> str:
     """What may explain that an answer does not occur."""
     if wanted.key.casefold() in FUNCTION_WORDS:
         return " as a name: a function word counts in capitals, with dots, or after 'the' with a capital"
-    for word in [] if wanted.given.isascii() else re.findall(r"[^\W\d_]+", wanted.given):
+    for word in [] if wanted.answer.isascii() else re.findall(r"[^\W\d_]+", wanted.answer):
         scripts = {name(letter, "").partition(" ")[0] for letter in word} & _CONFUSABLE
         if len(scripts) > 1:
             return f"; mixed script: {word!r} has letters that are {' and '.join(sorted(map(str.title, scripts)))}"

@@ -57,7 +57,7 @@ _NEAR = 80
 class Sought:
     """What to look for: a stripped answer, the key of its class, and the letters of each spelling that find it."""
 
-    given: str
+    answer: str
     key: str
     letters: tuple[str, ...] = ()
 
@@ -84,13 +84,13 @@ class Source:
 
     def as_written(self, sought: Sought) -> Span | None:
         """Return the first occurrence that is the answer as it was given, as a slice of the text."""
-        if sought.given not in self.text or not is_balanced(sought.given):
+        if sought.answer not in self.text or not is_balanced(sought.answer):
             return None
-        text, (needle, first, last) = self._folded.text, _needle(sought.given, self.keep_case)
+        text, (needle, first, last) = self._folded.text, _needle(sought.answer, self.keep_case)
         at = text.find(needle) if needle else -1
         while at >= 0:
             span = self._slice(at, at + len(needle))
-            is_written = span is not None and self.text[slice(*span)] == sought.given
+            is_written = span is not None and self.text[slice(*span)] == sought.answer
             if is_written and self._stands(at + first, at + last, sought.key):
                 return span
             at = text.find(needle, at + 1)
@@ -199,20 +199,20 @@ class Letter(Source):
 
     def may_hold(self, sought: Sought) -> bool:
         """Return whether the text contains the characters of an answer."""
-        return sought.given in self.text
+        return sought.answer in self.text
 
     def as_written(self, sought: Sought) -> Span | None:
         """Return where the characters first occur."""
-        start = self.text.find(sought.given)
-        return None if start < 0 else (start, start + len(sought.given))
+        start = self.text.find(sought.answer)
+        return None if start < 0 else (start, start + len(sought.answer))
 
     first = as_written
 
 
 @lru_cache(maxsize=4096)
-def _needle(given: str, keep_case: bool) -> tuple[str, int, int]:
+def _needle(answer: str, keep_case: bool) -> tuple[str, int, int]:
     """An answer as it is read, and where the first word after an article starts and the last ends; "" without words."""
-    text = read(given, keep_case=keep_case).text.strip()
+    text = read(answer, keep_case=keep_case).text.strip()
     words = [match.span() for match in _WORD.finditer(text, len(text) - len(without_article(text)))]
     return (text, words[0][0], words[-1][1]) if words else ("", 0, 0)
 

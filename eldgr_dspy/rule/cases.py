@@ -105,13 +105,13 @@ class Case:
 
     def stated(self, reply: Reply) -> str | None:
         """The answer that a judge's reply prefers, in the spelling that ships; None where it abstained."""
-        heard = self._heard(reply)
-        return self._answer_at(heard.preferred) if isinstance(heard, Verdict) else None
+        verdict = self._usable(reply)
+        return self._answer_at(verdict.preferred) if isinstance(verdict, Verdict) else None
 
     def preferred(self, reply: Reply) -> str | None:
         """The answer that a judge's reply stands for under the setting `preference`; None if it abstained."""
-        heard = self._heard(reply)
-        return self._answer_at(self._preferred_index(heard)) if isinstance(heard, Verdict) else None
+        verdict = self._usable(reply)
+        return self._answer_at(self._preferred_index(verdict)) if isinstance(verdict, Verdict) else None
 
     def repaired(self, reply: Reply) -> str | None:
         """The span that a repairer's reply gives, None if it abstained or the span is blank."""
@@ -135,7 +135,7 @@ class Case:
             return own
         return self._class(key)[1]
 
-    def _heard(self, reply: Reply) -> Reply:
+    def _usable(self, reply: Reply) -> Reply:
         """The reply as it counts: a verdict for no candidate, or for one without an answer, is an abstention."""
         if not isinstance(reply, Verdict) or reply.preferred in self._voters:
             return reply
@@ -239,8 +239,8 @@ class Case:
         """
         if key not in self._found:
             tried = {spelling: self._certify(spelling) for spelling in self._spellings[key]}
-            written = (spelling for spelling, own in tried.items() if own.certified and is_as_written(own))
-            ships = next(written, next(iter(tried)))
+            as_written = (spelling for spelling, own in tried.items() if own.certified and is_as_written(own))
+            ships = next(as_written, next(iter(tried)))
             strongest = min(tried.values(), key=lambda own: (not own.certified, own.certified is False))
             self._found[key] = ships, tried[ships] if tried[ships].certified else strongest
         return self._found[key]
@@ -254,7 +254,7 @@ class Case:
 
     def record(self, choice: Choice, replies: Mapping[Role, Reply]) -> Decision:
         """Return the whole decision: the choice with everything that was asked and said."""
-        replies = {role: self._heard(reply) for role, reply in replies.items()}
+        replies = {role: self._usable(reply) for role, reply in replies.items()}
         certified, witness = self._support(choice.answer, replies)
         verdict = replies.get("judge")
         return Decision(

@@ -146,17 +146,17 @@ def _require_short(derivation: Derivation) -> None:
 
 def _execute(steps: Iterable[Step]) -> list[_Line]:
     lines: list[_Line] = []
-    given: set[Exact] = set()
+    results: set[Exact] = set()
     for number, step in enumerate(steps, start=1):
-        lines.append(_executed(number, step, given))
-        given.add(lines[-1].value)
+        lines.append(_executed(number, step, results))
+        results.add(lines[-1].value)
     return lines
 
 
-def _executed(number: int, step: Step, given: Container[Exact]) -> _Line:
+def _executed(number: int, step: Step, results: Container[Exact]) -> _Line:
     """Return a step that holds; an earlier result that it writes as a fraction is one number in it."""
     try:
-        sides = tuple(folded(side, given) for side in parse_sides(step.expression))
+        sides = tuple(folded(side, results) for side in parse_sides(step.expression))
         values = [side.value() for side in sides]
     except UnexecutableError as error:
         raise _FaultError(f"Step {number} does not execute: {continued(error)}") from error
@@ -196,23 +196,23 @@ def _require_chain(lines: Sequence[_Line], answer: Fraction) -> None:
 
 
 def _traced(lines: Iterable[_Line], sources: Iterable[Exact]) -> list[_Line]:
-    known = set(sources)
+    numbers = set(sources)
     traced: list[_Line] = []
     for line in lines:
         sides: list[Expression] = []
         for side in line.sides:
-            sides.append(_traced_side(line.number, side, known))
-            known.add(line.value)  # the later sides of a chain may use what the first has computed
+            sides.append(_traced_side(line.number, side, numbers))
+            numbers.add(line.value)  # the later sides of a chain may use what the first has computed
         traced.append(replace(line, sides=tuple(sides)))
     return traced
 
 
-def _traced_side(number: int, side: Expression, known: set[Exact]) -> Expression:
+def _traced_side(number: int, side: Expression, numbers: set[Exact]) -> Expression:
     """Return a side that traces, as it is written or with each known fraction as one number."""
-    for read in (side, folded(side, known)):
-        if all(traces(operand, known) for operand in read.operands):
+    for read in (side, folded(side, numbers)):
+        if all(traces(operand, numbers) for operand in read.operands):
             return read
-    stray = next(operand for operand in side.operands if not traces(operand, known))
+    stray = next(operand for operand in side.operands if not traces(operand, numbers))
     raise _FaultError(
         f"Step {number} uses {shown(stray.readings[-1])}, which neither the question nor an earlier step supplies."
     )
@@ -266,12 +266,12 @@ def true_equations(text: str) -> tuple[int, int]:
 
 def _verdicts(text: str) -> Iterator[bool]:
     for before, after in pairwise(text.split("=")):
-        stated = _STATED.match(after)
-        number = stated and parse_number(stated[1])
+        result = _STATED.match(after)
+        number = result and parse_number(result[1])
         value = _value_before(before) if number else None
-        if stated and number and value is not None:
-            tolerance = Fraction(1, 2 * 10 ** len(stated[2])) if stated[2] else 0
-            readings = (value, value * 100) if stated[3] else (value,)
+        if result and number and value is not None:
+            tolerance = Fraction(1, 2 * 10 ** len(result[2])) if result[2] else 0
+            readings = (value, value * 100) if result[3] else (value,)
             yield any(abs(reading - number.value) <= tolerance for reading in readings)
 
 

@@ -73,8 +73,8 @@ def html_text(text: str) -> str:
     """A text that HTML shows as it is; one that may run from right to left does not turn the text around it."""
     if text.isascii() and text.isprintable() and not _MARKUP(text):
         return text  # nearly every cell
-    shown = escape(printable(text))
-    return shown if text.isascii() else f"<bdi>{shown}</bdi>"
+    markup = escape(printable(text))
+    return markup if text.isascii() else f"<bdi>{markup}</bdi>"
 
 
 def as_csv(tables: Iterable[Table]) -> str:

@@ -38,11 +38,11 @@ class LenientJSONAdapter(StrictJSONAdapter):
                 raise strict
             return inner
 
-    def _field(self, signature: Any, name: str, annotation: Any, given: Any) -> Any:
+    def _field(self, signature: Any, name: str, annotation: Any, raw: Any) -> Any:
         try:
-            return typed_value(signature, name, annotation, _unquoted(given))
+            return typed_value(signature, name, annotation, _unquoted(raw))
         except (UnreadableError, RecursionError):
-            return super()._field(signature, name, annotation, given)
+            return super()._field(signature, name, annotation, raw)
 
     def _fields(self, signature: Any, reply: dict[str, Any]) -> dict[str, Any]:
         usual = {name: value for name, value in NOT_NEEDED.items() if name in signature.output_fields}

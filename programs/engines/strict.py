@@ -124,13 +124,13 @@ class StrictJSONAdapter(dspy.JSONAdapter):
             raise UnreadableError(f"The reply has a field that was not asked for: {further[0]!r:.80}.")
         return {name: self._field(signature, name, field.annotation, reply[name]) for name, field in expected.items()}
 
-    def _field(self, signature: Any, name: str, annotation: Any, given: Any) -> Any:
+    def _field(self, signature: Any, name: str, annotation: Any, raw: Any) -> Any:
         try:
-            return typed_value(signature, name, annotation, given)
+            return typed_value(signature, name, annotation, raw)
         except UnreadableError:
             if name not in HINTS:
                 raise
-            return typed_value(signature, name, Any, given)  # which is still refused if it nests too deeply
+            return typed_value(signature, name, Any, raw)  # which is still refused if it nests too deeply
 
     def _call_preprocess(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, inputs: Any) -> Any:
         form, counts = lm_kwargs.get("response_format"), counts_of(signature, inputs)
@@ -172,11 +172,11 @@ class StrictJSONAdapter(dspy.JSONAdapter):
 
     def reply_format(self, lm: Any, signature: Any) -> ReplyFormat:
         """Return the format that a request asks for in addition to its prompt; empty for none."""
-        given: dict[str, Any] = {}
-        self._prepare_response_format(lm, given, signature)
-        if "response_format" not in given:
+        options: dict[str, Any] = {}
+        self._prepare_response_format(lm, options, signature)
+        if "response_format" not in options:
             return ""
-        return "json_object" if given["response_format"] == {"type": "json_object"} else "json_schema"
+        return "json_object" if options["response_format"] == {"type": "json_object"} else "json_schema"
 
     def _response_format(self, able: tuple[bool, bool], signature: Any) -> dict[str, Any]:
         chosen: dict[str, Any] = {}
@@ -205,15 +205,15 @@ def reason_of(error: dspy.AdapterParseError) -> str:
     return str(error.reason if isinstance(error, ReplyRejectedError) else error).partition("\n")[0].strip()
 
 
-def typed_value(signature: Any, name: str, annotation: Any, given: Any) -> Any:
+def typed_value(signature: Any, name: str, annotation: Any, raw: Any) -> Any:
     """Return one field's value in its type, by Pydantic's strict JSON rules: only int is converted, to float."""
     read = _once(signature, ("type", name, annotation is Any), lambda: _type_adapter(annotation))
     try:
-        value = read.validate_json(json.dumps(given), strict=True)
+        value = read.validate_json(json.dumps(raw), strict=True)
     except (ValidationError, RecursionError) as error:
         raise UnreadableError(f"The reply's {name} is not as asked: {_complaint(error)}.") from error
     # Pydantic accepts true for a Literal[1] all the same.
-    if (given_booleans := _booleans(given)) and given_booleans > _booleans(read.dump_python(value, mode="json")):
+    if (booleans := _booleans(raw)) and booleans > _booleans(read.dump_python(value, mode="json")):
         raise UnreadableError(f"The reply's {name} holds a boolean where a number is expected.")
     return value
 
