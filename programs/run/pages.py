@@ -4,27 +4,31 @@ A question is written as it is read, and a consultation is looked up in a file, 
 texts of a run.
 """
 
+import io
+import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import IO
 
 from eldgr_dspy.base.files import replacing
+from eldgr_dspy.base.system import opened
 from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import Summary
+from eldgr_dspy.formats.journal_lines import consultation_of, parsed
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, pool_name
-from eldgr_dspy.programs.run.recordings import ConsultationStore
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.question_tables import Shown
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS, QuestionsPage
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import certify_again, naming_question
-from eldgr_dspy.rule.consultations import Consultation
-from eldgr_dspy.rule.named_judges import Asked
+from eldgr_dspy.rule.consultations import Consultation, Key
+from eldgr_dspy.rule.named_judges import Asked, labelled
 from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.rule.replies import journaled_reply
 
@@ -98,7 +102,8 @@ def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequ
     if row is None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r}, which its pool {pool!r} does not have.")
     chosen = [decided for decided in decisions if not rules or decided["rule"] in rules]
-    consultations = _consultations(run, ConsultationStore(run.consultations()), pool, id)
+    with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
+        consultations = _consultations(run, journal, _places(journal), pool, id)
     with naming_question(pool, id):
         case = _case(run, None if run.ungiven else run.settings, pool, row, consultations)
     return Shown(pool, row, case, chosen, consultations, run.ungiven)
@@ -142,25 +147,48 @@ def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: st
     decided = groupby(run.decisions(summary), key=lambda line: (line["pool"], line["id"]))
     (name, id), lines = next(decided, ((None, None), iter(())))
     yield page.head
-    store = ConsultationStore(run.consultations())
-    for pool in pools:
-        for row in pool.rows(summary["pools"][pool.name]["n"]):
-            decisions = list[Decided]()
-            if (name, id) == (pool.name, row.id):
-                decisions = [*lines]
-                (name, id), lines = next(decided, ((None, None), iter(())))
-            consultations = _consultations(run, store, pool.name, row.id)
-            with naming_question(pool.name, row.id):
-                case = _case(run, settings, pool.name, row, consultations)
-                yield page.question(Shown(pool.name, row, case, decisions, consultations, run.ungiven))
+    with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
+        places = _places(journal)
+        for pool in pools:
+            for row in pool.rows(summary["pools"][pool.name]["n"]):
+                decisions = list[Decided]()
+                if (name, id) == (pool.name, row.id):
+                    decisions = [*lines]
+                    (name, id), lines = next(decided, ((None, None), iter(())))
+                consultations = _consultations(run, journal, places, pool.name, row.id)
+                with naming_question(pool.name, row.id):
+                    case = _case(run, settings, pool.name, row, consultations)
+                    yield page.question(Shown(pool.name, row, case, decisions, consultations, run.ungiven))
     if id is not None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r} of {name!r} out of the order of its pools.")
     yield page.foot()
 
 
-def _consultations(run: RunRead, store: ConsultationStore, pool: str, id: str) -> dict[Asked, Consultation]:
-    entries = {label: store.find((pool, id, label)) for label in run.totals.roles}
-    return {label: entry for label, entry in entries.items() if entry is not None}
+def _places(journal: IO[bytes]) -> dict[Key, int]:
+    """Return where in a journal the last line of each consultation starts."""
+    places: dict[Key, int] = {}
+    begins = 0
+    for line in journal:
+        if line.strip():
+            record = json.loads(line.decode("utf-8-sig"))
+            if record["kind"] == "consultation":
+                label = labelled(record["role"], record.get("judge"))
+                places[record.get("pool", ""), record["id"], label] = begins
+        begins += len(line)
+    return places
+
+
+def _consultations(
+    run: RunRead, journal: IO[bytes], places: Mapping[Key, int], pool: str, id: str
+) -> dict[Asked, Consultation]:
+    consultations: dict[Asked, Consultation] = {}
+    for label in run.totals.roles:
+        place = places.get((pool, id, label))
+        if place is not None:
+            journal.seek(place)
+            where = run.path / "journal.jsonl", f"byte {place}"
+            consultations[label] = consultation_of(parsed(journal.readline(), *where), *where)
+    return consultations
 
 
 def _case(
