@@ -97,7 +97,7 @@ def independent_sources(documents: Sequence[Passage]) -> int:
     """n_indep: how many of the documents that entail a step are independent of one another.
 
     Two documents count as one if they have the same title or are near-duplicates, and so do all documents that such
-    pairs connect. An empty title is none. Neither their order nor another copy changes the number.
+    pairs connect. Two empty titles are not the same title. Order and further copies do not change the number.
     """
     shingles = [_shingles(document.text) for document in documents]
     names = [fold(document.title).text.strip() for document in documents]

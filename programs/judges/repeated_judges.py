@@ -135,8 +135,8 @@ class PairwiseJudge(RepeatedCalls):
 
     One candidate represents each answer, so no two that would vote together, in either task, are compared. Who meets
     whom is drawn from the texts, so the pool's order does not matter. If a comparison fails (unparsable, out of range,
-    inconsistent), the answer with more votes advances; with equal votes, the one shown first. If the final fails, there
-    is no verdict. With a single answer, nothing is asked.
+    inconsistent), the answer with more votes advances; with equal votes, the one shown first. If the final fails, the
+    judge abstains. With a single answer it asks nothing.
 
     Attributes:
         judge: Any module in the judge's role; it is given two candidates at a time.

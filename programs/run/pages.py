@@ -1,7 +1,7 @@
 """Make the pages of a finished run again: the report from its directory, the page of questions also from its pools.
 
-A question is written as it is read, and a consultation is looked up in a file, so that memory does not grow with the
-texts of a run.
+A question is written as it is read, and a consultation is looked up in the journal, so that memory does not grow
+with the texts of a run.
 """
 
 import io

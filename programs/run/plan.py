@@ -45,7 +45,7 @@ class Limits:
     fresh: bool = False
 
     def require_valid(self) -> None:
-        """Refuse what is no limit."""
+        """Raise `ArgumentError` for the first limit that is out of range."""
         require_count("workers", self.workers)
         require_amount("timeout", self.timeout)
         allowed_questions("max_failures", self.max_failures, 0)
