@@ -15,6 +15,10 @@ FORM = "Reply with one JSON object and nothing else:\n"
 _ITEMS = {"passed": "checks"} | dict.fromkeys(("assessments", "preferred", "better"), "candidates")
 """The input whose items an output lists or numbers; `..._scores` lists steps."""
 
+_LONGEST_REASON = 600
+"""The characters of a reason, by the schema. Those of a usable reply have 148 (median); a model that repeats itself
+would write on until its reply is cut off."""
+
 _REFUSING = set[tuple[Any, Any] | None]()
 """The servers, with their models, that refused a JSON schema: each is asked without from then on, in this process."""
 REFUSALS = (dspy.LMInvalidRequestError, dspy.LMServerError)
@@ -61,21 +65,30 @@ def counts_of(signature: Any, inputs: Mapping[str, Any]) -> tuple[tuple[str, int
     return tuple((name, len(inputs[its])) for name, its in of.items() if isinstance(inputs.get(its), list))
 
 
-def counted(form: type[BaseModel], counts: tuple[tuple[str, int], ...]) -> type[BaseModel]:
-    """Return a response format whose lists have a row for each item and whose numbers are those of items.
+def lengths_of(signature: Any, lm: Any) -> tuple[tuple[str, int], ...]:
+    """Return the reasons of a reply, each with its most characters. Providers refuse a schema that limits characters."""
+    names = signature.output_fields if _server(lm) else ()
+    return tuple((name, _LONGEST_REASON) for name in names if name.endswith("_rationale"))
 
-    A weak model could otherwise list rows without end, or name an item that there is not.
+
+def limited(form: type[BaseModel], limits: tuple[tuple[str, int], ...]) -> type[BaseModel]:
+    """Return a response format whose lists have a row for each item, and whose numbers and reasons have limits.
+
+    A weak model could otherwise list rows or repeat words without end, or name an item that there is not.
     """
     schema = form.model_json_schema()
     properties = {**schema["properties"]}
-    for name, count in counts:
-        is_list = properties[name]["type"] == "array"
-        limits = {"minItems": count, "maxItems": count} if is_list else {"minimum": 0, "maximum": count - 1}
-        properties[name] = {**properties[name], **limits}
+    for name, count in limits:
+        of_type = {
+            "array": {"minItems": count, "maxItems": count},
+            "integer": {"minimum": 0, "maximum": count - 1},
+            "string": {"maxLength": count},
+        }
+        properties[name] = {**properties[name], **of_type[properties[name]["type"]]}
     exact: Any = create_model(form.__name__, __base__=form)
     exact.model_json_schema = lambda *_, **__: {**schema, "properties": properties}
-    limited: type[BaseModel] = exact
-    return limited
+    limits_form: type[BaseModel] = exact
+    return limits_form
 
 
 def schema_abilities(lm: Any) -> tuple[bool, bool]:

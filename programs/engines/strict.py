@@ -25,8 +25,9 @@ from pydantic import FailFast, TypeAdapter, ValidationError
 from eldgr_dspy.programs.engines.json_objects import UnreadableError, read_object
 from eldgr_dspy.programs.engines.reply_forms import (
     REFUSALS,
-    counted,
     counts_of,
+    lengths_of,
+    limited,
     may_refuse_schema,
     reply_form,
     schema_abilities,
@@ -133,9 +134,9 @@ class StrictJSONAdapter(dspy.JSONAdapter):
             return typed_value(signature, name, Any, raw)  # which is still refused if it nests too deeply
 
     def _call_preprocess(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, inputs: Any) -> Any:
-        form, counts = lm_kwargs.get("response_format"), counts_of(signature, inputs)
-        if isinstance(form, type) and counts:
-            lm_kwargs["response_format"] = _once(signature, ("counted", form, counts), lambda: counted(form, counts))
+        form, limits = lm_kwargs.get("response_format"), counts_of(signature, inputs) + lengths_of(signature, lm)
+        if isinstance(form, type) and limits:
+            lm_kwargs["response_format"] = _once(signature, ("limited", form, limits), lambda: limited(form, limits))
         return super()._call_preprocess(lm, lm_kwargs, signature, inputs)
 
     def _call_postprocess(

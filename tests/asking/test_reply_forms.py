@@ -103,6 +103,14 @@ def test_an_unlisted_model_at_its_provider_s_own_address_is_sent_no_schema() -> 
     assert lm.requests[0].config.response_format is None
 
 
+def test_a_provider_is_sent_no_limit_of_characters_which_it_would_refuse() -> None:
+    lm = scripted_lm([json.dumps(JUDGED)])
+    lm.script.supports_response_schema, lm.script.supported_params = True, frozenset({"response_format"})
+    with dspy.context(lm=lm, adapter=STRICT):
+        dspy.Predict(JudgeCandidates)(question="q", evidence=["e"], candidates=["c"])
+    assert "maxItems" in (schema := json.dumps(lm.requests[0].config.response_format)) and "maxLength" not in schema
+
+
 JUDGED = {"judge_rationale": "r", "assessments": [], "preferred": 0}
 
 
@@ -116,8 +124,9 @@ def test_the_schema_has_a_row_for_each_candidate_and_their_numbers_so_that_a_wea
 
     def answer(body: dict[str, Any]) -> str:
         properties = body["response_format"]["json_schema"]["schema"]["properties"]
-        rows, preferred = properties["assessments"], properties["preferred"]
+        reason, rows, preferred = (properties[name] for name in JUDGED)
         sent.append((rows["minItems"], rows["maxItems"], preferred["minimum"], preferred["maximum"]))
+        assert reason["maxLength"] == 600
         return json.dumps(JUDGED)
 
     with openai_server(answer) as address:
