@@ -66,7 +66,7 @@ def counts_of(signature: Any, inputs: Mapping[str, Any]) -> tuple[tuple[str, int
 
 
 def lengths_of(signature: Any, lm: Any) -> tuple[tuple[str, int], ...]:
-    """Return the reasons of a reply, each with its most characters. Providers refuse a schema that limits characters."""
+    """Return the reasons of a reply, each with its most characters; providers refuse a schema that has them."""
     names = signature.output_fields if _server(lm) else ()
     return tuple((name, _LONGEST_REASON) for name in names if name.endswith("_rationale"))
 
