@@ -43,7 +43,7 @@ def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
     plain = read(strip_answer(answer)).text
     if len(plain) > _LONGEST or not _MAY_BE(plain):
         return None
-    wanted = [token for token, _, _ in _tokens(plain)]
+    wanted = [token for token, _ in _tokens(plain)]
     texts = (text for passage in passages for text in (passage.text, passage.title)) if wanted else ()
     candidates = (spelling for text in texts for spelling in _spellings(text, wanted))
     own = short_class(answer)
@@ -55,10 +55,10 @@ def _spellings(text: str, wanted: Sequence[str]) -> Iterator[str]:
     plain = _plain(text)
     if not all(token in plain for token in wanted if token.isalpha()):
         return
-    tokens = _places(plain)
-    for at, (token, start, _) in enumerate(tokens):
-        if token == wanted[0] and [one for one, _, _ in tokens[at : at + len(wanted)]] == wanted:
-            yield plain[start : tokens[at + len(wanted) - 1][2]]
+    tokens = _tokens(plain)
+    for at, (token, (start, _)) in enumerate(tokens):
+        if token == wanted[0] and [one for one, _ in tokens[at : at + len(wanted)]] == wanted:
+            yield plain[start : tokens[at + len(wanted) - 1][1][1]]
 
 
 @lru_cache(maxsize=256)
@@ -67,24 +67,20 @@ def _plain(text: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _places(plain: str) -> Sequence[tuple[str, int, int]]:
-    return tuple(_tokens(plain))
-
-
-def _tokens(plain: str) -> Iterator[tuple[str, int, int]]:
+def _tokens(plain: str) -> Sequence[tuple[str, tuple[int, int]]]:
     """Each word in the singular, each number by its value, each time and date, with its place."""
-    for match in _TOKEN(plain):
-        yield _token(match), match.start(), match.end()
+    return [(_token(match), match.span()) for match in _TOKEN(plain)]
 
 
 def _token(match: re.Match[str]) -> str:
+    if word := match["word"] or match["mark"]:
+        return word.removesuffix("s")
     if hour := match["hour"] or match["of_24"]:
         of_24 = int(hour) % 12 + 12 * (match["half"] == "p") if match["half"] else int(hour)
         return f"{of_24}:{match['minute'] or match['of_60'] or '00'}"
     if month := match["month"] or match["month_first"]:
         return f"{month[:3]} {int(match['day'] or match['day_last'])}"
-    if amount := match["amount"]:
-        sign = re.split(r"\ ?[0-9]", amount)[0] if not amount[0].isalnum() else ""
-        value = value_of(amount.replace("-", " ") if amount[0].isalpha() else amount)
-        return f"{sign}{amount if value is None else value}{'%' if match['percent'] else ''}"
-    return (match["word"] or match["mark"]).removesuffix("s")
+    amount = match["amount"]
+    sign = re.split(r"\ ?[0-9]", amount)[0] if not amount[0].isalnum() else ""
+    value = value_of(amount.replace("-", " ") if amount[0].isalpha() else amount)
+    return f"{sign}{amount if value is None else value}{'%' if match['percent'] else ''}"

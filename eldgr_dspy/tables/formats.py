@@ -65,16 +65,22 @@ def as_html(table: Table) -> str:
 
 def _html_row(row: tuple[str, ...]) -> str:
     own = ' class="own"' if row[0] == "eldgr" else ""
-    cells = "".join(f"<td>{html_text(cell)}</td>" for cell in row[1:])
-    return f'<tr{own}><th scope="row">{html_text(row[0])}</th>{cells}</tr>'
+    first, *others = row if _is_plain("".join(row)) else map(html_text, row)
+    cells = "".join([f"<td>{cell}</td>" for cell in others])
+    return f'<tr{own}><th scope="row">{first}</th>{cells}</tr>'
 
 
 def html_text(text: str) -> str:
     """A text that HTML shows as it is; one that may run from right to left does not turn the text around it."""
-    if text.isascii() and text.isprintable() and not _MARKUP(text):
-        return text  # nearly every cell
+    if _is_plain(text):
+        return text
     markup = escape(printable(text))
     return markup if text.isascii() else f"<bdi>{markup}</bdi>"
+
+
+def _is_plain(text: str) -> bool:
+    """Whether HTML shows a text as it is: so it is with nearly every row of a table."""
+    return text.isascii() and text.isprintable() and not _MARKUP(text)
 
 
 def as_csv(tables: Iterable[Table]) -> str:
