@@ -31,8 +31,8 @@ from eldgr_dspy.pools import Row as PoolRow
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.group import Compared, gather
+from eldgr_dspy.programs.scoring.nli_pairs import MaybeRow, Pair, Row
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.programs.scoring.pairs import MaybeRow, Pair, Row
 
 K = 5
 DISTINCT = np.array([[0.1, 0.2, 0.7], [0.2, 0.6, 0.2], [0.7, 0.2, 0.1]])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks._timing import pools_dir
 from eldgr_dspy.base.formatting import UNDEFINED, figure
-from eldgr_dspy.figures.results.summary import PoolFigures
+from eldgr_dspy.figures.results.summary_fields import PoolFigures
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.rule.named_judges import judge_in, unlabelled

@@ -22,7 +22,7 @@ from dspy.lm15 import Request
 
 from benchmarks._timing import cpu, pools_dir
 from eldgr_dspy.base.formatting import figure, interval, signed
-from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures
+from eldgr_dspy.figures.results.summary_fields import JudgeFigures, PoolFigures
 from eldgr_dspy.pools import Pool, open_pool
 from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
 from eldgr_dspy.programs.judges import (

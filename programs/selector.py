@@ -178,8 +178,8 @@ class Selector(Saved):
             see `eldgr_dspy.decision.Decision`. `failures` says for each role whose call did not come through why, and
             `votes` how many candidates give each answer. `certified` is None, not False, where no certificate applies,
             as to a yes. With a scorer also `scores`: the table of each candidate in pool order (see
-            `eldgr_dspy.channels.table.StepTable.to_json`), or several scorers' by name; inside a stratum `ranking` then
-            goes by the tables' rewards instead of the judge's scalars, unless no reward is defined.
+            `eldgr_dspy.channels.step_table.StepTable.to_json`), or several scorers' by name; inside a stratum
+            `ranking` then goes by the tables' rewards instead of the judge's scalars, unless no reward is defined.
 
         Raises:
             ArgumentError: if an argument does not fit this description.

@@ -10,7 +10,7 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.channels.protocols import Reasoning
-from eldgr_dspy.channels.table import StepScores, StepTable
+from eldgr_dspy.channels.step_table import StepScores, StepTable
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.words import CHANNELS
 

@@ -13,8 +13,8 @@ from itertools import compress, pairwise
 from typing import Any, ClassVar
 
 from eldgr_dspy.channels.protocols import Reasoning, Scorer
+from eldgr_dspy.channels.step_table import StepTable, checked_tables
 from eldgr_dspy.channels.steps import split_steps
-from eldgr_dspy.channels.table import StepTable, checked_tables
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError, brief
 from eldgr_dspy.training.confidence import TokenConfidence

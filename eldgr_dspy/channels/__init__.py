@@ -24,7 +24,7 @@ from eldgr_dspy.channels.rewards import (
     step_reward,
     weighted_mean,
 )
-from eldgr_dspy.channels.table import StepScores, StepTable, score_steps
+from eldgr_dspy.channels.step_table import StepScores, StepTable, score_steps
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
 from eldgr_dspy.channels.variance import VarianceDecomposition, variance_decomposition
 from eldgr_dspy.words import CHANNELS, Channel

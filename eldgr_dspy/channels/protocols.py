@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.channels.table import StepTable
+from eldgr_dspy.channels.step_table import StepTable
 from eldgr_dspy.channels.undefined import Floats, Score, Scores
 from eldgr_dspy.errors import ArgumentError
 

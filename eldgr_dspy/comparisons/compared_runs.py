@@ -21,8 +21,8 @@ from eldgr_dspy.comparisons.rule_scores import (
 )
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.record import sums_of
-from eldgr_dspy.figures.results.audit_results import RoleSums
-from eldgr_dspy.figures.results.summary import Adjusted, Paired, Scores
+from eldgr_dspy.figures.results.audit_fields import RoleSums
+from eldgr_dspy.figures.results.summary_fields import Adjusted, Paired, Scores
 from eldgr_dspy.statistics import holm
 from eldgr_dspy.words import Consulted, Task, roles_and
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished_run import RunRead, read_run
-from eldgr_dspy.figures.results.summary import PoolFigures, Summary
+from eldgr_dspy.figures.results.summary_fields import PoolFigures, Summary
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.comparisons.named_runs import NamedRun
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.contrasts import as_figures
-from eldgr_dspy.figures.results.summary import Paired, PoolFigures
+from eldgr_dspy.figures.results.summary_fields import Paired, PoolFigures
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, contrast_of_units
 

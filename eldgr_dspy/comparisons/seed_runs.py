@@ -21,7 +21,7 @@ from eldgr_dspy.comparisons.rule_scores import (
     scored_remarks,
 )
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.results.summary import Paired, WinsLosses
+from eldgr_dspy.figures.results.summary_fields import Paired, WinsLosses
 from eldgr_dspy.statistics import SeedVariance, seed_variance
 from eldgr_dspy.words import Task
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.distinct import counts_by
-from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Decisions
+from eldgr_dspy.figures.results.audit_fields import AuditCounts, Became, Decisions
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.words import Branch, Consulted
 

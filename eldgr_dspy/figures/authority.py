@@ -27,7 +27,7 @@ from eldgr_dspy.figures.bounds import (
     sways,
 )
 from eldgr_dspy.figures.distinct import Column, Units, counts_by, questions_in, text_key
-from eldgr_dspy.figures.results.summary import Bounds, Price
+from eldgr_dspy.figures.results.summary_fields import Bounds, Price
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.rule.authority_order import chains
 from eldgr_dspy.rule.cases import Case

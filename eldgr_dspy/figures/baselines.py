@@ -16,7 +16,7 @@ from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.decision import Rule, certified_majority, evidence_locked, scalar_judge
 from eldgr_dspy.figures.bounds import answer_and_roles
 from eldgr_dspy.figures.distinct import Units, counts_by, questions_in
-from eldgr_dspy.figures.results.baselines import Baseline, BaselineFigures, BaselineName, JudgeUse, Lead
+from eldgr_dspy.figures.results.baseline_fields import Baseline, BaselineFigures, BaselineName, JudgeUse, Lead
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Reply, Verdict
 from eldgr_dspy.splitting import is_confirmation

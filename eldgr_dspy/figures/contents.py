@@ -20,7 +20,7 @@ from eldgr_dspy.figures.decided_rows import Spellings, spellings_of
 from eldgr_dspy.figures.distinct import Column as Coded
 from eldgr_dspy.figures.record import share_of
 from eldgr_dspy.figures.remarks import spelling_only
-from eldgr_dspy.figures.results.record import Share
+from eldgr_dspy.figures.results.record_fields import Share
 from eldgr_dspy.formats.rows import CandidateRow, Row
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.splitting import folded_question

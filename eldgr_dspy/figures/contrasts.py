@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from eldgr_dspy.answer_types.base import Score
 from eldgr_dspy.figures.decided_rows import DecidedRows
 from eldgr_dspy.figures.distinct import Units, counts_by
-from eldgr_dspy.figures.results.summary import Delta, Paired, RuleContrast
+from eldgr_dspy.figures.results.summary_fields import Delta, Paired, RuleContrast
 from eldgr_dspy.rule.named_judges import judge_in, labelled, unlabelled
 from eldgr_dspy.rule.rules import is_own
 from eldgr_dspy.statistics import Contrast, contrast_of_units, holm

@@ -22,7 +22,7 @@ from eldgr_dspy.figures.audit import Marks, became, marks_of
 from eldgr_dspy.figures.authority import QuestionBounds, question_bounds
 from eldgr_dspy.figures.baselines import Chances, chances_of
 from eldgr_dspy.figures.distinct import Column, text_key
-from eldgr_dspy.figures.results.audit_results import Became
+from eldgr_dspy.figures.results.audit_fields import Became
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import certify_again, is_withheld
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard

@@ -19,7 +19,7 @@ from typing_extensions import get_type_hints
 
 from eldgr_dspy.base.files import replacing
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.results.decision import Decided, Witnessed
+from eldgr_dspy.figures.results.decision_fields import Decided, Witnessed
 from eldgr_dspy.formats.parquet import write_table
 from eldgr_dspy.showing import encodable
 

@@ -21,9 +21,9 @@ from eldgr_dspy.base.system import opened, refusal
 from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
 from eldgr_dspy.figures.record import JournalTotals, journal_totals
 from eldgr_dspy.figures.results import DECIDED, RECORD, SUMMARY
-from eldgr_dspy.figures.results.decision import Decided
-from eldgr_dspy.figures.results.record import Record
-from eldgr_dspy.figures.results.summary import Summary
+from eldgr_dspy.figures.results.decision_fields import Decided
+from eldgr_dspy.figures.results.record_fields import Record
+from eldgr_dspy.figures.results.summary_fields import Summary
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.rule.consultations import Consultation

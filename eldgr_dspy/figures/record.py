@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from eldgr_dspy.figures.distinct import counts_by
-from eldgr_dspy.figures.results.audit_results import Decisions, RoleSums
-from eldgr_dspy.figures.results.record import (
+from eldgr_dspy.figures.results.audit_fields import Decisions, RoleSums
+from eldgr_dspy.figures.results.record_fields import (
     Fingerprints,
     Model,
     OverrideRates,
@@ -23,7 +23,7 @@ from eldgr_dspy.figures.results.record import (
     Share,
     Silence,
 )
-from eldgr_dspy.figures.results.summary import PoolFigures, Summary
+from eldgr_dspy.figures.results.summary_fields import PoolFigures, Summary
 from eldgr_dspy.rule.consultations import Consultation, Outcome
 from eldgr_dspy.rule.named_judges import Asked, in_order, judge_in
 from eldgr_dspy.words import Branch

@@ -9,8 +9,8 @@ from fractions import Fraction
 from eldgr_dspy.answer_types.base import Score
 from eldgr_dspy.figures.decided_rows import DecidedRows, Ruled
 from eldgr_dspy.figures.distinct import Units, counts_by
-from eldgr_dspy.figures.results.audit_results import Flips
-from eldgr_dspy.figures.results.summary import Scores, Shipped, Shipping
+from eldgr_dspy.figures.results.audit_fields import Flips
+from eldgr_dspy.figures.results.summary_fields import Scores, Shipped, Shipping
 from eldgr_dspy.statistics import proportion_upper_bound
 
 

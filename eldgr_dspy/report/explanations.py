@@ -5,7 +5,7 @@ It is read off the question and the decision in `decisions.jsonl`; nothing is de
 
 from collections.abc import Iterator
 
-from eldgr_dspy.figures.results.decision import Decided
+from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.report.templates import clip
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import FAILED

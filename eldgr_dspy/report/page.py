@@ -11,8 +11,8 @@ from typing import Any
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import questions
-from eldgr_dspy.figures.results.record import Record
-from eldgr_dspy.figures.results.summary import PoolFigures, Summary
+from eldgr_dspy.figures.results.record_fields import Record
+from eldgr_dspy.figures.results.summary_fields import PoolFigures, Summary
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS
 from eldgr_dspy.report.templates import template
 from eldgr_dspy.rule.named_judges import judge_in
@@ -20,7 +20,7 @@ from eldgr_dspy.showing import printable
 from eldgr_dspy.tables.formats import as_html
 from eldgr_dspy.tables.judges import usefulness
 from eldgr_dspy.tables.pool import bound, usage_table
-from eldgr_dspy.tables.record import pools_table, record_table, silences_table
+from eldgr_dspy.tables.record_tables import pools_table, record_table, silences_table
 from eldgr_dspy.tables.run import pool_tables
 
 _LIMITS = {

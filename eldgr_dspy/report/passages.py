@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from eldgr_dspy.figures.results.decision import Decided
+from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.formats.rows import PassageRow
 from eldgr_dspy.report.templates import clip
 from eldgr_dspy.rule.cases import Case

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from eldgr_dspy.base.formatting import UNDEFINED
-from eldgr_dspy.figures.results.decision import Decided
+from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.report.explanations import path
 from eldgr_dspy.report.passages import passages

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from html import escape
 
 from eldgr_dspy.figures.audit import became
-from eldgr_dspy.figures.results.audit_results import Became
-from eldgr_dspy.figures.results.decision import Decided
+from eldgr_dspy.figures.results.audit_fields import Became
+from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.report.passages import Piece, passages
 from eldgr_dspy.report.question_tables import Shown, tables_without_evidence
 from eldgr_dspy.report.templates import clip, template

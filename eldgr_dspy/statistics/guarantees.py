@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.statistics.inputs import inside, is_score, whole
+from eldgr_dspy.statistics.number_checks import inside, is_score, whole
 from eldgr_dspy.statistics.resampling import LEVEL
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.statistics.inputs import Counts, Floats, scores, whole
+from eldgr_dspy.statistics.number_checks import Counts, Floats, scores, whole
 from eldgr_dspy.statistics.resampling import Interval, Sample, interval_of
 
 _CUSTOMARY = 0.05

@@ -10,7 +10,7 @@ from bisect import bisect_left
 import numpy as np
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.statistics.inputs import Counts, inside, whole
+from eldgr_dspy.statistics.number_checks import Counts, inside, whole
 
 ALPHA = 0.05
 POWER = 0.8

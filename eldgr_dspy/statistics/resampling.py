@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eldgr_dspy.statistics.inputs import Counts, Floats
+from eldgr_dspy.statistics.number_checks import Counts, Floats
 
 RESAMPLES = 20_000
 LEVEL = 0.95

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.statistics.inputs import Floats
-from eldgr_dspy.statistics.inputs import scores as scores_of
+from eldgr_dspy.statistics.number_checks import Floats
+from eldgr_dspy.statistics.number_checks import scores as scores_of
 from eldgr_dspy.statistics.resampling import LEVEL, Interval
 
 

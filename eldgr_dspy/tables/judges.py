@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, listed
-from eldgr_dspy.figures.results.baselines import BaselineName, JudgeUse, Lead, Usefulness
-from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures, RuleContrast
+from eldgr_dspy.figures.results.baseline_fields import BaselineName, JudgeUse, Lead, Usefulness
+from eldgr_dspy.figures.results.summary_fields import JudgeFigures, PoolFigures, RuleContrast
 from eldgr_dspy.rule.named_judges import labelled
 from eldgr_dspy.tables.table import Columns, Table, columns_of, table_of
 

@@ -14,10 +14,10 @@ from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, li
 from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.figures.remarks import never_asked
 from eldgr_dspy.figures.results import headings
-from eldgr_dspy.figures.results.audit_results import AuditCounts, Became, Flips, RoleSums
-from eldgr_dspy.figures.results.summary import Paired, PoolFigures, RuleFigures, Shipped, Summary
+from eldgr_dspy.figures.results.audit_fields import AuditCounts, Became, Flips, RoleSums
+from eldgr_dspy.figures.results.summary_fields import Paired, PoolFigures, RuleFigures, Shipped, Summary
 from eldgr_dspy.rule.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
-from eldgr_dspy.tables.bounds import ANY_DERIVER, widest_bounds
+from eldgr_dspy.tables.bound_tables import ANY_DERIVER, widest_bounds
 from eldgr_dspy.tables.judges import usefulness
 from eldgr_dspy.tables.table import Columns, Table, columns_of, score_columns, table_of
 from eldgr_dspy.words import CONSULTED, Consulted

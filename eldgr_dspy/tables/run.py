@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, questions
-from eldgr_dspy.figures.results.summary import PoolFigures, RuleContrast, Summary
+from eldgr_dspy.figures.results.summary_fields import PoolFigures, RuleContrast, Summary
 from eldgr_dspy.tables.judges import baselines_table, judges_table
 from eldgr_dspy.tables.pool import (
     audit_table,

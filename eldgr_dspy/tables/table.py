@@ -8,7 +8,7 @@ from typing import Any, cast
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, probability, signed
 from eldgr_dspy.figures.results import headings
-from eldgr_dspy.figures.results.summary import Delta, WinsLosses
+from eldgr_dspy.figures.results.summary_fields import Delta, WinsLosses
 from eldgr_dspy.words import Task
 
 _FORMATS: Mapping[str, Callable[[Any], str]] = {

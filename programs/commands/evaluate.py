@@ -28,7 +28,7 @@ from eldgr_dspy.programs.commands.output import Form, form_options, write
 from eldgr_dspy.programs.commands.role_models import Models, named_judges
 
 if TYPE_CHECKING:
-    from eldgr_dspy.figures.results.summary import Summary
+    from eldgr_dspy.figures.results.summary_fields import Summary
     from eldgr_dspy.programs.run.plan import Plan
     from eldgr_dspy.programs.selector import Selector
 
@@ -209,7 +209,7 @@ def prepared(
 def _forecast(selector: Any, plan: Any, form: Form) -> None:
     """Print what the run would ask."""
     from eldgr_dspy.programs.run.forecast import forecast
-    from eldgr_dspy.tables.planning import forecast_table
+    from eldgr_dspy.tables.plan_tables import forecast_table
 
     most = forecast(selector, plan)
     write(most, [forecast_table(most)], form, None, "The forecast")

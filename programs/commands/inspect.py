@@ -15,7 +15,7 @@ from eldgr_dspy.words import Reading
 
 if TYPE_CHECKING:
     from eldgr_dspy.channels.protocols import Scorer
-    from eldgr_dspy.channels.table import StepTable
+    from eldgr_dspy.channels.step_table import StepTable
     from eldgr_dspy.programs.scoring.texts import Text
 
 _POOLS = (".jsonl", ".gz", ".parquet")

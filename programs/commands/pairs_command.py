@@ -13,7 +13,7 @@ from eldgr_dspy.programs.commands.options import FILE, answer_option, certificat
 from eldgr_dspy.programs.commands.output import Form, form_options, write, writing
 
 if TYPE_CHECKING:
-    from eldgr_dspy.programs.pools.pairs import PairCounts
+    from eldgr_dspy.programs.pools.preference_pairs import PairCounts
     from eldgr_dspy.tables.table import Table
 
 _Layout = Literal["dpo", "kto"]
@@ -47,7 +47,7 @@ def pairs(context: click.Context, /, source: Path, out: Path, form: Form, **opti
     nothing.
     """
     from eldgr_dspy.pools import open_pools
-    from eldgr_dspy.programs.pools.pairs import Pairing, write_pairs
+    from eldgr_dspy.programs.pools.preference_pairs import Pairing, write_pairs
     from eldgr_dspy.rule.questions import Settings
 
     pairing = Pairing(**{one.name: options.pop(one.name) for one in fields(Pairing)})
@@ -63,7 +63,7 @@ def pairs(context: click.Context, /, source: Path, out: Path, form: Form, **opti
 
 
 def _table(name: str, n: int, counts: "PairCounts", *, gold: bool) -> "Table":
-    from eldgr_dspy.programs.pools.pairs import fates
+    from eldgr_dspy.programs.pools.preference_pairs import fates
     from eldgr_dspy.tables.table import Table
 
     rows = tuple((text, f"{count:,}") for fate, text in fates(gold).items() if (count := counts.questions[fate]))

@@ -27,7 +27,7 @@ def plan(gain: float, discordant: float, power: float, alpha: float, form: Form,
     A pilot run counts its discordant questions: they are the wins plus losses of its contrasts.
     """
     from eldgr_dspy.figures.planning import plan_ahead
-    from eldgr_dspy.tables.planning import needed_table
+    from eldgr_dspy.tables.plan_tables import needed_table
 
     needed = plan_ahead(gain, discordant, power=power, alpha=alpha)
     write(needed, iter([needed_table(needed)]), form, out, "The plan")

@@ -174,7 +174,7 @@ def _show(pools: "Sequence[Pool]", *, form: Form = "text", out: Path | None = No
     import numpy as np
 
     from eldgr_dspy.figures.contents import contents_of
-    from eldgr_dspy.tables.planning import contents_table
+    from eldgr_dspy.tables.plan_tables import contents_table
 
     contents = [(pool, *contents_of(pool.task, pool.rows())) for pool in pools]
     shared = [

@@ -11,7 +11,7 @@ from eldgr_dspy.programs.commands.output import Form, form_options, out_option, 
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
-    from eldgr_dspy.figures.results.summary import Summary
+    from eldgr_dspy.figures.results.summary_fields import Summary
 
 
 FORMATS = (*get_args(Form), "html")

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from eldgr_dspy.base.formatting import UNDEFINED
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.channels.table import StepScores, StepTable
+from eldgr_dspy.channels.step_table import StepScores, StepTable
 from eldgr_dspy.channels.undefined import Score, Undefined
 from eldgr_dspy.programs.commands.console import render
 from eldgr_dspy.showing import on_one_line

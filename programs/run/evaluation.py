@@ -16,7 +16,7 @@ import dspy
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.record import journal_totals
-from eldgr_dspy.figures.results.summary import Summary
+from eldgr_dspy.figures.results.summary_fields import Summary
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.lms.lms import sub_modules
 from eldgr_dspy.programs.run.freezes import Freeze, read_freeze, require_frozen, require_program

@@ -11,7 +11,7 @@ from typing import Any
 from eldgr_dspy.base.files import safe_name
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.figures.finished_run import RunRead
-from eldgr_dspy.figures.results.summary import Summary
+from eldgr_dspy.figures.results.summary_fields import Summary
 from eldgr_dspy.programs.run.results import FILES
 
 _LOGGED = ("n", "n_scored", "n_failed", "ties", "rules", "bounds", "audit")

@@ -16,8 +16,8 @@ from eldgr_dspy.base.files import replacing
 from eldgr_dspy.base.system import opened
 from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
 from eldgr_dspy.figures.finished_run import RunRead
-from eldgr_dspy.figures.results.decision import Decided
-from eldgr_dspy.figures.results.summary import Summary
+from eldgr_dspy.figures.results.decision_fields import Decided
+from eldgr_dspy.figures.results.summary_fields import Summary
 from eldgr_dspy.formats.journal_lines import consultation_of, parsed
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, pool_name

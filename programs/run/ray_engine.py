@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from eldgr_dspy.errors import ArgumentError, brief, describe_failure
-from eldgr_dspy.figures.results.summary import Summary
+from eldgr_dspy.figures.results.summary_fields import Summary
 from eldgr_dspy.programs.lms.consulting import Said
 from eldgr_dspy.programs.requests.metered_lms import admission
 from eldgr_dspy.programs.requests.metering import Entry, current_meter, metering

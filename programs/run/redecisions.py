@@ -12,7 +12,7 @@ from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.decided_rows import DecidedRows
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.record import judge_facts
-from eldgr_dspy.figures.results.summary import PoolFigures
+from eldgr_dspy.figures.results.summary_fields import PoolFigures
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.recordings import ConsultationStore

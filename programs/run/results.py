@@ -17,8 +17,8 @@ from eldgr_dspy.certificates import Witness
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.decided_rows import DecidedRows
 from eldgr_dspy.figures.record import JournalTotals, judge_facts, judges_record
-from eldgr_dspy.figures.results.decision import Decided, Witnessed
-from eldgr_dspy.figures.results.summary import Confirmed, Summary
+from eldgr_dspy.figures.results.decision_fields import Decided, Witnessed
+from eldgr_dspy.figures.results.summary_fields import Confirmed, Summary
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.pages import left_out

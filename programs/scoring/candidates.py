@@ -74,7 +74,7 @@ async def ascore_candidates(scorer: "Scorer", reasonings: "Sequence[Reasoning]")
 
 
 def _scores(tables: object, n: int, scorer: "Scorer") -> Tables:
-    from eldgr_dspy.channels.table import checked_tables
+    from eldgr_dspy.channels.step_table import checked_tables
 
     name = type(scorer).__name__
     checked = checked_tables(tables, n, f"{name}.score")

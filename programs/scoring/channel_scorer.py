@@ -14,8 +14,8 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.formulas import adv, epist, fact, triang
 from eldgr_dspy.channels.grounding import Grounding
 from eldgr_dspy.channels.protocols import Reasoning
+from eldgr_dspy.channels.step_table import StepTable, score_steps
 from eldgr_dspy.channels.steps import LONGEST, split_steps, unmeasurable
-from eldgr_dspy.channels.table import StepTable, score_steps
 from eldgr_dspy.channels.undefined import Score, Undefined, Values
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_passages

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eldgr_dspy.base.file_limits import document, parsed_json
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.scoring.reading import Pair, Reader
+from eldgr_dspy.programs.scoring.pair_reader import Pair, Reader
 from eldgr_dspy.programs.scoring.weights import commit_of, located, revision_of, stored
 from eldgr_dspy.rule.questions import require_one_of
 

@@ -18,7 +18,7 @@ from eldgr_dspy.channels.steps import StepInContext, Steps, split_steps, unmeasu
 from eldgr_dspy.channels.undefined import Score, Undefined
 from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.programs.scoring.bm25 import BM25
-from eldgr_dspy.programs.scoring.pairs import MaybeRow, Row
+from eldgr_dspy.programs.scoring.nli_pairs import MaybeRow, Row
 from eldgr_dspy.rule.consultations import show_passage
 from eldgr_dspy.text.folding import drop_invisible
 

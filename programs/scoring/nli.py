@@ -13,8 +13,8 @@ from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
-from eldgr_dspy.programs.scoring.pairs import probabilities_of
-from eldgr_dspy.programs.scoring.reading import checked
+from eldgr_dspy.programs.scoring.nli_pairs import probabilities_of
+from eldgr_dspy.programs.scoring.pair_reader import checked
 
 
 class CachedNLI:

@@ -18,11 +18,11 @@ from eldgr_dspy.channels.grounding import Grounding
 from eldgr_dspy.channels.overlap import independent_sources, new_unsupported, novelty, progress
 from eldgr_dspy.channels.protocols import NLI, Reasoning, Retriever
 from eldgr_dspy.channels.rewards import PAPER, Weighting
-from eldgr_dspy.channels.table import StepTable, score_steps
+from eldgr_dspy.channels.step_table import StepTable, score_steps
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.group import Group, gather
-from eldgr_dspy.programs.scoring.pairs import MaybeRow, Readings, read
+from eldgr_dspy.programs.scoring.nli_pairs import MaybeRow, Readings, read
 from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.words import READINGS, Channel, Reading
 

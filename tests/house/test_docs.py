@@ -32,8 +32,15 @@ from opentelemetry.util._once import Once
 from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.decision import MARGINS, RULES, Case, Decision
-from eldgr_dspy.figures.results import audit_results, baselines, decision, field_texts, record, summary
-from eldgr_dspy.figures.results.decision import Decided
+from eldgr_dspy.figures.results import (
+    audit_fields,
+    baseline_fields,
+    decision_fields,
+    field_texts,
+    record_fields,
+    summary_fields,
+)
+from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.pools import schema
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.consultations import Consultation
@@ -267,7 +274,7 @@ def test_the_fields_of_results_are_published_as_their_types_document_them(path: 
 
 
 def test_every_field_of_a_type_of_results_is_documented() -> None:
-    for module in (audit_results, baselines, decision, record, summary):
+    for module in (audit_fields, baseline_fields, decision_fields, record_fields, summary_fields):
         for name, kind in vars(module).items():
             if getattr(kind, "__module__", "") == module.__name__ and isinstance(kind, type):
                 assert [*field_texts()[name]] == [*kind.__annotations__], name

@@ -8,7 +8,7 @@ import pytest
 
 from eldgr_dspy.figures.contents import contents_of
 from eldgr_dspy.pools import Row, open_pool
-from eldgr_dspy.tables.planning import contents_table
+from eldgr_dspy.tables.plan_tables import contents_table
 from eldgr_dspy.words import Task
 
 

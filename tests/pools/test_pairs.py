@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import Pool, Row, open_pool, read_records, write_pool, write_records
-from eldgr_dspy.programs.pools.pairs import PairCounts, Pairing, write_pairs
+from eldgr_dspy.programs.pools.preference_pairs import PairCounts, Pairing, write_pairs
 from eldgr_dspy.programs.pools.prompts import REQUESTS, prompt_of
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Settings

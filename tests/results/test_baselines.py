@@ -18,7 +18,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import RULES, drive
 from eldgr_dspy.figures.baselines import HALVES, Chances, baselines_of, chances_of
 from eldgr_dspy.figures.distinct import Column
-from eldgr_dspy.figures.results.baselines import BaselineName
+from eldgr_dspy.figures.results.baseline_fields import BaselineName
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.figures.export import COLUMNS, disarmed, export, flat
 from eldgr_dspy.figures.finished_run import read_run
-from eldgr_dspy.figures.results.decision import Decided
+from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.programs.commands import main
 from tests.capitals import row
 from tests.finished_runs import finished_run

@@ -12,7 +12,7 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError, JournalError
 from eldgr_dspy.figures.finished_run import read_run
-from eldgr_dspy.figures.results.decision import Decided
+from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.rule.questions import Settings
 from tests.finished_runs import finished_run, unsealed

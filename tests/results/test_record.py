@@ -12,7 +12,7 @@ from eldgr_dspy.figures.results import SCHEMAS, schema_of
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import fingerprint
 from eldgr_dspy.rule.consultations import Consultation
-from eldgr_dspy.tables.record import record_table
+from eldgr_dspy.tables.record_tables import record_table
 from eldgr_dspy.words import ROLES
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.figures import pool_figures, summary_figures

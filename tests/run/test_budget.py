@@ -39,7 +39,7 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.signatures import JudgeCandidates
-from eldgr_dspy.tables.planning import forecast_table
+from eldgr_dspy.tables.plan_tables import forecast_table
 from eldgr_dspy.words import Role
 from tests.caching import cached_by_dspy
 from tests.capitals import VERDICT, obliging, recording, row, selector_with, write_pool

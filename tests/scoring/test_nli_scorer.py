@@ -11,8 +11,8 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels import CHANNELS, PAPER, Channel, Score, Undefined
 from eldgr_dspy.channels.counterfactuals import Counterfactual
 from eldgr_dspy.channels.protocols import Hit, Reasoning
+from eldgr_dspy.channels.step_table import StepScores, StepTable
 from eldgr_dspy.channels.steps import StepInContext
-from eldgr_dspy.channels.table import StepScores, StepTable
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.group import EARLIER

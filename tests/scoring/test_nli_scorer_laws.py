@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels import CHANNELS, Undefined
 from eldgr_dspy.channels.protocols import Reasoning
+from eldgr_dspy.channels.step_table import StepTable
 from eldgr_dspy.channels.steps import split_steps
-from eldgr_dspy.channels.table import StepTable
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.words import READINGS
 from tests.scoring.readers import Everything, Reader, by_chance

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.scoring.reading import Pair, Reader
+from eldgr_dspy.programs.scoring.pair_reader import Pair, Reader
 
 PREMISE = "Doha is the capital of Qatar."
 

@@ -15,8 +15,8 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels import Channel, Undefined
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.protocols import NLI, Reasoning
+from eldgr_dspy.channels.step_table import StepScores, StepTable
 from eldgr_dspy.channels.steps import split_steps
-from eldgr_dspy.channels.table import StepScores, StepTable
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer

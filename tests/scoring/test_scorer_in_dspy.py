@@ -11,7 +11,7 @@ import pytest
 from dspy.lm15 import Request
 
 from eldgr_dspy.channels.protocols import Reasoning
-from eldgr_dspy.channels.table import StepTable
+from eldgr_dspy.channels.step_table import StepTable
 from eldgr_dspy.programs.scoring.channel_scorer import MOST, ChannelScorer
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from tests.injection.attack_scenes import written

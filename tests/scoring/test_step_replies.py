@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.channels.protocols import Reasoning
-from eldgr_dspy.channels.table import StepTable
+from eldgr_dspy.channels.step_table import StepTable
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
 from eldgr_dspy.programs.testing import Line, scripted_lm

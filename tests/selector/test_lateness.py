@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Certificate
-from eldgr_dspy.channels.table import StepTable
+from eldgr_dspy.channels.step_table import StepTable
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.requests.metered_lms import metered_lm

@@ -13,7 +13,7 @@ import pytest
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Reasoning
-from eldgr_dspy.channels.table import StepTable
+from eldgr_dspy.channels.step_table import StepTable
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LawBroken
 from eldgr_dspy.programs.selector import Selector

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Reasoning
+from eldgr_dspy.channels.step_table import StepTable, score_steps
 from eldgr_dspy.channels.steps import split_steps
-from eldgr_dspy.channels.table import StepTable, score_steps
 from eldgr_dspy.channels.undefined import Score, Undefined
 from tests.scoring.readers import Says
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from eldgr_dspy.channels.protocols import Reasoning
-from eldgr_dspy.channels.table import StepTable
+from eldgr_dspy.channels.step_table import StepTable
 from tests.training.calling import Fixed
 
 

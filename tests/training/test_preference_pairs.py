@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from eldgr_dspy.pools import Row, write_pool
-from eldgr_dspy.programs.pools.pairs import Pairing, write_pairs
+from eldgr_dspy.programs.pools.preference_pairs import Pairing, write_pairs
 from tests.training import training_on
 from tests.training.training_on import EVIDENCE, GOLD, REPLIES, policy, trains
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels import CHANNELS
 from eldgr_dspy.channels.protocols import Reasoning
-from eldgr_dspy.channels.table import StepTable
+from eldgr_dspy.channels.step_table import StepTable
 from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import StepReward, TokenConfidence

@@ -15,10 +15,10 @@ from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 from typing_extensions import get_type_hints
 
-from eldgr_dspy.figures.results import audit_results, baselines, decision, record, summary
-from eldgr_dspy.figures.results.decision import Decided
-from eldgr_dspy.figures.results.record import Record
-from eldgr_dspy.figures.results.summary import Summary
+from eldgr_dspy.figures.results import audit_fields, baseline_fields, decision_fields, record_fields, summary_fields
+from eldgr_dspy.figures.results.decision_fields import Decided
+from eldgr_dspy.figures.results.record_fields import Record
+from eldgr_dspy.figures.results.summary_fields import Summary
 
 SUMMARY = TypeAdapter[Summary](Summary)
 RECORD = TypeAdapter[Record](Record)
@@ -27,7 +27,7 @@ DECIDED = TypeAdapter[Decided](Decided)
 SCHEMAS: Mapping[str, TypeAdapter[Any]] = {"summary": SUMMARY, "record": RECORD, "decision": DECIDED}
 """What is published as `artifacts/NAME.schema.json`."""
 
-_MODULES = (audit_results, baselines, summary, record, decision)
+_MODULES = (audit_fields, baseline_fields, summary_fields, record_fields, decision_fields)
 
 
 def schema_of(name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ outcome. An unknown value is a dash.
 from collections.abc import Iterator, Mapping
 
 from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, questions
-from eldgr_dspy.figures.results.record import OverrideRates, PoolStated, Record, Share, Silence
+from eldgr_dspy.figures.results.record_fields import OverrideRates, PoolStated, Record, Share, Silence
 from eldgr_dspy.tables.table import Table, columns_of, table_of
 from eldgr_dspy.words import Branch
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, listed, questions
 from eldgr_dspy.figures.authority import Allowed, Authority
-from eldgr_dspy.figures.results.summary import Bounds
+from eldgr_dspy.figures.results.summary_fields import Bounds
 from eldgr_dspy.tables.table import Columns, Table, table_of
 
 ANY_DERIVER = (

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from eldgr_dspy.figures.results.audit_results import AskedName, Became, Count, RoleSums
-from eldgr_dspy.figures.results.summary import Confirmed
+from eldgr_dspy.figures.results.audit_fields import AskedName, Became, Count, RoleSums
+from eldgr_dspy.figures.results.summary_fields import Confirmed
 from eldgr_dspy.rule.consultations import Outcome
 from eldgr_dspy.words import Branch, Task
 

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types.base import Way
-from eldgr_dspy.figures.results.audit_results import (
+from eldgr_dspy.figures.results.audit_fields import (
     AskedName,
     AuditCounts,
     AuditInFull,
@@ -16,7 +16,7 @@ from eldgr_dspy.figures.results.audit_results import (
     RoleSums,
     Tokens,
 )
-from eldgr_dspy.figures.results.baselines import BaselineFigures
+from eldgr_dspy.figures.results.baseline_fields import BaselineFigures
 from eldgr_dspy.words import Consulted, Task
 
 

@@ -8,7 +8,7 @@ from eldgr_dspy.figures.contents import Column, Ends, PoolContents, Shares
 from eldgr_dspy.figures.planning import Forecast, QuestionsNeeded, RoleForecast
 from eldgr_dspy.figures.remarks import spelling_notes
 from eldgr_dspy.figures.results import headings
-from eldgr_dspy.figures.results.record import Share
+from eldgr_dspy.figures.results.record_fields import Share
 from eldgr_dspy.rule.named_judges import role_of
 from eldgr_dspy.tables.table import Columns, Table, columns_of, table_of
 from eldgr_dspy.words import is_role
