@@ -129,7 +129,3 @@ def test_another_order_of_the_candidates_prefers_the_same_candidate(order: list[
     before = count(ballot(keys, stated)).preferred
     after = count(ballot("".join(keys[i] for i in order), [stated[i] for i in order])).preferred
     assert order[after] == before
-
-
-def test_it_is_positioned_and_needs_log_probabilities() -> None:
-    assert DimensionalSelector().facts == {"gold_in_training": False, "logprobs": True, "positioned": True}

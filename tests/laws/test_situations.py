@@ -51,7 +51,7 @@ OPEN = "case.certified(case.consensus) is False"
 
 
 def rule_of(text: str) -> Rule:
-    names: dict[str, Any] = {"Choice": Choice}
+    names: dict[str, Any] = {"Choice": Choice, "evidence_locked": evidence_locked}
     exec(text, names)  # noqa: S102 -- our own text
     rule: Rule = names["rule"]
     return rule
@@ -159,7 +159,7 @@ def test_a_slip_in_the_shipped_rule_breaks_some_law(plant: Plant) -> None:
 
 def with_authority(mark: str, before: str, after: str = "True") -> Rule:
     """The shipped rule, but that the judge has full authority where something holds before and after it is asked."""
-    text = f"""
+    return rule_of(f"""
 def rule(case):
     consensus = case.consensus or ""
     if case.contested and {mark} and {before}:
@@ -167,11 +167,7 @@ def rule(case):
         if preference and not case.same(preference, consensus) and {after}:
             return Choice("judge", preference)
     return (yield from evidence_locked(case))
-"""
-    names: dict[str, Any] = {"Choice": Choice, "evidence_locked": evidence_locked}
-    exec(text, names)  # noqa: S102 -- our own text
-    rule: Rule = names["rule"]
-    return rule
+""")
 
 
 SETTLED, UNSETTLED = (f"case.task == 'retrieval' and case.certified(consensus) is {one}" for one in (True, False))
@@ -181,37 +177,31 @@ OF_MUCH = ["len(case.question.answers) > 12", "len(case.question.passages) > 12"
 OF_MUCH += ["any(len(text) > 150 for text in case.question.texts)"]
 
 
-@pytest.mark.parametrize("mark", [SETTLED, UNSETTLED, SUM])
-@pytest.mark.parametrize("length", LENGTHS)
-def test_a_judge_with_authority_where_consensus_is_long_or_short_breaks_some_law(mark: str, length: str) -> None:
-    with pytest.raises(LawBroken):
-        by_the_situations_alone(with_authority(mark, f"len(consensus) {length}"), ABOUT_ONE_DECISION, answer=None)
-
-
-@pytest.mark.parametrize("mark", [SETTLED, UNSETTLED])
-@pytest.mark.parametrize("much", OF_MUCH)
-def test_a_judge_with_authority_where_there_is_much_of_something_breaks_some_law(mark: str, much: str) -> None:
-    with pytest.raises(LawBroken):
-        by_the_situations_alone(with_authority(mark, much), ABOUT_ONE_DECISION)
-
-
 OF_LENGTHS = [f"len(preference) {length}" for length in LENGTHS]
 OF_LENGTHS += ["len(preference) > len(consensus)", "len(preference) < len(consensus)"]
 OF_WORDS = ["preference > consensus", "preference < consensus", "preference in consensus", "consensus in preference"]
 OF_WORDS += ["preference.islower()", "preference.isdigit()", "not preference.isascii()"]
 
 
-@pytest.mark.parametrize("asked", ["case.rival()", "not case.rival()"])
-@pytest.mark.parametrize("after", [*OF_LENGTHS, *OF_WORDS])
-def test_a_preference_that_ships_for_its_length_or_words_breaks_some_law(asked: str, after: str) -> None:
-    with pytest.raises(LawBroken):
-        by_the_situations_alone(with_authority(UNSETTLED, asked, after), ABOUT_ONE_DECISION)
+BIASED: list[tuple[str, str, str, Task | None]] = [
+    *((mark, f"len(consensus) {length}", "True", None) for mark in (SETTLED, UNSETTLED, SUM) for length in LENGTHS),
+    *((mark, much, "True", "short") for mark in (SETTLED, UNSETTLED) for much in OF_MUCH),
+    *(
+        (UNSETTLED, asked, after, "short")
+        for asked in ("case.rival()", "not case.rival()")
+        for after in (*OF_LENGTHS, *OF_WORDS)
+    ),
+    *((SUM, "True", after, "number") for after in OF_LENGTHS if after != "len(preference) < 3"),
+]
+"""Where consensus or the preference is long, short, above the other, or where there is much of something."""
 
 
-@pytest.mark.parametrize("after", [one for one in OF_LENGTHS if one != "len(preference) < 3"])
-def test_a_preference_that_ships_in_arithmetic_for_its_length_breaks_some_law(after: str) -> None:
+@pytest.mark.parametrize(("mark", "before", "after", "answer"), BIASED)
+def test_a_judge_with_authority_by_lengths_words_or_amounts_breaks_some_law(
+    mark: str, before: str, after: str, answer: Task | None
+) -> None:
     with pytest.raises(LawBroken):
-        by_the_situations_alone(with_authority(SUM, "True", after), ABOUT_ONE_DECISION, answer="number")
+        by_the_situations_alone(with_authority(mark, before, after), ABOUT_ONE_DECISION, answer=answer)
 
 
 @pytest.mark.parametrize("n", [3, 5, 8, 12, 20, 40, 80])

@@ -101,11 +101,6 @@ def test_logs_of_two_harnesses_and_a_plain_file_make_one_pool(tmp_path: Path) ->
     assert [one.source for one in rows(built)[0].candidates] == ["samples #1", "samples #2", "log #1", "log #2", "a"]
 
 
-def test_several_samples_of_a_file_are_numbered(tmp_path: Path) -> None:
-    built = build(tmp_path, predictions(tmp_path / "a.jsonl", prediction=["x", "y"]), predictions(tmp_path / "b.jsonl"))
-    assert [candidate.source for candidate in rows(built)[0].candidates] == ["a #1", "a #2", "b"]
-
-
 def test_files_of_the_same_name_are_told_apart_by_their_paths(tmp_path: Path) -> None:
     paths = [tmp_path / folder / "a.jsonl" for folder in ("one", "two")]
     for path in paths:

@@ -44,10 +44,6 @@ def test_what_a_program_samples_is_a_pool(tmp_path: Path) -> None:
     assert {candidate.answer for candidate in row.candidates} == {"Doha"}
 
 
-def test_one_prediction_is_one_candidate() -> None:
-    assert [one.answer for one in only(asked(), dspy.Prediction(answer="Doha")).candidates] == ["Doha"]
-
-
 @pytest.mark.parametrize(
     ("fields", "gold"),
     [

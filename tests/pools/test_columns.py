@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.figures.contents import contents_of
 from eldgr_dspy.formats.columns import COLUMNS, LARGEST, Columns, quoted, read_columns
 from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.pools import Row, open_pool, write_pool
@@ -314,19 +313,20 @@ def test_tokens_are_summed_up_by_hand() -> None:
     assert stated.logprobs.answer == pytest.approx(5 * half, rel=1e-15)
 
 
-def test_without_answer_tokens_reasoning_and_answer_are_unknown() -> None:
-    assert Columns.model_validate({"logprobs": {"tokens": [-1.0]}}).stated() == Stated(
-        logprobs=Logprobs(-1.0, -1.0, math.exp(-1.0), None, None)
-    )
-    whole = Columns.model_validate({"logprobs": {"tokens": [-1.0], "answer_tokens": 1}}).stated()
-    assert whole.logprobs == Logprobs(-1.0, -1.0, math.exp(-1.0), None, -1.0)
-
-
-def test_summaries_are_as_they_were_given() -> None:
-    given_ones = {"mean": -1.0, "min": -2.0, "probability": 0.5, "reasoning": -3.0, "answer": -4.0}
-    assert Columns.model_validate({"logprobs": given_ones}).stated() == Stated(
-        logprobs=Logprobs(-1.0, -2.0, 0.5, -3.0, -4.0)
-    )
+@pytest.mark.parametrize(
+    ("logprobs", "expected"),
+    [
+        ({"tokens": [-1.0]}, (-1.0, -1.0, math.exp(-1.0), None, None)),
+        ({"tokens": [-1.0], "answer_tokens": 1}, (-1.0, -1.0, math.exp(-1.0), None, -1.0)),
+        (
+            {"mean": -1.0, "min": -2.0, "probability": 0.5, "reasoning": -3.0, "answer": -4.0},
+            (-1.0, -2.0, 0.5, -3.0, -4.0),
+        ),
+    ],
+    ids=["the answer unknown", "the answer alone", "summaries"],
+)
+def test_what_tokens_do_not_tell_is_unknown_and_summaries_stay(logprobs: dict[str, Any], expected: Any) -> None:
+    assert Columns.model_validate({"logprobs": logprobs}).stated() == Stated(logprobs=Logprobs(*expected))
 
 
 def test_what_is_missing_of_some_candidates_stays_missing() -> None:
@@ -376,18 +376,16 @@ def test_a_check_counts_what_is_stated_and_shows_the_ends_of_each_score(
 ) -> None:
     """A score that is a percentage in one row and a fraction in another is seen by its ends."""
     first = row({"answer": "Ada", **FULL}, {"answer": "Bo", "confidence": 0, "scores": {"reward-1.b": 90}}, {})
-    second = Row.model_validate(record({"answer": "Ada", "scores": {"prm": 0.95}}, number=1))
+    second = Row.model_validate(record({"answer": "Ada", "scores": {"prm": 0}}, number=1))
     path = str(write_pool(tmp_path / "p.jsonl", [first, second]).path)
     said = (
-        "Stated of candidates: confidence 2 of 4, logprobs 1 of 4, scores.prm 2 of 4 from 0.3 to 0.95, "
+        "Stated of candidates: confidence 2 of 4, logprobs 1 of 4, scores.prm 2 of 4 from 0 to 0.9, "
         "scores.reward-1.b 2 of 4 from -7.5 to 90, tags 1 of 4."
     )
     assert said in " ".join(checked(capsys, path).split())
     found = json.loads(checked(capsys, path, "--json"))["pools"]["p"]["columns"]
     assert found["confidence"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": None, "highest": None}
-    assert found["scores.prm"] == {
-        "count": 2, "of": 4, "rate": 50.0, "lowest": 0.30000000000000004, "highest": 0.95,
-    }  # fmt: skip
+    assert found["scores.prm"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": 0.0, "highest": 0.9}
     assert list(found) == ["confidence", "logprobs", "scores.prm", "scores.reward-1.b", "tags"]
 
 
@@ -395,10 +393,3 @@ def test_a_check_of_a_pool_without_columns_says_nothing_of_them(capsys: pytest.C
     path = str(ARTIFACTS / "demo-retrieval.jsonl")
     assert "Stated" not in checked(capsys, path)
     assert "columns" not in json.loads(checked(capsys, path, "--json"))["pools"]["demo-retrieval"]
-
-
-def test_figures_of_one_score_are_its_own() -> None:
-    contents, _ = contents_of("short", [row({"answer": "Ada", "scores": {"prm": 0}})])
-    assert contents.get("columns") == {
-        "scores.prm": {"count": 1, "of": 1, "rate": 100.0, "lowest": 0.0, "highest": 0.0}
-    }

@@ -140,11 +140,18 @@ def test_two_pools_share_the_questions_that_fold_alike() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "homogeneous", "any_correct"),
-    [("gsm8k-openai4", 12.36, 67.25), ("hotpotqa-reflexion12", 14.0, 78.0), ("svamp-codex8", 55.86, 94.59)],
+    ("name", "n", "missing", "homogeneous", "any_correct"),
+    [
+        ("gsm8k-openai4", 1319, 11, 12.36, 67.25),
+        ("hotpotqa-reflexion12", 100, 27, 14.0, 78.0),
+        ("svamp-codex8", 999, 58, 55.86, 94.59),
+    ],
 )
-def test_the_figures_of_real_pools(pools_dir: Path, name: str, homogeneous: float, any_correct: float) -> None:
+def test_the_figures_of_real_pools(
+    pools_dir: Path, name: str, n: int, missing: int, homogeneous: float, any_correct: float
+) -> None:
     pool = open_pool(pools_dir / f"{name}.jsonl.gz")
+    assert (pool.name, pool.n, pool.missing) == (name, n, missing)
     found, _ = contents_of(pool.task, pool.rows())
     assert found["homogeneous"]["rate"] == pytest.approx(homogeneous, abs=0.005)
     assert found["any_correct"]["rate"] == pytest.approx(any_correct, abs=0.005)

@@ -142,17 +142,12 @@ def test_lines_end_at_newlines_alone(tmp_path: Path, pack: Callable[[bytes], byt
 
 @given(st.lists(st.binary(max_size=20).map(lambda line: b"{" + line.replace(b"\n", b"") + b"}"), max_size=6))
 @example([b"{\r}", b"{}"])
+@example([])
 def test_every_line_is_read_as_it_was_written(lines: list[bytes]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for path, pack in ((Path(folder, "plain"), bytes), (Path(folder, "gz"), gzip.compress)):
             path.write_bytes(pack(b"\n".join(lines)))
             assert lines_of(path) == lines
-
-
-def test_an_empty_file_has_no_line(tmp_path: Path) -> None:
-    for name, content in (("plain", b""), ("gz", gzip.compress(b""))):
-        (tmp_path / name).write_bytes(content)
-        assert lines_of(tmp_path / name) == []
 
 
 def test_a_compressed_file_may_have_several_members(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ def test_an_object_states_its_own_columns(tmp_path: Path) -> None:
         ),
         (["Ana", "Bo"], {"tags": ["cot", "react", "x"]}, "tags must be a list of 2, one for each prediction; got 3."),
         (["Ana", "Bo"], {"tags": ["cot", "react"]}, "tags[0] must be a list of texts that are not blank; got 'cot'."),
+        ("Ana", {"scores": '{"prm": 1}'}, "scores must be an object; got '{\"prm\": 1}'."),
         ({"text": "Ana", "scores": 1}, {}, "prediction.scores must be an object; got 1. Name each score:"),
         (
             [{"text": "Ana", "confidence": 1}],
@@ -135,11 +136,6 @@ def test_text_that_is_not_json_is_refused_in_parquet(tmp_path: Path) -> None:
     ):
         parquet.write_table(arrow.Table.from_pylist([{"id": "q", **form}]), path)
         assert refused(lambda: only(path)).startswith(f"{path}, row 1, {place}: not one JSON object (")
-
-
-def test_text_is_not_json_in_json_lines(tmp_path: Path) -> None:
-    path = plain(tmp_path / "a.jsonl", "Ana", scores='{"prm": 1}')
-    assert "scores must be an object; got '{\"prm\": 1}'." in refused(lambda: only(path))
 
 
 def test_a_pool_is_built_with_columns_in_every_order_and_format(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def test_every_format_keeps_options(tmp_path: Path, suffix: str) -> None:
     copy = write_pool(tmp_path / f"copy{suffix}", pool.rows())
     assert copy.sha256 == open_pool(copy.path).sha256 == pool.sha256
     dev, confirm = split_pool(pool, tmp_path / f"dev{suffix}", tmp_path / f"confirm{suffix}", share=0.5, seed=1)
+    assert [open_pool(half.path) for half in (dev, confirm)] == [dev, confirm]
     assert all(row.options for half in (dev, confirm) for row in half.rows())
 
 

@@ -350,9 +350,3 @@ def test_an_earlier_file_stays_where_there_is_no_pair(tmp_path: Path) -> None:
     with pytest.raises(PoolError, match="no question gives a pair"):
         written(tmp_path, row("Doha"))
     assert (tmp_path / "pairs.jsonl").read_bytes() == before
-
-
-def test_without_gold_nothing_is_checked(tmp_path: Path) -> None:
-    (one,), counts = written(tmp_path, row("Lusail", "Dubai", gold=[]))
-    assert one["chosen"] == "A: Lusail"
-    assert (counts.pairs, counts.checked, counts.dropped) == (1, 0, 0)

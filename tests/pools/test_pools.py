@@ -81,48 +81,27 @@ def test_blank_lines_and_a_missing_last_newline_do_not_matter(tmp_path: Path) ->
     assert open_pool(tmp_path / "p.jsonl").n == 2
 
 
-def test_real_pools_open_and_come_out_as_they_went_in(pools_dir: Path, tmp_path: Path) -> None:
-    for name, n, missing in (("hotpotqa-reflexion12", 100, 27), ("gsm8k-openai4", 1319, 11), ("svamp-codex8", 999, 58)):
-        pool = open_pool(pools_dir / f"{name}.jsonl.gz")
-        assert (pool.name, pool.n, pool.missing) == (name, n, missing)
-    again = write_pool(tmp_path / "again.parquet", open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz").rows())
-    assert again.sha256 == open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz").sha256
-
-
-def edited(path: Path) -> None:
-    write_lines(path, [record(n, **({"question": "Who else?"} if n == 20 else {})) for n in range(40)])
-
-
-def shortened(path: Path) -> None:
-    write_lines(path, map(record, range(35)))
-
-
-def emptied(path: Path) -> None:
-    write_lines(path, [])
-
-
-def lengthened(path: Path) -> None:
-    write_lines(path, map(record, range(41)))
+EDITED = [record(n, **({"question": "Who else?"} if n == 20 else {})) for n in range(40)]
 
 
 @pytest.mark.parametrize(
-    ("n", "change", "where", "seen"),
+    ("n", "after", "where", "seen"),
     [
-        (40, edited, "line 17 to line 32", 16),
-        (40, shortened, "line 33 to line 35", 32),
-        (36, shortened, "line 33 to line 35", 32),
-        (40, emptied, "end", 0),
-        (32, lengthened, "line 33", 32),
-        (40, lengthened, "line 33 to line 41", 32),
-        (33, shortened, "line 33 to line 35", 32),
+        (40, EDITED, "line 17 to line 32", 16),
+        (40, [*map(record, range(35))], "line 33 to line 35", 32),
+        (36, [*map(record, range(35))], "line 33 to line 35", 32),
+        (40, [], "end", 0),
+        (32, [*map(record, range(41))], "line 33", 32),
+        (40, [*map(record, range(41))], "line 33 to line 41", 32),
+        (33, [*map(record, range(35))], "line 33 to line 35", 32),
     ],
 )
 def test_rows_are_given_sixteen_at_a_time_and_only_if_they_are_those_that_were_hashed(
-    tmp_path: Path, n: int, change: Callable[[Path], None], where: str, seen: int
+    tmp_path: Path, n: int, after: list[Any], where: str, seen: int
 ) -> None:
     path = write_lines(tmp_path / "p.jsonl", map(record, range(n)))
     pool = open_pool(path)
-    change(path)
+    write_lines(path, after)
     given: list[Row] = []
     said = refused(lambda: given.extend(pool.rows()))
     assert said == f"{path}, {where}: changed since the pool was opened; restore the file and start again."
@@ -142,16 +121,6 @@ def test_memory_grows_by_a_few_bytes_a_row(tmp_path: Path) -> None:
 
 
 # -- the content hash --
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_the_same_rows_have_the_same_hash_in_any_format(tmp_path: Path, suffix: str) -> None:
-    """More rows than Parquet is read by at once."""
-    plain = open_pool(write_lines(tmp_path / "plain.jsonl", [FULL, *map(record, range(40))]))
-    pool = write_pool(tmp_path / f"p{suffix}", plain.rows())
-    assert pool == open_pool(tmp_path / f"p{suffix}")
-    assert (pool.name, pool.sha256, pool.n, pool.missing) == ("p", plain.sha256, 41, 2)
-    assert list(pool.rows()) == list(plain.rows())
 
 
 def parquet(path: Path, columns: dict[str, Any]) -> Path:
@@ -207,21 +176,17 @@ def test_a_file_that_is_not_parquet_is_refused(tmp_path: Path) -> None:
         assert refused(lambda: open_pool(path)).startswith(f"{path}: not a readable Parquet file (")
 
 
-def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
-    """Pyarrow would keep the last one without a word."""
-    arrow = pytest.importorskip("pyarrow")
-    table = arrow.table([["q0"], ["Who?"], ["Why?"]], names=["id", "question", "question"])
-    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "p.parquet")
-    said = refused(lambda: open_pool(tmp_path / "p.parquet"))
-    assert said.endswith("two columns have the same name (id, question, question); drop one.")
-
-
-def test_categories_are_refused_with_their_remedy(tmp_path: Path) -> None:
-    """A few bytes a row in the file, and as many copies of a text as there are rows once read."""
-    arrow = pytest.importorskip("pyarrow")
-    columns = {"id": ["q0"], "task": arrow.array(["retrieval"]).dictionary_encode()}
-    said = refused(lambda: open_pool(parquet(tmp_path / "p.parquet", columns)))
-    assert said.endswith("p.parquet: column 'task' holds categories; write it as plain text.")
+def test_what_pyarrow_would_read_without_a_word_is_refused(tmp_path: Path) -> None:
+    """It keeps the last of two columns; categories are a few bytes a row in the file, and many texts once read."""
+    arrow, file = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    twice = arrow.table([["q0"], ["Who?"], ["Why?"]], names=["id", "question", "question"])
+    categories = arrow.table({"id": ["q0"], "task": arrow.array(["retrieval"]).dictionary_encode()})
+    for table, message in (
+        (twice, "two columns have the same name (id, question, question); drop one."),
+        (categories, "p.parquet: column 'task' holds categories; write it as plain text."),
+    ):
+        file.write_table(table, tmp_path / "p.parquet")
+        assert refused(lambda: open_pool(tmp_path / "p.parquet")).endswith(message)
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,21 +212,19 @@ def test_the_hash_is_of_the_content_and_not_of_the_spelling(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "change",
+    "other",
     [
-        {"id": "other"}, {"question": "Who? "}, {"task": "arithmetic"}, {"candidates": [{"answer": ""}]},
-        {"candidates": [{"answer": "Ada", "text": "Ada"}]}, {"candidates": [{"answer": "Ada", "source": "m"}]},
-        {"candidates": [{"answer": "Ada"}, {}]}, {"evidence": [{"text": ""}]}, {"gold": ["."]},
+        *([record(**change), record(1)] for change in (
+            {"id": "other"}, {"question": "Who? "}, {"candidates": [{"answer": ""}]}, {"gold": ["."]},
+            {"candidates": [{"answer": "Ada", "text": "Ada"}]}, {"candidates": [{"answer": "Ada", "source": "m"}]},
+            {"candidates": [{"answer": "Ada"}, {}]}, {"evidence": [{"text": ""}]},
+        )),
+        [record(0, task="arithmetic"), record(1, task="arithmetic")], [record(1), record(0)],
     ],
 )  # fmt: skip
-def test_any_change_of_the_content_changes_the_hash(tmp_path: Path, change: dict[str, Any]) -> None:
-    one, other = (write_lines(tmp_path / f"{n}.jsonl", [found]) for n, found in enumerate((record(), record(**change))))
-    assert open_pool(one).sha256 != open_pool(other).sha256
-
-
-def test_the_order_of_rows_is_content(tmp_path: Path) -> None:
-    one, other = (write_pool(tmp_path / f"{n}.jsonl", found) for n, found in enumerate((rows(2), reversed([*rows(2)]))))
-    assert one.sha256 != other.sha256
+def test_any_change_of_the_content_or_of_the_order_changes_the_hash(tmp_path: Path, other: list[Any]) -> None:
+    first = open_pool(write_lines(tmp_path / "p.jsonl", [record(0), record(1)]))
+    assert open_pool(write_lines(tmp_path / "q.jsonl", other)).sha256 != first.sha256
 
 
 text = st.text(max_size=8)
@@ -286,12 +249,14 @@ any_rows = st.builds(
 
 @settings(max_examples=40)
 @given(st.lists(any_rows, min_size=1, max_size=4, unique_by=lambda row: row.id))
-@example([Row.model_validate(FULL)])
+@example([Row.model_validate(FULL), *rows(40)])
 def test_rows_come_back_from_every_format_as_they_were_written(written: list[Row]) -> None:
+    """With the same hash; forty are more than Parquet is read by at once."""
     with tempfile.TemporaryDirectory() as folder:
         pools = [write_pool(Path(folder, f"p{suffix}"), written) for suffix in FORMATS]
         assert len({pool.sha256 for pool in pools}) == 1
-        assert all(list(pool.rows()) == written for pool in pools)
+        for pool in pools:
+            assert (pool, list(pool.rows())) == (open_pool(pool.path), written)
 
 
 # -- writing --
@@ -310,25 +275,13 @@ def test_the_same_rows_are_the_same_bytes(tmp_path: Path) -> None:
         assert one.read_bytes() == other.read_bytes()
 
 
-def twice() -> Iterable[Row]:
-    return [*rows(3), *rows(1)]
-
-
-def mixed() -> Iterable[Row]:
-    return [*rows(1), Row.model_validate(record(1, task="arithmetic"))]
-
-
-def huge() -> Iterable[Row]:
-    return rows(1, candidates=[{"text": "x" * 500_000}] * 34)
-
-
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (twice, ": rows 1 and 4 have the same id; make ids unique."),
+        (lambda: [*rows(3), *rows(1)], ": rows 1 and 4 have the same id; make ids unique."),
         (
-            mixed,
+            lambda: [*rows(1), *rows(2, task="arithmetic")][::2],
             ", row 2, id 'q1': task is 'arithmetic' and was 'retrieval' before; a pool has one task: split the file.",
         ),
         (list, ": no rows; a pool has at least one question."),
@@ -345,7 +298,7 @@ def test_rows_that_are_no_pool_are_refused_and_the_old_file_is_intact(
 
 
 def test_a_row_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
-    said = refused(lambda: write_pool(tmp_path / "p.jsonl", huge()))
+    said = refused(lambda: write_pool(tmp_path / "p.jsonl", rows(1, candidates=[{"text": "x" * 500_000}] * 34)))
     assert said.endswith("p.jsonl, id 'q0': a row of 17,001,661 bytes; at most 16,777,216 can be read.")
     assert list(tmp_path.iterdir()) == []
 

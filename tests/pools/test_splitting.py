@@ -1,7 +1,6 @@
 """A split is disjoint by the text of the question, and the same whatever else is in the pool and in which order."""
 
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -61,12 +60,16 @@ def test_a_larger_share_keeps_every_question_of_a_smaller_one(question: str, one
         assert is_confirmation(question, share=larger, seed=seed)
 
 
-def test_two_parts_make_up_the_pool_in_its_order(tmp_path: Path) -> None:
-    rows = numbered(200)
-    parts = [ids(part) for part in split(tmp_path, rows)]
-    assert sorted(parts[0] + parts[1]) == sorted(one.id for one in rows)
-    assert not set(parts[0]) & set(parts[1])
-    assert all(part == sorted(part, key=lambda name: int(name[1:])) for part in parts)
+def test_each_question_is_on_the_side_that_its_text_says_in_the_order_of_the_pool(tmp_path: Path) -> None:
+    """So that neither its id, candidates and gold nor the other questions matter, and spellings stay together."""
+    rows = [
+        row(f"{one.id}-{spelled}", spelled)
+        for one in numbered(60)
+        for spelled in (one.question, f" {one.question.upper()}\t")
+    ]
+    development, confirmation = split(tmp_path, [one.model_copy(update={"gold": ["Oslo"]}) for one in rows])
+    aside = [one.id for one in rows if is_confirmation(one.question, share=0.4, seed=7)]
+    assert (ids(development), ids(confirmation)) == ([one.id for one in rows if one.id not in aside], aside)
 
 
 @pytest.mark.parametrize("seed", [0, 1, -5, 2**70])
@@ -76,39 +79,6 @@ def test_the_share_is_met_on_average(tmp_path: Path, seed: int) -> None:
     assert 720 <= confirmation.n <= 880  # 800, and three and a half standard deviations
 
 
-def test_questions_of_the_same_text_stay_together(tmp_path: Path) -> None:
-    spellings: list[Callable[[str], str]] = [
-        str,
-        str.upper,
-        lambda text: f" {text} ",
-        lambda text: text.replace(" ", "\t"),
-    ]
-    rows = [
-        row(f"{one.id}-{number}", spell(one.question)) for one in numbered(40) for number, spell in enumerate(spellings)
-    ]
-    for part in split(tmp_path, rows):
-        names = [name.partition("-")[0] for name in ids(part)]
-        assert all(names.count(name) == len(spellings) for name in names)
-
-
-def test_neither_order_nor_the_other_questions_matter(tmp_path: Path) -> None:
-    rows = numbered(100)
-    _, confirmation = split(tmp_path, rows)
-    aside = set(ids(confirmation))
-    mixed = random.Random(3).sample(rows, 60)
-    _, fewer = split(tmp_path, mixed)
-    assert set(ids(fewer)) == aside & {one.id for one in mixed}
-
-
-def test_ids_candidates_and_gold_do_not_matter(tmp_path: Path) -> None:
-    rows = numbered(60)
-    first, _ = split(tmp_path, rows)
-    kept = {one.question for one in first.rows()}
-    others = [one.model_copy(update={"id": f"other-{one.id}", "gold": ["Oslo"]}) for one in rows]
-    second, _ = split(tmp_path, others)
-    assert {one.question for one in second.rows()} == kept
-
-
 def test_the_same_split_is_the_same_bytes(tmp_path: Path) -> None:
     split(tmp_path, numbered(50))
     before = [(tmp_path / name).read_bytes() for name in ("dev.jsonl", "confirm.jsonl")]
@@ -116,12 +86,6 @@ def test_the_same_split_is_the_same_bytes(tmp_path: Path) -> None:
     assert [(tmp_path / name).read_bytes() for name in ("dev.jsonl", "confirm.jsonl")] == before
     split(tmp_path, numbered(50), seed=8)
     assert (tmp_path / "dev.jsonl").read_bytes() != before[0]
-
-
-def test_the_parts_are_pools_in_the_formats_of_their_names(tmp_path: Path) -> None:
-    pool = write_pool(tmp_path / "all.jsonl", numbered(50))
-    parts = split_pool(pool, tmp_path / "dev.parquet", tmp_path / "confirm.jsonl.gz", share=0.5, seed=1)
-    assert [open_pool(part.path).sha256 for part in parts] == [part.sha256 for part in parts]
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan")])

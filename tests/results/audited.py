@@ -109,6 +109,9 @@ RETRIEVAL: list[Asked] = [
 ]
 
 
+UNSCORED: list[Asked] = [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL]
+
+
 ARITHMETIC: list[Asked] = [
     (arithmetic(["7", "7", "8"]), ["7"], {"deriver": SOUND}, ()),  # agrees
     (arithmetic(["8", "8", "7"]), ["7"], {"deriver": SOUND}, ()),  # mends

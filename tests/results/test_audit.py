@@ -21,6 +21,7 @@ from tests.results.audited import (
     OPEN,
     RETRIEVAL,
     SOUND,
+    UNSCORED,
     Asked,
     arithmetic,
     figures,
@@ -108,7 +109,7 @@ def test_tokens_are_unknown_where_a_server_did_not_report_them_and_none_where_no
 
 
 def test_without_gold_answers_nothing_is_scored() -> None:
-    found = figures("retrieval", [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL])
+    found = figures("retrieval", UNSCORED)
     assert {row[2] for row in shipped(found)} == {"unscored"}
     assert found["decided"]["flips"]["judge"] == {"correct_to_incorrect": None, "incorrect_to_correct": None}
     assert found["audit"]["incorrect_to_correct"] is None

@@ -19,7 +19,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.statistics import proportion_upper_bound
 from eldgr_dspy.tables.pool import shipping_table
 from tests.capitals import EVIDENCE, row, write_pool
-from tests.results.audited import ARITHMETIC, RETRIEVAL, Asked, figures, outcome, retrieval
+from tests.results.audited import ARITHMETIC, RETRIEVAL, UNSCORED, Asked, figures, outcome, retrieval
 
 # -- what ships if uncertified answers abstain ------------------------------------------------------------------------
 
@@ -85,8 +85,7 @@ def test_a_question_without_an_answer_ships_nothing_and_is_not_counted_as_wrong(
 
 
 def test_without_gold_answers_coverage_is_known_and_risk_is_not() -> None:
-    unscored: list[Asked] = [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL]
-    found = figures("retrieval", unscored)["shipping"]["eldgr"]["abstain"]
+    found = figures("retrieval", UNSCORED)["shipping"]["eldgr"]["abstain"]
     assert (found["questions"], found["scored"]) == (10, 0)
     assert (found["wrong"], found["risk"], found["risk_at_most"]) == (None, None, None)
     nobody = figures("retrieval", [])["shipping"]["eldgr"]["abstain"]

@@ -112,21 +112,6 @@ def test_a_judge_that_applies_to_some_questions_has_figures_and_abstentions(fini
     assert judge["alone"] == pytest.approx(100 * 4 / N)
 
 
-def test_what_judges_need_is_stated(finished: tuple[Path, Any]) -> None:
-    facts = {
-        name: (one["gold_in_training"], one["logprobs"], one["positioned"])
-        for name, one in of(finished[1])["judges"].items()
-    }
-    assert facts == {
-        "cisc": (False, False, False),
-        "last": (None, None, None),
-        "part": (False, False, False),
-        "prm": (False, False, False),
-        "bcrl": (False, False, True),
-        "drm": (False, True, True),
-    }
-
-
 # -- what the tables show --
 
 

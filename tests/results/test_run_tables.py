@@ -12,7 +12,7 @@ from eldgr_dspy.tables.pool import outcomes_table, shipping_table
 from eldgr_dspy.tables.run import contrasts_table, pool_tables, tables_of
 from eldgr_dspy.tables.table import Table
 from tests.figures import summary_figures
-from tests.results.audited import ARITHMETIC, RETRIEVAL, figures
+from tests.results.audited import ARITHMETIC, RETRIEVAL, UNSCORED, figures
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +84,13 @@ def test_a_risk_of_nothing_is_a_dash_and_copies_of_a_question_are_noted(summary:
     assert "only if its derivation is checked" in sums.notes[1]
     copies = table_of(shipping_table("p", summary["pools"]["open"] | {"n_scored": 60}))
     assert any(note.startswith("The bound counts a text that stands several times once") for note in copies.notes)
-    unscored = figures("retrieval", [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL])
+    unscored = figures("retrieval", UNSCORED)
     assert table_of(shipping_table("p", unscored)).notes[2].startswith("—: no question has a gold answer")
     assert shipping_table("p", unscored | {"shipping": {}}) is None
 
 
 def test_without_gold_answers_outcomes_are_unscored() -> None:
-    pool = figures("retrieval", [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL])
+    pool = figures("retrieval", UNSCORED)
     table = table_of(outcomes_table("p", pool))
     assert (table.headers, table.notes) == (("decision", "unscored", "questions"), ())
     assert contrasts_table("p", pool) is None

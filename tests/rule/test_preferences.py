@@ -35,18 +35,15 @@ def distinct(pool: Drawn) -> Drawn:
 
 
 @given(drawn(), st.integers(1, 20))
-def test_the_chosen_candidate_is_of_the_upper_part_and_the_rejected_one_of_the_lower(pool: Drawn, most: int) -> None:
+def test_the_chosen_is_of_the_upper_part_the_rejected_of_the_lower_and_no_right_one_for_a_wrong_one(
+    pool: Drawn, most: int
+) -> None:
     found = preferences(*pool, most=most)
     assert len(found.pairs) == len(set(found.pairs)) <= most
     for chosen, rejected in found.pairs:
         assert pool.upper[chosen] is True and pool.upper[rejected] is False
         assert pool.classes[chosen] is not None and pool.classes[rejected] is not None
         assert pool.texts[chosen] != pool.texts[rejected]
-
-
-@given(drawn(), st.integers(1, 20))
-def test_no_right_answer_is_rejected_for_a_wrong_one(pool: Drawn, most: int) -> None:
-    for chosen, rejected in preferences(*pool, most=most).pairs:
         assert pool.right[chosen] or not pool.right[rejected]
 
 
