@@ -85,6 +85,7 @@ def shipped(one: Case, rule: str, judge: Reply, repair: Reply) -> str | None:
 @example(case(["Oslo"], "1967\u20131970", "token"), ["1970"])
 @example(case([None], "T.H.E", "token"), ["A"])
 @example(case(["7"], "a - 7"), ["-7"])
+@example(case(["US"], "Oslo", "substring"), ["US", "Oslo"])  # the word is right, and a character of it is not
 def test_the_bound_is_what_every_judge_and_every_span_give(one: Case, gold: list[str]) -> None:
     def correct(answer: str | None) -> bool:
         return exact_match(answer, gold)
@@ -180,24 +181,6 @@ def test_settings_of_the_rule_matter() -> None:
 def of_pool(path: Path, **settings: Any) -> Any:
     pool = open_pool(path)
     return pool_authority(pool.rows(), pool.task, Settings(**settings))
-
-
-def test_the_demo_pools() -> None:
-    retrieval, arithmetic = (of_pool(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
-    assert retrieval["bounds"] == {
-        "first": [42.0, 42.0],
-        "majority": [52.0, 52.0],
-        "certified": [70.0, 70.0],
-        "judge": [8.0, 86.0],
-        "eldgr": [48.0, 76.0],
-    }
-    assert retrieval["bounds_any_span"]["eldgr"] == [46.0, 86.0]
-    assert retrieval["can_change"]["eldgr"] == {"judge": 30.0, "repairer": 44.0}
-    assert arithmetic["bounds"]["eldgr"] == [50.0, 50.0]
-    assert arithmetic["bounds"]["judge"] == [2.5, 92.5]
-    assert arithmetic["can_change"]["eldgr"] == {"judge": 0.0, "deriver": 95.0}
-    assert arithmetic["bounds_any_deriver"]["eldgr"] == [2.5, 97.5]
-    assert arithmetic["bounds_any_deriver"]["majority"] == [50.0, 50.0]
 
 
 @pytest.mark.parametrize("name", ["demo-retrieval", "demo-arithmetic"])

@@ -78,11 +78,10 @@ HOSTILE = [
     "<!--<script>",
     "\"><img src=x onerror=alert(1)> ' & &amp;",
     "{{ 7 * 7 }}\u2028\u2029\x00",
-    "\ud800\u202e\x1b[31m",
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE[:4], ids=["script", "comment", "attribute", "template"])
+@pytest.mark.parametrize("text", HOSTILE, ids=["script", "comment", "attribute", "template"])
 def test_hostile_text_is_data_and_never_markup(text: str) -> None:  # hazards 78 and 100
     hostile, plain = written(row(text, id=text), pool=text), written(row())
     assert [tag for tag, _ in Page(hostile).tags] == [tag for tag, _ in Page(plain).tags]

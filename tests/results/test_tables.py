@@ -222,13 +222,6 @@ def test_the_headline_says_what_is_known(changed: dict[str, Any], said: str) -> 
     assert headline(arithmetic_pool(**changed)) == said
 
 
-def test_a_table_without_a_lead_has_none_in_any_format() -> None:
-    table = Table("t", ("a", "b"), (("1", "2"),), ("n",))
-    assert as_markdown([table]) == "### t\n\n| a | b |\n| --- | --: |\n| 1 | 2 |\n\nn\n"
-    assert r"\caption{t}" in as_latex([table])
-    assert text_of({}, [table], "text", terminal=False).splitlines()[1].startswith("┏")
-
-
 def test_bounds_stand_beside_what_was_measured() -> None:
     pool = arithmetic_pool() | {"task": "retrieval", "bounds_any_span": {"eldgr": [58.0, 81.0]}}
     table = table_of(bounds_table, pool)

@@ -19,6 +19,7 @@ from tests.rule.keys import cases
     ("answer", "text"),
     [
         *cases("parts of words and numbers"),
+        *cases("occurrences of another class"),
         ("art", "p" + "\u200f" * 30 + "art"),
     ],  # hazards 12, 14, 17, 18, 19, 20, 22, 23, 29, 30, 35 and 37
 )

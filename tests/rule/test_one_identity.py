@@ -103,16 +103,6 @@ def test_the_vote_keeps_apart_what_a_reader_does(one: str, other: str) -> None:
     assert value(one, f"It is {other} here.") is False
 
 
-REFUSED = cases("occurrences of another class")
-"""Wrong answers that the occurrence of another class, or one across an end, would certify."""
-
-
-@pytest.mark.parametrize("policy", ["token", "folded"])
-@pytest.mark.parametrize(("answer", "text"), REFUSED)
-def test_an_occurrence_of_one_class_is_not_one_of_another(answer: str, text: str, policy: Policy) -> None:
-    assert value(answer, text, policy=policy) is False
-
-
 OCCURS = cases("occurrences of a name")
 
 
