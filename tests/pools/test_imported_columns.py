@@ -9,11 +9,8 @@ import dspy
 import pytest
 from pydantic import BaseModel
 
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.formats.columns import Columns
 from eldgr_dspy.formats.rows import CandidateRow
-from eldgr_dspy.pools import open_pool
-from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.pools.building import Recipe, build_pool
 from eldgr_dspy.programs.pools.completions import pool_from_completions
 from eldgr_dspy.programs.pools.csv_files import Columns as Named
@@ -22,6 +19,7 @@ from eldgr_dspy.programs.pools.entries import Sample
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from tests.pools.layouts import QUESTION, choice, harness, log, only, sample, table, write
 from tests.pools.refused_pools import refused
+from tests.refusing import refused as refused_argument
 
 ONE: dict[str, Any] = {
     "confidence": 0.25,
@@ -203,18 +201,6 @@ def test_a_cell_that_is_not_a_probability_is_refused_by_its_row(tmp_path: Path, 
     )
 
 
-def test_the_command_names_columns_of_tables(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    table(tmp_path / "a.csv", ("question", "prediction", "p", "m"), ("Where?", "Nice", "0.5", "small"))
-    flags = ["--column", "confidence=p", "--column", "tags=m"]
-    assert main(["pool", "build", "a.csv", "--answer", "short", "--out", "p.jsonl", *flags]) == 0
-    assert "Stated of candidates: confidence 1 of 1, tags 1 of 1." in capsys.readouterr().out
-    (row,) = open_pool("p.jsonl").rows()
-    assert (row.candidates[0].confidence, row.candidates[0].tags) == (0.5, ["small"])
-
-
 # --- logs -------------------------------------------------------------------------------------------------------------
 
 
@@ -288,9 +274,7 @@ def test_a_single_prediction_brings_its_columns() -> None:
 def test_a_field_of_another_kind_is_refused_only_where_columns_are_asked_for() -> None:
     given: list[dict[str, Any]] = [{"confidence": 0.5}, {"confidence": "high"}]
     assert [one.confidence for one in completed(*given)] == [None, None]
-    with pytest.raises(ArgumentError) as caught:
-        completed(*given, columns=True)
-    assert str(caught.value) == (
+    assert refused_argument(lambda: completed(*given, columns=True)) == (
         "question 1: candidates[1].confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100, or "
         "leave it out."
     )

@@ -9,7 +9,6 @@ import pytest
 
 from eldgr_dspy.base.file_limits import MAX_LINE, RAISE, expansion_limit
 from eldgr_dspy.base.files import read_whole
-from eldgr_dspy.errors import PoolError
 from eldgr_dspy.programs.pools.logs import MAX_LOG
 from tests.pools.layouts import log, only, sample
 from tests.pools.refused_pools import refused
@@ -21,9 +20,7 @@ def test_a_log_above_the_limit_is_refused_with_what_to_do(tmp_path: Path, monkey
     assert only(path).id == "1"
     with path.open("ab") as file:
         file.write(b"\n")
-    with pytest.raises(PoolError) as caught:
-        only(path)
-    assert str(caught.value) == (
+    assert refused(lambda: only(path)) == (
         f"{path}: holds more than {path.stat().st_size - 1:,} bytes, the limit for reading it whole; write the "
         f"samples of such a log as JSON lines with id, prediction and gold. {RAISE} The name of a file of JSON "
         "lines ends in .jsonl."

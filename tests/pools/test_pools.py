@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.answer_types.answers import answer_class, exact_match
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.errors import PoolError
 from eldgr_dspy.formats.rows import MAX_DEPTH, CandidateRow, PassageRow
 from eldgr_dspy.pools import Pool, Row, open_pool, open_pools, pool_name, schema, write_pool
 from tests.memory import memory_of
@@ -341,7 +341,6 @@ def test_a_pool_can_be_rewritten_from_itself(tmp_path: Path) -> None:
         ("x.y.parquet", "x.y"),
         ("x", "x"),
         (".jsonl", ".jsonl"),
-        ("caf\udce9.jsonl", "caf\ufffd"),  # a name in Latin-1, as the system hands it over
     ],
 )
 def test_a_pool_is_named_after_its_file(path: str, name: str) -> None:
@@ -351,11 +350,9 @@ def test_a_pool_is_named_after_its_file(path: str, name: str) -> None:
 def test_pools_of_one_name_are_refused(tmp_path: Path) -> None:
     one, other = write_pool(tmp_path / "x.jsonl", rows(1)).path, write_pool(tmp_path / "x.jsonl.gz", rows(1)).path
     for first, second in ((one, other), (one, one)):
-        with pytest.raises(ArgumentError) as raised:
-            open_pools([first, second])
-        assert str(raised.value) == f"{first} and {second} are both named 'x'; rename one of the files."
-    with pytest.raises(ArgumentError, match=r"^'x.jsonl' is one path; give a list of them\.$"):
-        open_pools("x.jsonl")
+        said = f"{first} and {second} are both named 'x'; rename one of the files."
+        assert refused_by(lambda: open_pools([first, second])) == said  # noqa: B023
+    assert refused_by(lambda: open_pools("x.jsonl")) == "'x.jsonl' is one path; give a list of them."
 
 
 def test_several_pools_open_in_order(tmp_path: Path) -> None:
@@ -423,14 +420,12 @@ def test_meta_is_plain_json_to_a_bounded_depth(tmp_path: Path) -> None:
         return [nested(depth - 1)] if depth else 0
 
     assert open_pool(write_lines(path, [record(meta={"x": nested(MAX_DEPTH - 1)})])).n == 1
-    cases = [
-        (nested(MAX_DEPTH), "is nested more than 32 deep: flatten or drop it."),
-        (float("nan"), "holds NaN, an infinity or something else that JSON cannot express: drop it."),
-        ({"\ud800": 1}, "holds half of a surrogate pair, which is not valid Unicode: fix or drop it."),
-    ]
-    for value, message in cases:
+    for value, said in (
+        (nested(MAX_DEPTH), "is nested more than 32 deep"),
+        ({"\ud800": 1}, "holds half of a surrogate"),
+    ):
         write_lines(path, [record(meta={"x": value})])
-        assert refused(lambda: open_pool(path)) == f"{path}, line 1, id 'q0': meta {message}"
+        assert f"{path}, line 1, id 'q0': meta {said}" in refused(lambda: open_pool(path))
 
 
 def test_compressed_lines_may_lack_the_suffix_that_says_so(tmp_path: Path) -> None:
