@@ -143,16 +143,6 @@ def returns_text(case: Any) -> Any:
     return case.consensus
 
 
-def ships_by_its_own_branch(case: Any) -> Any:
-    yield from ()
-    return Choice("mine", case.consensus)  # type: ignore[arg-type]
-
-
-def ships_a_number(case: Any) -> Any:
-    yield from ()
-    return Choice("consensus", 36)
-
-
 def asks_a_stranger(case: Any) -> Any:
     yield "oracle"
     return Choice("consensus", case.consensus)
@@ -171,9 +161,6 @@ def never_stops(case: Any) -> Any:
         ({"rule": calls_instead_of_yielding},
          r"^rule\(case\) returned Choice\(.*; a rule is a generator function: .*\.$"),
         ({"rule": returns_text}, r"^The rule 'returns_text' returned .*; return a Choice\(branch, answer\)\.$"),
-        ({"rule": ships_by_its_own_branch},
-         r"^The rule 'ships_by_its_own_branch' returned the branch 'mine'; use one of first, consensus, certified, j"),
-        ({"rule": ships_a_number}, r"^The rule 'ships_a_number' returned 36 as the answer; return text or None\.$"),
         ({"laws": []}, r"^laws=\[\] and without=\(\) must leave at least one law to try\. Leave out fewer\.$"),
         ({"max_examples": -1}, r"^max_examples must be a whole number from 0; got -1\.$"),
         ({"rule": asks_a_stranger},

@@ -71,7 +71,9 @@ class Model(NamedTuple):
 class Trainer(NamedTuple):
     """As much of a trainer as is asked."""
 
-    model: Model
+    model: Model | None = None
+    processing_class: Any = None
+    chat_template_kwargs: Any = None
     num_generations: int = 2
     num_generations_eval: int = 4
 

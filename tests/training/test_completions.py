@@ -1,7 +1,7 @@
 """Thinking has steps and no answer: in tags, in a field of a message, opened by the prompt, or never ended."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.training import GroupReward, StepReward, TokenConfidence, format, orm
 from eldgr_dspy.training.model_outputs import Message, outputs_of
 from tests.refusing import refused
-from tests.training.calling import Fixed, rows, said
+from tests.training.calling import Fixed, Trainer, rows, said
 from tests.training.training_on import trains
 
 THOUGHT, DRAFT, ANSWER = "The host was Qatar.\nIs it Dubai, then?", "\nA: Dubai", "It is a city there.\nA: Doha"
@@ -84,18 +84,6 @@ def test_a_prompt_that_opens_the_thinking_makes_a_completion_without_tags_one_th
         assert orm([prompt], [INSIDE["prefilled"]], **DOHA) == [1.0]
 
 
-class Trainer(NamedTuple):
-    """As much of a trainer as is asked."""
-
-    processing_class: Any
-    chat_template_kwargs: Any = None
-    model: Any = None
-    num_generations: int = 1
-
-    def log(self, name: str, value: float) -> None:
-        """What a reward finds the trainer by."""
-
-
 def renders(name: str, **settings: Any) -> Trainer:
     """A trainer whose tokenizer has a chat template as TRL brings it."""
     import trl
@@ -104,7 +92,7 @@ def renders(name: str, **settings: Any) -> Trainer:
 
     tokenizer = tiny_tokenizer(["a"])
     tokenizer.chat_template = (Path(trl.__file__).parent / "chat_templates" / f"{name}.jinja").read_text("utf-8")
-    return Trainer(tokenizer, settings)
+    return Trainer(None, tokenizer, settings)
 
 
 @trains

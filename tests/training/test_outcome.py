@@ -8,6 +8,7 @@ from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training import OutcomeReward, format, orm, weights_of
 from tests.dates import LISTED
+from tests.refusing import refused as refused_by
 from tests.training.calling import Log, rows, said
 
 
@@ -42,6 +43,8 @@ TOWER = ["La tour Eiffel", "Eiffel Tower"]
         ("A: the Eiffel Tower", TOWER, "retrieval", 1, 1),
         ("A: the Louvre", TOWER, "retrieval", 0, 1),
         ("so we get 7", "7", "arithmetic", 1, 0),
+        (r"\boxed{8}", "7", "arithmetic", 0, 1),
+        ("The answer is 7.", "7", "arithmetic", 1, 1),
         (said("#### 7"), "7", "arithmetic", 1, 1),
         (CALLED, "7", "arithmetic", 0, 1),
         (CALLED[:2], "7", "arithmetic", 0, 0),
@@ -96,9 +99,7 @@ def test_gold_that_states_its_number_is_read_for_it(gold: Any) -> None:
     ("gold", "task"), [("seventy-two", "arithmetic"), ("72 clips", "number"), ("", "retrieval"), ("  ", "number")]
 )
 def test_gold_that_no_answer_can_match_is_refused_and_not_scored_as_0(gold: str, task: str) -> None:
-    with pytest.raises(ArgumentError) as caught:
-        orm(["?"] * 2, ["#### 72"] * 2, gold=[None, gold], task=[task] * 2)
-    assert str(caught.value) == (
+    assert refused_by(lambda: orm(["?"] * 2, ["#### 72"] * 2, gold=[None, gold], task=[task] * 2)) == (
         f"gold[1] must be an answer of the type {task!r}, or a text that states one, as '#### 72'; got {gold!r}. Fix "
         "the row of the dataset."
     )
@@ -111,12 +112,6 @@ def test_a_completion_without_an_answer_is_wrong_and_the_log_says_what_to_do(tex
     assert log.metrics["orm/answered"] == 0 and log.columns["orm_answer"] == [None]
     note = "the completion has no answer; ask for one in the prompt, as '#### x' in arithmetic or 'A: x'"
     assert log.columns["orm_note"] == [note]
-
-
-@pytest.mark.parametrize("text", ["#### 7", "A: 7", r"\boxed{7}", "The answer is 7."])
-def test_a_marked_final_answer_earns_the_format_reward_right_or_wrong(text: str) -> None:
-    assert marked(text) == 1.0
-    assert marked(text.replace("7", "8")) == 1.0
 
 
 def test_each_row_is_read_by_its_own_task() -> None:
@@ -138,15 +133,12 @@ def test_what_is_logged_beside_the_rewards() -> None:
 
 def refused(**columns: Any) -> str:
     """The sentence with which a call is refused."""
-    with pytest.raises(ArgumentError) as caught:
-        orm(prompts=["?"], completions=["#### 7"], **{"gold": ["7"], "task": ["arithmetic"], **columns})
-    return str(caught.value)
+    given: dict[str, Any] = {"gold": ["7"], "task": ["arithmetic"], **columns}
+    return refused_by(lambda: orm(prompts=["?"], completions=["#### 7"], **given))
 
 
 def test_a_missing_column_is_named_with_what_it_holds_and_what_may_have_dropped_it() -> None:
-    with pytest.raises(ArgumentError) as caught:
-        orm(prompts=["?"], completions=["#### 7"], task=["arithmetic"])
-    assert str(caught.value) == (
+    assert refused_by(lambda: orm(prompts=["?"], completions=["#### 7"], task=["arithmetic"])) == (
         "The reward 'orm' needs the column 'gold' (the right answer, a list of accepted ones, or null), but it was not "
         "passed; add it to the dataset, and leave remove_unused_columns at False."
     )
@@ -168,9 +160,7 @@ def test_gold_that_is_not_text_is_named(gold: Any) -> None:
 
 
 def test_content_in_parts_is_refused() -> None:
-    with pytest.raises(ArgumentError) as caught:
-        marked(said([{"type": "text", "text": "#### 7"}]))
-    assert str(caught.value) == (
+    assert refused_by(lambda: marked(said([{"type": "text", "text": "#### 7"}]))) == (
         "completions: a message's content must be text; got [{'type': 'text', 'text': '#### 7'}]. "
         "Join the text parts of the message before it is rewarded."
     )
@@ -178,12 +168,9 @@ def test_content_in_parts_is_refused() -> None:
 
 @pytest.mark.parametrize("completion", [None, 7, ["A: x"], [None], {"role": "assistant"}], ids=str)
 def test_what_is_neither_text_nor_messages_is_refused(completion: Any) -> None:
-    sentence = (
+    assert refused_by(lambda: orm(["?"] * 2, ["A: x", completion], **rows(2))) == (
         f"completions[1] must be text or a list of messages; got {completion!r}. Give the output, '' if it is empty."
     )
-    with pytest.raises(ArgumentError) as caught:
-        orm(["?"] * 2, ["A: x", completion], **rows(2))
-    assert str(caught.value) == sentence
 
 
 @pytest.mark.parametrize(("gold", "shown"), [([], "0 entries"), ("7", "1 entries"), (7, "7")], ids=str)

@@ -19,6 +19,7 @@ from eldgr_dspy.training import (
     require_columns,
 )
 from eldgr_dspy.training.named_rewards import NamedNLI, process_reward
+from tests.refusing import refused as refused_by
 from tests.training.calling import Fixed
 from tests.training.training_on import ROWS
 
@@ -28,9 +29,7 @@ def repr_of(reward: Reward) -> str:
 
 
 def refused(rows: Any, rewards: Any = ()) -> str:
-    with pytest.raises(ArgumentError) as caught:
-        require_columns(rows, rewards)
-    return str(caught.value)
+    return refused_by(lambda: require_columns(rows, rewards))
 
 
 @pytest.mark.parametrize("column", ["task", "gold", "question", "evidence"])
