@@ -3,27 +3,18 @@
 import json
 from pathlib import Path
 
-import pytest
-
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.programs.commands import main
 from tests.capitals import row, write_pool
+from tests.commands.installed import Eldgr
 from tests.results.demo_pools import ARTIFACTS
 
 RETRIEVAL, ARITHMETIC = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
 
 
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(["bound", *arguments]) == 0
-    out, err = capsys.readouterr()
+def test_it_says_between_what_and_what_each_rule_lies(eldgr: Eldgr) -> None:
+    out, err = eldgr("bound", RETRIEVAL, ARITHMETIC)
     assert err == ""
-    return out
-
-
-def test_it_says_between_what_and_what_each_rule_lies(capsys: pytest.CaptureFixture[str]) -> None:
-    out = printed(capsys, RETRIEVAL, ARITHMETIC)
     assert "demo-retrieval: retrieval, 50 questions: authority bounds, %" in out
     assert (
         "│ eldgr     │ [48.00, 76.00] │      [46.00, 86.00] │            30.00 │               44.00 │        2 of 50 │"
@@ -38,21 +29,18 @@ def test_it_says_between_what_and_what_each_rule_lies(capsys: pytest.CaptureFixt
     assert out.count("each number that the check of derivations cannot exclude is taken for derivable") == 1
 
 
-def test_json_has_the_figures_of_every_pool(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(printed(capsys, RETRIEVAL, ARITHMETIC, "--json"))
+def test_json_has_the_figures_of_every_pool(eldgr: Eldgr) -> None:
+    found = json.loads(eldgr("bound", RETRIEVAL, ARITHMETIC, "--json").out)
     pools = {"demo-retrieval": RETRIEVAL, "demo-arithmetic": ARITHMETIC}
     expected = {name: pool_authority((pool := open_pool(Path(path))).rows(), pool.task) for name, path in pools.items()}
     assert found == {"pools": expected}
 
 
-def test_the_bounds_are_those_of_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_bounds_are_those_of_a_run(eldgr: Eldgr) -> None:
     for settings in (["--certificate", "substring"], ["--set", "homogeneous=skip"]):
-        assert main(["evaluate", RETRIEVAL, "--out", "run", "--fresh", "--quiet", *settings]) == 0
+        eldgr("evaluate", RETRIEVAL, "--out", "run", "--fresh", "--quiet", *settings)
         of_run = json.loads(Path("run/summary.json").read_text())["pools"]["demo-retrieval"]
-        found = json.loads(printed(capsys, RETRIEVAL, "--json", *settings))["pools"]["demo-retrieval"]
+        found = json.loads(eldgr("bound", RETRIEVAL, "--json", *settings).out)["pools"]["demo-retrieval"]
         assert [found[key] for key in ("bounds", "bounds_any_span")] == [
             of_run[key] for key in ("bounds", "bounds_any_span")
         ]
@@ -76,40 +64,38 @@ def trusting(case):
 """
 
 
-def test_a_rule_of_ones_own_is_bounded_over_all_judges_and_never_too_narrowly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rule_of_ones_own_is_bounded_over_all_judges_and_never_too_narrowly(tmp_path: Path, eldgr: Eldgr) -> None:
     (tmp_path / "bounded_rules.py").write_text(LATE)
-    monkeypatch.chdir(tmp_path)
     own = ("--rules", "judge,bounded_rules:late,bounded_rules:trusting")
-    out = printed(capsys, RETRIEVAL, ARITHMETIC, *own)
+    out = eldgr("bound", RETRIEVAL, ARITHMETIC, *own).out
     assert (
         "│ bounded_rules:late     │ [52.00, 52.00] │        not computed │             0.00 │                   — │"
         in out
     )
     assert "not computed: bounds over all spans are available only for the package's rules and certificates." in out
     assert "│ bounded_rules:late     │ [50.00, 50.00] │           not computed │" in out
-    found = json.loads(printed(capsys, RETRIEVAL, *own, "--json"))["pools"]["demo-retrieval"]
+    found = json.loads(eldgr("bound", RETRIEVAL, *own, "--json").out)["pools"]["demo-retrieval"]
     assert found["bounds_any_span"]["bounded_rules:late"] is None
     assert found["can_change"]["bounded_rules:late"] == {"judge": 0.0, "repairer": None}
     for kind in ("bounds", "bounds_any_span", "can_change"):
         assert found[kind]["bounded_rules:trusting"] == found[kind]["judge"]
 
 
-def test_without_gold_answers_it_says_what_can_be_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_gold_answers_it_says_what_can_be_changed(tmp_path: Path, eldgr: Eldgr) -> None:
     pool = write_pool(tmp_path / "none.jsonl", (row(number, gold=[]) for number in range(4)))
-    out = printed(capsys, str(pool))
+    out = eldgr("bound", str(pool)).out
     assert (
         "│ eldgr     │         — │                   — │           100.00 │              100.00 │              — │"
         in out
     )
     assert "—: no question has a gold answer. What a role can change needs none." in out
     some = write_pool(tmp_path / "some.jsonl", (row(number, **({"gold": []} if number else {})) for number in range(4)))
-    assert "Bounds are over the 1 question with a gold answer, of 4." in printed(capsys, str(some))
+    assert "or more; this pool has 0." in eldgr("bound", pool, "--worst", "50").out
+    assert "Bounds are over the 1 question with a gold answer, of 4." in eldgr("bound", str(some)).out
 
 
-def test_the_reference_values(pools_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = printed(capsys, str(pools_dir / "hotpotqa-reflexion12.jsonl.gz"))
+def test_the_reference_values(pools_dir: Path, eldgr: Eldgr) -> None:
+    out = eldgr("bound", str(pools_dir / "hotpotqa-reflexion12.jsonl.gz")).out
     assert (
         "│ majority  │ [58.00, 58.00] │      [58.00, 58.00] │             0.00 │                0.00 │       0 of 100 │"
         in out
@@ -126,42 +112,32 @@ def test_the_reference_values(pools_dir: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_worst_names_the_widest_rule_that_passes_or_how_many_questions_it_would_take(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, eldgr: Eldgr
 ) -> None:
     """On 60 questions that majority has right, only full authority lets a judge lose any."""
     right = [row(number, answers=("Paris", "Paris", "Nice")) for number in range(60)]
     pool = str(write_pool(tmp_path / "right.jsonl", right))
-    out = printed(capsys, pool, "--worst", "5")
+    out = eldgr("bound", pool, "--worst", "5").out
     assert (
         "The widest rule that passes is near(2): under it any judge costs at most 5 points on new questions, "
         "with 95 % confidence." in out
     )
     assert "Tested from narrow to wide: certified, eldgr, near(0), near(1), near(2), judge." in out
-    out = printed(capsys, pool, "--worst", "2")
+    out = eldgr("bound", pool, "--worst", "2").out
     assert "Use majority: no rule is shown to cost at most 2 points on new questions, with 95 % confidence." in out
     assert "passes with 149 distinct questions or more; this pool has 60." in out
-    two = json.loads(printed(capsys, pool, "--worst", "5", "--rules", "eldgr,first", "--json"))["pools"]["right"]
+    two = json.loads(eldgr("bound", pool, "--worst", "5", "--rules", "eldgr,first", "--json").out)["pools"]["right"]
     assert two["allowed"]["chains"] == [["eldgr"], ["first"]]
     assert (two["allowed"]["passing"], two["allowed"]["needed"]) == ([], 72)  # 60 do not pass at 2.5 %
-    assert "Only majority was given" in printed(capsys, pool, "--worst", "5", "--rules", "majority")
+    assert "Only majority was given" in eldgr("bound", pool, "--worst", "5", "--rules", "majority").out
 
 
 def test_a_pool_that_is_large_enough_and_loses_too_much_is_not_said_to_be_too_small(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, eldgr: Eldgr
 ) -> None:
     lost = [row(number, answers=("Paris", "Paris", "Nice")) for number in range(60)]
     pool = str(write_pool(tmp_path / "lost.jsonl", lost))
-    out = printed(capsys, pool, "--worst", "20", "--rules", "majority,judge")
+    out = eldgr("bound", pool, "--worst", "20", "--rules", "majority,judge").out
     assert "Use majority" in out
     assert "The first rule of each chain loses too many questions to pass." in out
     assert "this pool has" not in out
-
-
-def test_a_bound_holds_for_every_judge_so_that_a_rule_names_none() -> None:
-    with pytest.raises(ArgumentError, match="must not name a judge"):
-        pool_authority((), "retrieval", rules=["judge[x]"])
-
-
-def test_without_gold_answers_nothing_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pool = write_pool(tmp_path / "none.jsonl", (row(number, gold=[]) for number in range(4)))
-    assert "or more; this pool has 0." in printed(capsys, str(pool), "--worst", "50")

@@ -22,6 +22,7 @@ from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.words import ROLES, Replies, Role
 from tests.capitals import Flaky, obliging, row, selector_with, untimed, write_pool
+from tests.commands.installed import Eldgr
 from tests.finished_runs import finished_run, numbered
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,12 +53,6 @@ def decided(run: Path, *rules: str, files: tuple[Path, ...] = ()) -> Any:
 def summary_of(run: Path) -> Any:
     found: Any = json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"]
     return found
-
-
-def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: int = 0) -> tuple[str, str]:
-    capsys.readouterr()
-    assert main([*map(str, arguments)]) == code
-    return capsys.readouterr()
 
 
 # -- as the run itself would ------------------------------------------------------------------------------------------
@@ -102,9 +97,7 @@ def test_no_call_is_made_and_nothing_is_written(tmp_path: Path) -> None:
     assert len(lm.requests) == asked
 
 
-def test_a_rule_added_later_is_evaluated_on_old_consultations(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rule_added_later_is_evaluated_on_old_consultations(tmp_path: Path, eldgr: Eldgr) -> None:
     (tmp_path / "cautious_rules.py").write_text(CAUTIOUS, encoding="utf-8")
     run, _ = finished_run(tmp_path, n=9, selector=selector_with(obliging)[0])
     pool = decided(run, "cautious_rules:cautious")
@@ -112,24 +105,24 @@ def test_a_rule_added_later_is_evaluated_on_old_consultations(
     assert pool["rules"]["cautious_rules:cautious"]["em"] == pytest.approx(100 * 6 / 9)
     assert pool["withheld"] == {}
     assert ("eldgr", "cautious_rules:cautious") in [(one["rule"], one["against"]) for one in pool["contrasts"]]
-    out, err = said(capsys, "decide", run, "--rules", "cautious_rules:cautious")
+    out, err = eldgr("decide", run, "--rules", "cautious_rules:cautious")
     assert re.search(r"│ cautious_rules:cautious │ +66\.67 │", out)
     assert err == ""
 
 
-def test_a_long_name_cuts_no_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_name_cuts_no_figure(tmp_path: Path, eldgr: Eldgr) -> None:
     name = "rules_of_a_very_careful_person_who_writes_long_names_for_what_is_short"
     (tmp_path / f"{name}.py").write_text(CAUTIOUS, encoding="utf-8")
     run, _ = finished_run(tmp_path, selector=selector_with(obliging)[0])
-    out, _ = said(capsys, "decide", run, "--rules", f"{name}:cautious")
+    out, _ = eldgr("decide", run, "--rules", f"{name}:cautious")
     assert f"{name}:cautious" in out
     assert "…" not in out
 
 
-def test_a_rule_of_ones_own_is_evaluated_by_a_run_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rule_of_ones_own_is_evaluated_by_a_run_too(tmp_path: Path, eldgr: Eldgr) -> None:
     (tmp_path / "other_rules.py").write_text(CAUTIOUS, encoding="utf-8")
     pool = write_pool(tmp_path / "capitals.jsonl", numbered(6))
-    said(capsys, "evaluate", pool, "--rules", "majority,other_rules:cautious", "--out", "run")
+    eldgr("evaluate", pool, "--rules", "majority,other_rules:cautious", "--out", "run")
     figures = summary_of(Path("run"))["capitals"]
     assert (
         decided(Path("run"), "other_rules:cautious")["rules"]["other_rules:cautious"]
@@ -149,36 +142,36 @@ def command_in(text: str) -> list[str]:
 @pytest.mark.parametrize("settings", [[], ["--certificate token", "--consult always", "--set homogeneous=skip"]])
 @pytest.mark.parametrize("limit", [None, 4])
 def test_the_command_that_is_shown_asks_what_was_lacking(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: Sequence[str], limit: int | None
+    tmp_path: Path, eldgr: Eldgr, settings: Sequence[str], limit: int | None
 ) -> None:
     pool = write_pool(tmp_path / "my capitals.jsonl", numbered(6))
     options = [word for setting in settings for word in setting.split(" ")]
     options += ["--limit", str(limit)] if limit else []
-    said(capsys, "evaluate", pool, "--rules", "majority", "--out", "a run", *options)
-    out, _ = said(capsys, "decide", "a run", "--rules", "judge")
+    eldgr("evaluate", pool, "--rules", "majority", "--out", "a run", *options)
+    out, _ = eldgr("decide", "a run", "--rules", "judge")
     assert f"judge: withheld, since the judge was never asked on {limit or 6} questions where this rule needs it" in out
-    said(capsys, *command_in(out))
-    out, err = said(capsys, "decide", "a run", "--rules", "judge")
+    eldgr(*command_in(out))
+    out, err = eldgr("decide", "a run", "--rules", "judge")
     assert "withheld" not in out
     assert err == ""
     assert summary_of(Path("a run"))["my capitals"]["n"] == (limit or 6)
 
 
 def test_of_a_run_that_was_played_from_a_recording_it_is_said_that_the_heuristic_role_is_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, eldgr: Eldgr
 ) -> None:
     asked, pool = finished_run(tmp_path, rules=("majority", "eldgr"))
-    said(capsys, "evaluate", pool, "--replay", asked / "journal.jsonl", "--rules", "eldgr", "--out", "played")
+    eldgr("evaluate", pool, "--replay", asked / "journal.jsonl", "--rules", "eldgr", "--out", "played")
     told = (
         "to ask for it, here of the heuristic deriver, because a recording names no model (add --deriver MODEL to ask a"
     )
     (tmp_path / "asking_rules.py").write_text(ASKS_A_DERIVER)
-    out, _ = said(capsys, "decide", "played", "--rules", "asking_rules:derives")
+    out, _ = eldgr("decide", "played", "--rules", "asking_rules:derives")
     assert told in " ".join(out.split())
     _, _, command = out.partition("to ask a model): eldgr ")
-    said(capsys, *shlex.split(command.splitlines()[0]))
-    assert "to ask for it" not in said(capsys, "decide", "played", "--rules", "asking_rules:derives")[0]
-    assert "heuristic" not in said(capsys, "decide", asked, "--rules", "asking_rules:derives")[0]
+    eldgr(*shlex.split(command.splitlines()[0]))
+    assert "to ask for it" not in eldgr("decide", "played", "--rules", "asking_rules:derives")[0]
+    assert "heuristic" not in eldgr("decide", asked, "--rules", "asking_rules:derives")[0]
 
 
 ASKS_A_DERIVER = """
@@ -191,9 +184,9 @@ def derives(case):
 """
 
 
-def test_json_has_the_counts_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_counts_and_the_command(tmp_path: Path, eldgr: Eldgr) -> None:
     run, pool = finished_run(tmp_path, rules=("majority",))
-    out, _ = said(capsys, "decide", run, "--rules", "judge", "--json")
+    out, _ = eldgr("decide", run, "--rules", "judge", "--json")
     found = json.loads(out)
     assert found["pools"]["capitals"]["withheld"] == {"judge": {"judge": 6}}
     assert shlex.split(found["asks"])[:5] == ["eldgr", "evaluate", str(pool), "--out", str(run)]
@@ -259,27 +252,25 @@ def test_an_lm_that_no_option_makes_has_no_command(tmp_path: Path, lm: Any) -> N
     assert command_that_asks(read, decide_again(read, ["judge"]), {"judge"}) is None
 
 
-def test_a_run_under_a_freeze_takes_no_further_rule_and_says_what_resumes_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_under_a_freeze_takes_no_further_rule_and_says_what_resumes_it(tmp_path: Path, eldgr: Eldgr) -> None:
     pool = write_pool(tmp_path / "capitals.jsonl", numbered(6))
-    said(capsys, "freeze", "--rules", "majority")
+    eldgr("freeze", "--rules", "majority")
     begun = ("evaluate", pool, "--freeze", "rule.freeze.json", "--out", "run")
-    said(capsys, *begun)
-    out, _ = said(capsys, "decide", "run", "--rules", "judge")
+    eldgr(*begun)
+    out, _ = eldgr("decide", "run", "--rules", "judge")
     assert (
         "where this rule needs it; the run is under a freeze, which admits only its own rules; for one of these, "
         "repeat the command that started the run, with its --freeze." in out
     )
-    assert json.loads(said(capsys, "decide", "run", "--rules", "judge", "--json")[0])["asks"] is None
-    said(capsys, *begun)
-    said(capsys, *begun[:2], "--rules", "majority,judge", "--out", "run", code=1)
+    assert json.loads(eldgr("decide", "run", "--rules", "judge", "--json")[0])["asks"] is None
+    eldgr(*begun)
+    eldgr(*begun[:2], "--rules", "majority,judge", "--out", "run", code=1)
 
 
-def test_a_role_that_a_program_made_has_no_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_role_that_a_program_made_has_no_command(tmp_path: Path, eldgr: Eldgr) -> None:
     run, _ = finished_run(tmp_path, selector=selector_with(obliging)[0])
     (tmp_path / "deriving_rules.py").write_text(CAUTIOUS.replace('yield "judge"', 'yield "deriver"'), encoding="utf-8")
-    out, _ = said(capsys, "decide", run, "--rules", "deriving_rules:cautious")
+    out, _ = eldgr("decide", run, "--rules", "deriving_rules:cautious")
     assert (
         "since the deriver was never asked on 6 questions where this rule needs it; no command can ask for it: a "
         in out
@@ -297,19 +288,19 @@ def stopped_run(folder: Path) -> Path:
     return folder / "run"
 
 
-def test_an_unfinished_run_is_decided_as_far_as_it_went(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, "decide", stopped_run(tmp_path), "--rules", "eldgr", "--rules", "majority")
+def test_an_unfinished_run_is_decided_as_far_as_it_went(tmp_path: Path, eldgr: Eldgr) -> None:
+    out, err = eldgr("decide", stopped_run(tmp_path), "--rules", "eldgr", "--rules", "majority")
     assert "the judge was never asked on 4 questions" in out
     assert "the repairer was never asked on 1 question" in out  # whose judge failed, as a silent one
     assert re.search(r"│ majority │ +0\.00 │", out)
     assert "the run is not finished, so all questions of its pools are decided." in err
 
 
-def test_a_torn_last_line_is_passed_over_with_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_torn_last_line_is_passed_over_with_a_note(tmp_path: Path, eldgr: Eldgr) -> None:
     run = stopped_run(tmp_path)
     journal = run / "journal.jsonl"
     journal.write_bytes(journal.read_bytes()[:-5])
-    out, err = said(capsys, "decide", run, "--rules", "judge")
+    out, err = eldgr("decide", run, "--rules", "judge")
     assert "never asked on 5 questions" in out
     assert "the last line of the journal is incomplete and is skipped." in err
 
@@ -361,11 +352,9 @@ def test_a_pool_that_the_run_was_not_made_on_is_refused(tmp_path: Path) -> None:
         decided(run, "eldgr", files=(other,))
 
 
-def test_a_pool_without_gold_answers_is_decided_and_not_scored(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pool_without_gold_answers_is_decided_and_not_scored(tmp_path: Path, eldgr: Eldgr) -> None:
     run, _ = finished_run(tmp_path, rows=[row(number, gold=[]) for number in range(3)])
-    out, _ = said(capsys, "decide", run, "--rules", "eldgr")
+    out, _ = eldgr("decide", run, "--rules", "eldgr")
     assert "—: no question has a gold answer, so nothing is scored." in out
 
 

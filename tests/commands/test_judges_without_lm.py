@@ -10,10 +10,10 @@ import pytest
 
 from eldgr_dspy.base.named_objects import object_named
 from eldgr_dspy.errors import RunChangedError
-from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.judges.counting_judges import OwnSelector, WeightedVote
 from eldgr_dspy.programs.run.frozen import frozen_selector
 from tests.capitals import row, write_pool
+from tests.commands.installed import Eldgr
 from tests.lm_server import Answer, Asked, serving
 from tests.run.freezing import rewrite
 
@@ -68,20 +68,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str, rc: int = 0) -> str:
-    code = main([*arguments])
-    out, err = capsys.readouterr()
-    assert code == rc, err
-    return " ".join(err.split()) if rc else out
+def printed(eldgr: Eldgr, *words: str, code: int = 0) -> str:
+    out, err = eldgr(*words, code=code)
+    return " ".join(err.split()) if code else out
 
 
 def given(*names: str) -> list[str]:
     return ["--judges", ",".join(f"{name}={WORDS[name]}" for name in names or WORDS)]
 
 
-def test_each_word_names_its_judge(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_word_names_its_judge(eldgr: Eldgr) -> None:
     run = ["evaluate", "capitals.jsonl", *given(), "--quiet", "--out", "run"]
-    pool = json.loads(printed(capsys, *run, "--json"))["pools"]["capitals"]
+    pool = json.loads(printed(eldgr, *run, "--json"))["pools"]["capitals"]
     assert list(pool["judges"]) == [*WORDS]
     for name, judge in pool["judges"].items():
         assert (judge["alone"], judge["locked"], judge["calls"], judge["lacks"]) == (100.0, 100.0, 0, None), name
@@ -94,32 +92,28 @@ def test_each_word_names_its_judge(capsys: pytest.CaptureFixture[str]) -> None:
         "own": (None, None, None),
         "fixed": (None, None, None),
     }
-    again = json.loads(printed(capsys, "decide", "run", "--rules", "eldgr", "--json"))["pools"]["capitals"]
+    again = json.loads(printed(eldgr, "decide", "run", "--rules", "eldgr", "--json"))["pools"]["capitals"]
     assert {name: of["alone"] for name, of in again["judges"].items()} == dict.fromkeys(WORDS, 100.0)
 
 
 def test_a_judge_that_the_pool_lacks_the_values_of_is_na_in_what_is_printed(
-    capsys: pytest.CaptureFixture[str],
+    eldgr: Eldgr,
 ) -> None:
     write_pool(Path("bare.jsonl"), map(row, range(4)))
-    printed(
-        capsys, "evaluate", "bare.jsonl", *given("cisc", "own"), "--quiet", "--out", "run", "--max-abstentions", "0"
-    )
+    printed(eldgr, "evaluate", "bare.jsonl", *given("cisc", "own"), "--quiet", "--out", "run", "--max-abstentions", "0")
     for command in (["report", "run", "--format", "text"], ["decide", "run", "--rules", "eldgr"]):
-        said = " ".join(printed(capsys, *command).split())
+        said = " ".join(printed(eldgr, *command).split())
         assert "the pool states no confidence" in said
         assert "gave no usable reply" not in said
     journal = ["evaluate", "bare.jsonl", "--judges", "cisc,own", "--replay", "run/journal.jsonl", "--quiet"]
-    found = json.loads(printed(capsys, *journal, "--out", "again", "--json"))["pools"]["bare"]
+    found = json.loads(printed(eldgr, *journal, "--out", "again", "--json"))["pools"]["bare"]
     assert {name: of["lacks"] for name, of in found["judges"].items()} == {
         "cisc": "the pool states no confidence",
         "own": None,
     }
 
 
-def test_a_judge_class_of_a_module_asks_the_model_of_the_judge(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judge_class_of_a_module_asks_the_model_of_the_judge(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
     def behave(asked: Asked) -> Answer:
@@ -128,20 +122,20 @@ def test_a_judge_class_of_a_module_asks_the_model_of_the_judge(
     with serving(behave) as server:
         models = ["--judge", "openai/served", "--api-base", server.address]
         run = ["evaluate", "capitals.jsonl", "--judges", "mine=command_judges:MyJudge", *models, "--quiet"]
-        pool = json.loads(printed(capsys, *run, "--out", "run", "--json"))["pools"]["capitals"]
+        pool = json.loads(printed(eldgr, *run, "--out", "run", "--json"))["pools"]["capitals"]
         assert (pool["judges"]["mine"]["alone"], pool["judges"]["mine"]["calls"]) == (100.0, 4)
         assert [(entry.model, entry.role) for entry in server.log] == [("served", "judge")] * 4
 
 
-def test_a_forecast_counts_no_call_of_a_judge_without_an_lm(capsys: pytest.CaptureFixture[str]) -> None:
-    said = json.loads(printed(capsys, "evaluate", "capitals.jsonl", *given("cisc", "drm"), "--dry-run", "--json"))
+def test_a_forecast_counts_no_call_of_a_judge_without_an_lm(eldgr: Eldgr) -> None:
+    said = json.loads(printed(eldgr, "evaluate", "capitals.jsonl", *given("cisc", "drm"), "--dry-run", "--json"))
     roles = said["pools"]["capitals"]["roles"]
     assert [roles[f"judge[{name}]"]["calls"] for name in ("cisc", "drm")] == [0, 0]
 
 
 @pytest.mark.parametrize(("word", "calls"), [("listwise:openai/m", 1), ("panel:openai/m+openai/n", 2)])
 def test_candidates_that_are_shown_together_are_shown_in_each_order(
-    word: str, calls: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    word: str, calls: int, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     for orders in (1, 3):
@@ -155,24 +149,24 @@ def test_candidates_that_are_shown_together_are_shown_in_each_order(
             "--dry-run",
             "--json",
         ]
-        role = json.loads(printed(capsys, *run))["pools"]["capitals"]["roles"]["judge[j]"]
+        role = json.loads(printed(eldgr, *run))["pools"]["capitals"]["roles"]["judge[j]"]
         assert role["calls"] == calls * orders * role["to_ask"] > 0
 
 
-def test_a_policy_on_its_training_questions_is_refused_with_their_count(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_policy_on_its_training_questions_is_refused_with_their_count(eldgr: Eldgr) -> None:
     write_pool(Path("both.jsonl"), (stated(row(number)) for number in range(48, 53)))
-    said = printed(capsys, "evaluate", "both.jsonl", *given("policy"), "--out", "run", rc=1)
+    said = printed(eldgr, "evaluate", "both.jsonl", *given("policy"), "--out", "run", code=1)
     assert re.search(r"policy.* was trained on 3 of the 5 questions of both\.jsonl", said)
     assert "Split the pool with eldgr pool split" in said
 
 
 @pytest.mark.parametrize(("name", "kind"), [("cisc", WeightedVote), ("own", OwnSelector)])
-def test_a_freeze_ships_the_judge_that_was_frozen(name: str, kind: type, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_freeze_ships_the_judge_that_was_frozen(name: str, kind: type, eldgr: Eldgr) -> None:
     printed(
-        capsys, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.freeze.json"
+        eldgr, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.freeze.json"
     )
     confirming = ["evaluate", "capitals.jsonl", "--freeze", "rule.freeze.json", "--quiet", "--out", "run", "--json"]
-    found = json.loads(printed(capsys, *confirming, *given("cisc", "own")))["pools"]["capitals"]
+    found = json.loads(printed(eldgr, *confirming, *given("cisc", "own")))["pools"]["capitals"]
     assert found["rules"][f"eldgr[{name}]"]["em"] == 100.0
     own: dict[str, Any] = {} if name == "cisc" else {"judge": "command_judges:last"}
     select = frozen_selector("rule.freeze.json", rule=f"eldgr[{name}]", **own)
@@ -183,25 +177,25 @@ def test_a_freeze_ships_the_judge_that_was_frozen(name: str, kind: type, capsys:
 
 
 def test_a_freeze_finds_a_class_in_the_working_directory_as_the_command_did(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
 ) -> None:
-    printed(capsys, "freeze", "--heuristic", *given("fixed"), "--rules", "eldgr", "--out", "rule.freeze.json")
+    printed(eldgr, "freeze", "--heuristic", *given("fixed"), "--rules", "eldgr", "--out", "rule.freeze.json")
     monkeypatch.delitem(sys.modules, "command_judges")  # as in a new process
     object_named.cache_clear()
     assert type(frozen_selector("rule.freeze.json", judge="command_judges:Fixed").judge).__name__ == "Fixed"
 
 
-def test_a_freeze_with_another_formula_or_a_changed_function_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_freeze_with_another_formula_or_a_changed_function_is_refused(eldgr: Eldgr) -> None:
     printed(
-        capsys, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.freeze.json"
+        eldgr, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.freeze.json"
     )
     confirming = ["evaluate", "capitals.jsonl", "--freeze", "rule.freeze.json", "--quiet", "--out", "run"]
     other = ["--judges", "cisc=cisc:0.6,own=command_judges:last"]
-    assert "roles.judge[cisc]" in printed(capsys, *confirming, *other, rc=1)
+    assert "roles.judge[cisc]" in printed(eldgr, *confirming, *other, code=1)
     roles = json.loads(Path("rule.freeze.json").read_text())["roles"]
     assert roles["judge[own]"]["attributes"]["self"]["source"]["name"] == "command_judges:last"
     rewrite(Path("rule.freeze.json"), lambda freeze: source_in(freeze).update(source="0" * 16))
-    assert "roles.judge[own]" in printed(capsys, *confirming, *given("cisc", "own"), rc=1)
+    assert "roles.judge[own]" in printed(eldgr, *confirming, *given("cisc", "own"), code=1)
     with pytest.raises(RunChangedError, match=r"roles\.judge\[own\]"):
         frozen_selector("rule.freeze.json", rule="eldgr[own]", judge="command_judges:last")
 

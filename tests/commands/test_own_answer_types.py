@@ -10,9 +10,9 @@ import pytest
 
 from eldgr_dspy import answer_types
 from eldgr_dspy.base.named_objects import object_named
-from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.options import AnswerName
 from eldgr_dspy.programs.run.frozen import frozen_selector
+from tests.commands.installed import Eldgr
 
 TYPES = """
 import re
@@ -79,37 +79,37 @@ def change(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
     forget(monkeypatch)
 
 
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str, rc: int = 0) -> str:
-    assert main([*arguments]) == rc
-    out, err = capsys.readouterr()
-    return err if rc else out
+def said(eldgr: Eldgr, *words: str, code: int = 0) -> str:
+    """What a command prints where it succeeds, and else why it does not."""
+    out, err = eldgr(*words, code=code)
+    return err if code else out
 
 
-def evaluated(capsys: pytest.CaptureFixture[str], *more: str, rc: int = 0) -> str:
-    return printed(capsys, "evaluate", "years.jsonl", "--answer", NAME, "--out", "run", *more, rc=rc)
+def evaluated(eldgr: Eldgr, *more: str, code: int = 0) -> str:
+    return said(eldgr, "evaluate", "years.jsonl", "--answer", NAME, "--out", "run", *more, code=code)
 
 
 @pytest.mark.parametrize("command", ["evaluate", "bound", "pool check"])
-def test_a_pool_imports_nothing(capsys: pytest.CaptureFixture[str], command: str) -> None:
-    said = printed(capsys, *command.split(), "years.jsonl", rc=1)
-    assert "task is 'own_types:years' (str); expected one of" in said
-    assert said.endswith("or your own module:name, given as --answer.\n")
+def test_a_pool_imports_nothing(eldgr: Eldgr, command: str) -> None:
+    told = said(eldgr, *command.split(), "years.jsonl", code=1)
+    assert "task is 'own_types:years' (str); expected one of" in told
+    assert told.endswith("or your own module:name, given as --answer.\n")
     assert "own_types" not in sys.modules
 
 
 @pytest.mark.parametrize("command", ["bound", "pool check"])
-def test_with_answer_the_pool_is_read(capsys: pytest.CaptureFixture[str], command: str) -> None:
-    figures = json.loads(printed(capsys, *command.split(), "years.jsonl", "--answer", NAME, "--format", "json"))
+def test_with_answer_the_pool_is_read(eldgr: Eldgr, command: str) -> None:
+    figures = json.loads(said(eldgr, *command.split(), "years.jsonl", "--answer", NAME, "--format", "json"))
     assert figures["pools"]["years"]["task"] == NAME
 
 
-def test_a_pool_of_another_type_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pool_of_another_type_is_refused(eldgr: Eldgr) -> None:
     Path("years.jsonl").write_text(json.dumps({**ROW, "task": "short"}) + "\n")
-    assert "must have answers of the type 'own_types:years'; got 'short'." in evaluated(capsys, rc=1)
+    assert "must have answers of the type 'own_types:years'; got 'short'." in evaluated(eldgr, code=1)
 
 
-def test_a_run_votes_scores_and_certifies_by_the_type(capsys: pytest.CaptureFixture[str]) -> None:
-    evaluated(capsys)
+def test_a_run_votes_scores_and_certifies_by_the_type(eldgr: Eldgr) -> None:
+    evaluated(eldgr)
     pool = json.loads(Path("run/summary.json").read_text())["pools"]["years"]
     assert pool["answer_type"] == {"way": "evidence", "scores": ["accuracy"]}
     assert [pool["rules"][rule]["em"] for rule in ("majority", "certified")] == [0.0, 100.0]
@@ -133,77 +133,71 @@ def test_what_an_option_names_is_found_in_another_process(monkeypatch: pytest.Mo
     assert answer_types.load_type(name).name == "by_year"
 
 
-def test_a_type_may_say_what_is_right_in_the_truth_values_of_numpy(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_type_may_say_what_is_right_in_the_truth_values_of_numpy(eldgr: Eldgr) -> None:
     is_right = "self.class_of(answer) in [self.class_of(right) for right in gold]"
     with_numpy = TYPES.replace("import re", "import re\n\nimport numpy").replace(is_right, f"numpy.bool_({is_right})")
     Path("own_types.py").write_text(with_numpy)
-    evaluated(capsys)
+    evaluated(eldgr)
     assert Path("run", "summary.json").exists()
 
 
-def test_a_run_and_its_record_state_the_type_and_its_source(capsys: pytest.CaptureFixture[str]) -> None:
-    evaluated(capsys)
+def test_a_run_and_its_record_state_the_type_and_its_source(eldgr: Eldgr) -> None:
+    evaluated(eldgr)
     head = json.loads(Path("run/journal.jsonl").read_text().partition("\n")[0])
     stated = head["details"]["answer"]
     assert (stated["name"], len(stated["source"])) == (NAME, 16)
     assert json.loads(Path("run/record.json").read_text())["settings"]["answer"] == stated
 
 
-def test_a_finished_run_is_shown_without_the_type(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    evaluated(capsys)
+def test_a_finished_run_is_shown_without_the_type(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated(eldgr)
     Path("own_types.py").unlink()
     forget(monkeypatch)
-    assert "accuracy %" in printed(capsys, "report", "run")
-    assert "The same settings" in printed(capsys, "compare", "run", "again=run")
+    assert "accuracy %" in said(eldgr, "report", "run")
+    assert "The same settings" in said(eldgr, "compare", "run", "again=run")
 
 
-def test_a_run_whose_type_has_changed_is_refused(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    evaluated(capsys)
-    evaluated(capsys)
+def test_a_run_whose_type_has_changed_is_refused(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated(eldgr)
+    evaluated(eldgr)
     change(monkeypatch, "year and AnswerClass(year)", 'AnswerClass(year or "none")')
-    assert "answer.source" in evaluated(capsys, rc=1)
-    said = printed(
-        capsys, "evaluate", "years.jsonl", "--answer", NAME, "--replay", "run/journal.jsonl", "--out", "other", rc=1
+    assert "answer.source" in evaluated(eldgr, code=1)
+    told = said(
+        eldgr, "evaluate", "years.jsonl", "--answer", NAME, "--replay", "run/journal.jsonl", "--out", "other", code=1
     )
-    assert "recorded with another answer type 'own_types:years': source" in said
-    said = printed(capsys, "decide", "run", "--rules", "majority", "--answer", NAME, rc=1)
-    assert "run: answer='own_types:years' is not what the file states: source: " in said
+    assert "recorded with another answer type 'own_types:years': source" in told
+    told = said(eldgr, "decide", "run", "--rules", "majority", "--answer", NAME, code=1)
+    assert "run: answer='own_types:years' is not what the file states: source: " in told
 
 
 @pytest.mark.parametrize(
     ("changed", "named"), [("{4}", "code.own_types"), ("year and AnswerClass(year)", "settings.answer.source")]
 )
 def test_a_freeze_holds_the_type_and_what_it_uses(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, changed: str, named: str
+    eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, changed: str, named: str
 ) -> None:
-    printed(capsys, "freeze", "--heuristic", "--answer", NAME, "--out", "rule.freeze.json")
+    said(eldgr, "freeze", "--heuristic", "--answer", NAME, "--out", "rule.freeze.json")
     confirming = ("evaluate", "years.jsonl", "--freeze", "rule.freeze.json", "--answer", NAME)
-    printed(capsys, *confirming, "--out", "first")
+    said(eldgr, *confirming, "--out", "first")
     assert frozen_selector("rule.freeze.json", answer=NAME).type.name == NAME
     change(monkeypatch, changed, changed + " ")
-    assert f"  {named}: " in printed(capsys, *confirming, "--out", "second", rc=1)
+    assert f"  {named}: " in said(eldgr, *confirming, "--out", "second", code=1)
 
 
-def test_a_name_that_is_no_type_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "answer must be one of" in printed(capsys, "bound", "years.jsonl", "--answer", "year", rc=2)
-    assert "has no 'months'" in printed(capsys, "bound", "years.jsonl", "--answer", "own_types:months", rc=2)
+def test_a_name_that_is_no_type_is_refused(eldgr: Eldgr) -> None:
+    assert "answer must be one of" in said(eldgr, "bound", "years.jsonl", "--answer", "year", code=2)
+    assert "has no 'months'" in said(eldgr, "bound", "years.jsonl", "--answer", "own_types:months", code=2)
 
 
-def test_a_finished_run_is_decided_and_shown_again(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    evaluated(capsys)
+def test_a_finished_run_is_decided_and_shown_again(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated(eldgr)
     forget(monkeypatch)
-    assert "own_types:years, 1 question" in printed(
-        capsys, "decide", "run", "--rules", "majority,certified", "--answer", NAME
+    assert "own_types:years, 1 question" in said(
+        eldgr, "decide", "run", "--rules", "majority,certified", "--answer", NAME
     )
     forget(monkeypatch)
-    shown = printed(capsys, "show", "run", "q")
+    shown = said(eldgr, "show", "run", "q")
     assert "it was made with" not in shown and "1976" in shown
     assert "own_types" not in sys.modules
     assert "in 1976 (consensus)" not in shown
-    assert "1977 (consensus)" in printed(capsys, "show", "run", "q", "--answer", NAME)
+    assert "1977 (consensus)" in said(eldgr, "show", "run", "q", "--answer", NAME)

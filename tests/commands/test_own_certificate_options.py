@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eldgr_dspy.journal import read_journal
-from eldgr_dspy.programs.commands import main
+from tests.commands.installed import Eldgr
 from tests.lm_server import Answer, obliging, serving
 from tests.results.demo_pools import ARTIFACTS
 
@@ -54,42 +54,36 @@ def certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("command_certificates.py").write_text(CERTIFICATES)
 
 
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str, rc: int = 0) -> str:
-    assert main([*arguments]) == rc
-    out, err = capsys.readouterr()
-    return err if rc else out
-
-
 @pytest.mark.parametrize("name", ["quoted", "asked"])
-def test_a_run_is_evaluated_frozen_decided_shown_and_reported(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_evaluated_frozen_decided_shown_and_reported(name: str, eldgr: Eldgr) -> None:
     named = f"command_certificates:{name}"
-    printed(capsys, "freeze", "--heuristic", "--certificate", named, "--out", "rule.freeze.json")
+    eldgr("freeze", "--heuristic", "--certificate", named, "--out", "rule.freeze.json")
     own = ("--certificate", named)
-    printed(capsys, "evaluate", POOL, "--freeze", "rule.freeze.json", *own, "--out", "run", "--quiet")
+    eldgr("evaluate", POOL, "--freeze", "rule.freeze.json", *own, "--out", "run", "--quiet")
     record = json.loads(Path("run/record.json").read_text())
     assert record["certificate"]["retrieval"]["name"] == named
     of_run = json.loads(Path("run/summary.json").read_text())["pools"]["demo-retrieval"]
-    again = json.loads(printed(capsys, "decide", "run", "--rules", "eldgr", *own, "--json"))["pools"]["demo-retrieval"]
+    again = json.loads(eldgr("decide", "run", "--rules", "eldgr", *own, "--json").out)["pools"]["demo-retrieval"]
     assert again["rules"]["eldgr"]["em"] == of_run["rules"]["eldgr"]["em"]
     assert again["bounds"] == of_run["bounds"]
     assert f"{named} (source {record['certificate']['retrieval']['source']})" in Path("run/report.html").read_text()
-    printed(capsys, "report", "run", *own, "--format", "html", "--out", "again.html")
+    eldgr("report", "run", *own, "--format", "html", "--out", "again.html")
     assert Path("again-questions.html").read_bytes() == Path("run/questions.html").read_bytes().replace(
         b"report.html", b"again.html"
     )
-    assert f"by the certificate {named}" in printed(capsys, "show", "run", "r02", *own)
-    assert "the same settings" in printed(capsys, "compare", "run", "again=run").lower()
+    assert f"by the certificate {named}" in eldgr("show", "run", "r02", *own).out
+    assert "the same settings" in eldgr("compare", "run", "again=run").out.lower()
 
 
-def test_an_object_with_a_call_is_a_certificate(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(printed(capsys, "bound", POOL, "--certificate", "command_certificates:strict", "--json"))
+def test_an_object_with_a_call_is_a_certificate(eldgr: Eldgr) -> None:
+    found = json.loads(eldgr("bound", POOL, "--certificate", "command_certificates:strict", "--json").out)
     figures = found["pools"]["demo-retrieval"]
     assert figures["bounds"]["eldgr"] == figures["bounds"]["majority"]
     assert (figures["bounds_any_span"]["eldgr"], figures["can_change"]["eldgr"]["repairer"]) == (None, None)
 
 
-def test_a_dry_run_counts_the_certificates_calls_and_makes_none(capsys: pytest.CaptureFixture[str]) -> None:
-    out = printed(capsys, "evaluate", POOL, "--certificate", "command_certificates:asked", "--dry-run")
+def test_a_dry_run_counts_the_certificates_calls_and_makes_none(eldgr: Eldgr) -> None:
+    out = eldgr("evaluate", POOL, "--certificate", "command_certificates:asked", "--dry-run").out
     assert (
         "│ demo-retrieval │        certificate │  own code │      49 │         0 │        0 │     49 │   49+ │" in out
     )
@@ -97,18 +91,18 @@ def test_a_dry_run_counts_the_certificates_calls_and_makes_none(capsys: pytest.C
 
 
 def test_a_certificate_that_asks_is_asked_at_the_model_of_the_lm_option(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     named = ("--certificate", "command_certificates:grounded", "--out", "run", "--limit", "4")
     with serving() as server:
         asking = ("--lm", "openai/m", "--api-base", server.address, "--workers", "1")
-        printed(capsys, "evaluate", POOL, *named, *asking, "--max-calls", "3", rc=3)
+        eldgr("evaluate", POOL, *named, *asking, "--max-calls", "3", code=3)
         assert (server.log[0].role, len(server.log)) == ("certificate", 3)
-        printed(capsys, "evaluate", POOL, *named, *asking, "--quiet")
+        eldgr("evaluate", POOL, *named, *asking, "--quiet")
         log = list(server.log)
-        printed(capsys, "evaluate", POOL, *named, *asking, "--quiet")
+        eldgr("evaluate", POOL, *named, *asking, "--quiet")
         assert (len(server.log), {one.model for one in log}) == (len(log), {"m"})
     entries = list(read_journal(Path("run/journal.jsonl")))
     certified = [one for one in entries if one.role in ("certificate", "repair_certificate")]
@@ -117,20 +111,18 @@ def test_a_certificate_that_asks_is_asked_at_the_model_of_the_lm_option(
     assert sum(one.calls for one in certified) == sum(one.role == "certificate" for one in log)
 
 
-def test_a_certificate_whose_calls_fail_stops_the_run(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_certificate_whose_calls_fail_stops_the_run(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     with serving(lambda asked: Answer(status=401) if asked.role == "certificate" else obliging(asked)) as server:
         asking = ("--lm", "openai/m", "--api-base", server.address, "--workers", "1", "--out", "run")
-        err = printed(capsys, "evaluate", POOL, "--certificate", "command_certificates:grounded", *asking, rc=3)
+        err = eldgr("evaluate", POOL, "--certificate", "command_certificates:grounded", *asking, code=3).err
     assert "Stopped" in err
     assert {one.role for one in server.log} == {"certificate"}
 
 
-def test_a_bound_refuses_a_certificate_that_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    assert printed(capsys, "bound", POOL, "--certificate", "command_certificates:asked", rc=1) == (
+def test_a_bound_refuses_a_certificate_that_is_asked(eldgr: Eldgr) -> None:
+    assert eldgr("bound", POOL, "--certificate", "command_certificates:asked", code=1).err == (
         "Error: certificate='command_certificates:asked' must be asked about each answer, and a bound asks nobody. "
         "Give it to eldgr evaluate, whose report has the bounds under the certificates that it gave.\n"
     )

@@ -10,29 +10,22 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.figures.planning import plan_ahead
-from eldgr_dspy.programs.commands import main
+from tests.commands.installed import Eldgr
 
 LEVEL: Any = {"power": 0.8, "alpha": 0.05}
 PLAN = "from eldgr_dspy.programs.commands import main; code = main(['plan', '--gain', '2', '--discordant', '6'])"
 
 
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(["plan", *arguments]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    return out
-
-
-def test_it_says_how_many_questions_a_gain_needs(capsys: pytest.CaptureFixture[str]) -> None:
-    out = printed(capsys, "--gain", "2", "--discordant", "6")
+def test_it_says_how_many_questions_a_gain_needs(eldgr: Eldgr) -> None:
+    out = eldgr("plan", "--gain", "2", "--discordant", "6").out
     assert "questions to see +2.00 with power 0.8 at alpha 0.05" in out
     assert "│ 6.00         │     1,244 │      0.8000 │                 50–25 │" in out
-    assert json.loads(printed(capsys, "--gain", "2", "--discordant", "6", "--json")) == plan_ahead(2.0, 6.0, **LEVEL)
+    assert json.loads(eldgr("plan", "--gain", "2", "--discordant", "6", "--json").out) == plan_ahead(2.0, 6.0, **LEVEL)
 
 
-def test_a_smaller_alpha_and_more_power_need_more(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_smaller_alpha_and_more_power_need_more(eldgr: Eldgr) -> None:
     found = [
-        json.loads(printed(capsys, "--gain", "2", "--discordant", "6", "--json", *more))["questions"]
+        json.loads(eldgr("plan", "--gain", "2", "--discordant", "6", "--json", *more).out)["questions"]
         for more in ((), ("--power", "0.9"), ("--power", "0.9", "--alpha", "0.0125"))
     ]
     assert found == sorted(set(found))

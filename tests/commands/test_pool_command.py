@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.programs.commands import main
+from tests.commands.installed import Eldgr
 from tests.pools.joined import predictions, questions, texts_of
 from tests.pools.layouts import write
 from tests.results.demo_pools import ARTIFACTS
@@ -17,23 +17,12 @@ from tests.results.demo_pools import ARTIFACTS
 RETRIEVAL, ARITHMETIC = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
 
 
-@pytest.fixture(autouse=True)
-def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
-    assert main(["pool", *arguments]) == 0
-    out, err = capsys.readouterr()
-    return out, err
-
-
-def test_build_writes_a_pool_and_says_what_it_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_build_writes_a_pool_and_says_what_it_holds(tmp_path: Path, eldgr: Eldgr) -> None:
     predictions(tmp_path / "a.jsonl", [0, 1], prediction="Finish[Doha]")
     predictions(tmp_path / "b.jsonl", [0, 1], prediction="Doha")
     questions(tmp_path / "q.jsonl", range(3))
     arguments = ["a.jsonl", "b.jsonl", "--questions", "q.jsonl", "--answer", "short", "--out", "pool.jsonl"]
-    out, err = printed(capsys, "build", *arguments)
+    out, err = eldgr("pool", "build", *arguments)
     assert "pool: retrieval, 2 questions" in out
     assert "│ questions with one class of answers    │     2 │  2 │ 100.00 │" in out
     assert "│ questions with a right candidate       │     1 │  2 │  50.00 │" in out
@@ -46,61 +35,59 @@ def test_build_writes_a_pool_and_says_what_it_holds(tmp_path: Path, capsys: pyte
     assert open_pool("pool.jsonl").n == 2
 
 
-def test_build_takes_every_choice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_build_takes_every_choice(tmp_path: Path, eldgr: Eldgr) -> None:
     predictions(tmp_path / "a.jsonl", prediction=[f"#### {number}" for number in range(6)])
     choices = ["--layout", "predictions", "--by", "question", "--evidence-from", "facts"]
     orders = set()
     for seed in ("1", "1", "2"):
-        _, err = printed(
-            capsys, "build", "a.jsonl", "--answer", "number", "--out", "p.jsonl.gz", "--shuffle", seed, *choices
+        _, err = eldgr(
+            "pool", "build", "a.jsonl", "--answer", "number", "--out", "p.jsonl.gz", "--shuffle", seed, *choices
         )
         assert err == "Written to p.jsonl.gz, matched by question.\n"
         orders.add(json.dumps(texts_of(open_pool("p.jsonl.gz"))))
     assert len(orders) == 2
 
 
-def test_check_has_a_table_a_pool(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = printed(capsys, "check", RETRIEVAL, ARITHMETIC)
+def test_check_has_a_table_a_pool(eldgr: Eldgr) -> None:
+    out, err = eldgr("pool", "check", RETRIEVAL, ARITHMETIC)
     assert "demo-retrieval: retrieval, 50 questions" in out and "demo-arithmetic: arithmetic, 40 questions" in out
     assert "demo-retrieval and demo-arithmetic have 0 questions in common." in out
     assert "Evidence a question:" in out
     assert err == ""
 
 
-def test_check_says_what_is_undefined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_says_what_is_undefined(tmp_path: Path, eldgr: Eldgr) -> None:
     predictions(tmp_path / "a.jsonl")
-    out, _ = printed(capsys, "build", "a.jsonl", "--answer", "short", "--out", "p.jsonl")
+    out, _ = eldgr("pool", "build", "a.jsonl", "--answer", "short", "--out", "p.jsonl")
     assert "│ questions with a right candidate       │     — │  0 │      — │" in out
     assert "With a gold answer: 0 questions of 4." in out
     assert "Evidence a question" not in out
 
 
-def test_json_has_the_figures_of_every_pool(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(printed(capsys, "check", RETRIEVAL, ARITHMETIC, "--json")[0])
+def test_json_has_the_figures_of_every_pool(eldgr: Eldgr) -> None:
+    found = json.loads(eldgr("pool", "check", RETRIEVAL, ARITHMETIC, "--json")[0])
     assert list(found["pools"]) == ["demo-retrieval", "demo-arithmetic"]
     assert found["shared"] == [{"pools": ["demo-retrieval", "demo-arithmetic"], "questions": 0}]
     assert found["pools"]["demo-retrieval"]["sha256"] == open_pool(RETRIEVAL).sha256
     assert found["pools"]["demo-arithmetic"]["any_correct"] == {"count": 37, "of": 40, "rate": 92.5}
 
 
-def test_a_split_has_no_question_in_both_parts(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = printed(capsys, "split", RETRIEVAL, "--seed", "7", "--out-dev", "dev.jsonl", "--out-confirm", "c.jsonl")
+def test_a_split_has_no_question_in_both_parts(eldgr: Eldgr) -> None:
+    out, err = eldgr("pool", "split", RETRIEVAL, "--seed", "7", "--out-dev", "dev.jsonl", "--out-confirm", "c.jsonl")
     assert "dev and c have 0 questions in common." in out
     assert err == "Written to dev.jsonl for development and to c.jsonl for confirmation.\n"
-    shared = json.loads(printed(capsys, "check", "dev.jsonl", "c.jsonl", RETRIEVAL, "--json")[0])["shared"]
+    shared = json.loads(eldgr("pool", "check", "dev.jsonl", "c.jsonl", RETRIEVAL, "--json")[0])["shared"]
     sizes = {name: open_pool(f"{name}.jsonl").n for name in ("dev", "c")}
     assert sum(sizes.values()) == open_pool(RETRIEVAL).n
     assert [one["questions"] for one in shared] == [0, sizes["dev"], sizes["c"]]
 
 
-def test_options_can_be_given_by_variables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_can_be_given_by_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
     predictions(tmp_path / "a.jsonl")
     monkeypatch.setenv("ELDGR_POOL_BUILD_ANSWER", "short")
     monkeypatch.setenv("ELDGR_POOL_CHECK_JSON", "1")
-    printed(capsys, "build", "a.jsonl", "--out", "p.jsonl")
-    assert json.loads(printed(capsys, "check", "p.jsonl")[0])["pools"]["p"]["n"] == 4
+    eldgr("pool", "build", "a.jsonl", "--out", "p.jsonl")
+    assert json.loads(eldgr("pool", "check", "p.jsonl")[0])["pools"]["p"]["n"] == 4
 
 
 def obeyed(error: str) -> None:
@@ -109,17 +96,14 @@ def obeyed(error: str) -> None:
     exec(re.split(r"\. (?:The columns|Then) ", code)[0], {})  # noqa: S102 -- our own remedy
 
 
-def test_a_failed_log_is_refused_and_under_unfinished_reported_in_both_places(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_log_is_refused_and_under_unfinished_reported_in_both_places(tmp_path: Path, eldgr: Eldgr) -> None:
     samples = [{"id": n, "epoch": 1, "input": f"{n}?", "target": "a", "output": {"completion": "a"}} for n in range(27)]
     about = {"dataset": {"samples": 66}, "config": {"epochs": 1}}
     (tmp_path / "log.json").write_text(json.dumps({"status": "error", "eval": about, "samples": samples}), "utf-8")
     arguments = ["build", "log.json", "--answer", "short", "--out", "p.jsonl"]
-    assert main(["pool", *arguments]) == 1
-    assert "log.json: a log of status 'error', with 27 of 66 samples done. " in capsys.readouterr().err
+    assert "log.json: a log of status 'error', with 27 of 66 samples done. " in eldgr("pool", *arguments, code=1).err
     assert not Path("p.jsonl").exists()
-    out, err = printed(capsys, *arguments, "--unfinished")
+    out, err = eldgr("pool", *arguments, "--unfinished")
     said = "log.json: a log of status 'error', with 27 of 66 samples done."
     assert said in " ".join(out.split()) and said in err.splitlines()
     assert "p: retrieval, 27 questions" in out
@@ -134,7 +118,7 @@ CSV = [
 
 
 @pytest.fixture(params=[("a.csv", ",", "utf-8"), ("a b.tsv", "\t", "utf-8"), ("A.CSV", ",", "utf-8-sig")])
-def table(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+def table(eldgr: Eldgr, request: pytest.FixtureRequest) -> str:
     """The name of a file as spreadsheets write it: a row a candidate, a cell in several lines, perhaps with a mark."""
     name, mark, encoding = request.param
     with Path(name).open("w", encoding=encoding, newline="") as out:
@@ -153,46 +137,42 @@ MADE = [("1", ["Nice", "Lyon"], ["Nice"], 1), ("2", ["Paris"], ["Paris"], 0)]
 
 @pytest.mark.parametrize("command", [("evaluate",), ("pool", "check")])
 def test_what_is_said_of_csv_that_is_given_as_a_pool_makes_a_pool_of_it(
-    capsys: pytest.CaptureFixture[str], table: str, command: tuple[str, ...]
+    eldgr: Eldgr, table: str, command: tuple[str, ...]
 ) -> None:
-    assert main([*command, table]) == 1
-    error = capsys.readouterr().err
+    error = eldgr(*command, table, code=1).err
     assert f"{table}: CSV is not read as a pool, since a cell holds no list." in error
     advised = re.search(r"Make a pool of it: eldgr (pool build .*) \(or --answer number\)\.", error)
     assert advised
-    assert main(shlex.split(advised[1])) == 0
+    eldgr(*shlex.split(advised[1]))
     assert answers_of("pool.jsonl") == MADE
-    assert main(["pool", "check", "pool.jsonl"]) == 0
+    eldgr("pool", "check", "pool.jsonl")
 
 
-def test_a_table_may_hold_the_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_may_hold_the_questions(tmp_path: Path, eldgr: Eldgr) -> None:
     Path("q.csv").write_text("question,gold,evidence\nWhich?,Nice,It is Nice.\nAnd now?,Paris,\n", encoding="utf-8")
     rows = [{"question": "Which?", "prediction": "Nice"}, {"question": "And now?", "prediction": "Lyon"}]
     write(tmp_path / "a.jsonl", *rows)
-    printed(capsys, "build", "a.jsonl", "--answer", "short", "--out", "p.jsonl", "--questions", "q.csv")
+    eldgr("pool", "build", "a.jsonl", "--answer", "short", "--out", "p.jsonl", "--questions", "q.csv")
     assert [(answers, gold, n) for _, answers, gold, n in answers_of("p.jsonl")] == [
         (["Nice"], ["Nice"], 1),
         (["Lyon"], ["Paris"], 0),
     ]
 
 
-def test_columns_are_named_by_flags(capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_are_named_by_flags(eldgr: Eldgr) -> None:
     Path("wide.csv").write_text("Key,Prompt,gpt,llama,Right\n1,Which?,Nice,Lyon,Nice\n2,And?,,Paris,Paris\n", "utf-8")
     arguments = ["build", "wide.csv", "--answer", "short", "--out", "p.jsonl"]
     named = "id=Key question=Prompt prediction=gpt prediction=llama gold=Right".split()
-    printed(capsys, *arguments, *(word for one in named for word in ("--column", one)))
+    eldgr("pool", *arguments, *(word for one in named for word in ("--column", one)))
     assert answers_of("p.jsonl") == [("1", ["Nice", "Lyon"], ["Nice"], 0), ("2", [None, "Paris"], ["Paris"], 0)]
     assert [one.source for one in next(open_pool("p.jsonl").rows()).candidates] == ["gpt", "llama"]
 
 
 @pytest.mark.parametrize("name", ["array.jsonl", "array.json"])
-def test_what_is_said_of_a_json_array_makes_a_pool_of_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_what_is_said_of_a_json_array_makes_a_pool_of_it(tmp_path: Path, eldgr: Eldgr, name: str) -> None:
     rows = [json.loads(line) for line in Path(RETRIEVAL).read_text("utf-8").splitlines()]
     Path(name).write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    assert main(["evaluate", name]) == 1
-    error = capsys.readouterr().err
+    error = eldgr("evaluate", name, code=1).err
     assert "one JSON document of all rows is not read" in error
     obeyed(error)
-    assert json.loads(printed(capsys, "check", "rows.jsonl", "--json")[0])["pools"]["rows"]["n"] == 50
+    assert json.loads(eldgr("pool", "check", "rows.jsonl", "--json")[0])["pools"]["rows"]["n"] == 50

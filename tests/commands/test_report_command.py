@@ -10,12 +10,12 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished_run import read_run
-from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.report_command import FORMATS
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.mlflow_tracking import log_to_mlflow
 from eldgr_dspy.programs.testing import text_of
 from tests.capitals import obliging, row, selector_with, write_pool
+from tests.commands.installed import Eldgr
 from tests.finished_runs import finished_run
 
 
@@ -25,20 +25,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return finished_run(tmp_path)[0]
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: int = 0) -> tuple[str, str]:
-    capsys.readouterr()
-    assert main([*map(str, arguments)]) == code
-    return capsys.readouterr()
-
-
 def test_the_tables_are_made_without_the_pool_and_begin_as_those_of_evaluate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_pool(tmp_path / "capitals.jsonl", map(row, range(5)))
-    printed, _ = said(capsys, "evaluate", "capitals.jsonl", "--out", "run", "--format", "markdown")
+    printed, _ = eldgr("evaluate", "capitals.jsonl", "--out", "run", "--format", "markdown")
     (tmp_path / "capitals.jsonl").unlink()  # the run directory is enough
-    lines = iter(said(capsys, "report", "run", "--format", "markdown")[0].splitlines())
+    lines = iter(eldgr("report", "run", "--format", "markdown")[0].splitlines())
     assert all(line in lines for line in printed.splitlines())  # in this order
 
 
@@ -52,17 +46,17 @@ def pages(folder: Path, report: str = "report.html", questions: str = "questions
     return [(folder / name).read_bytes() for name in (report, questions)]
 
 
-def test_the_pages_are_made_again_byte_for_byte(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_pages_are_made_again_byte_for_byte(run: Path, eldgr: Eldgr) -> None:
     before = pages(run)
     for name in ("report.html", "questions.html"):
         (run / name).unlink()
     written = f"Written to {run / 'report.html'} and {run / 'questions.html'}.\n"
-    assert said(capsys, "report", run, "--format", "html") == ("", written)
+    assert eldgr("report", run, "--format", "html") == ("", written)
     assert pages(run) == before
 
 
 def test_pages_of_a_run_that_was_asked_in_several_sessions_are_made_again_byte_for_byte(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, eldgr: Eldgr
 ) -> None:
     """Calls that failed, abstentions, rules that are withheld, and consultations that no rule needs any more."""
 
@@ -78,25 +72,23 @@ def test_pages_of_a_run_that_was_asked_in_several_sessions_are_made_again_byte_f
         selector, _ = selector_with(reply, consult="always")
         evaluate(selector, Plan([pool], tmp_path / "run", rules, limit=limit, max_failures=9))
     before = pages(tmp_path / "run")
-    said(capsys, "report", tmp_path / "run", "--format", "html")
+    eldgr("report", tmp_path / "run", "--format", "html")
     assert pages(tmp_path / "run") == before
 
 
-def test_pages_of_a_run_with_a_rule_that_is_withheld_are_made_again_byte_for_byte(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pages_of_a_run_with_a_rule_that_is_withheld_are_made_again_byte_for_byte(tmp_path: Path, eldgr: Eldgr) -> None:
     recording = tmp_path / "recording.jsonl"
     said_once = {"kind": "consultation", "id": "q0", "role": "judge", "outcome": "ok", "content": {"preferred": 0}}
     recording.write_text(json.dumps(said_once) + "\n", encoding="utf-8")
     out, _ = finished_run(tmp_path, replay=recording, rules=("judge", "first"))
     assert json.loads((out / "summary.json").read_text(encoding="utf-8"))["pools"]["capitals"]["withheld"]
     before = pages(out)
-    said(capsys, "report", out, "--format", "html")
+    eldgr("report", out, "--format", "html")
     assert pages(out) == before
 
 
-def test_pages_of_another_name_lie_beside_each_other(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, err = said(capsys, "report", run, "--format", "html", "--out", "other.html")
+def test_pages_of_another_name_lie_beside_each_other(run: Path, eldgr: Eldgr) -> None:
+    _, err = eldgr("report", run, "--format", "html", "--out", "other.html")
     assert err == "Written to other.html and other-questions.html.\n"
     report, questions = pages(Path(), "other.html", "other-questions.html")
     assert b'href="other-questions.html"' in report
@@ -104,12 +96,12 @@ def test_pages_of_another_name_lie_beside_each_other(run: Path, capsys: pytest.C
 
 
 def test_without_its_pool_the_report_is_made_alone_and_says_how_to_give_it(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Path, tmp_path: Path, eldgr: Eldgr
 ) -> None:
     before = pages(run)
     moved = (tmp_path / "capitals.jsonl").rename(tmp_path / "moved.jsonl")
     (run / "questions.html").unlink()
-    _, err = said(capsys, "report", run, "--format", "html")
+    _, err = eldgr("report", run, "--format", "html")
     assert err.startswith(
         f"Written to {run / 'report.html'}.\nNote: the page of questions was not written: {run} was made on a pool "
         "'capitals', which was "
@@ -118,31 +110,29 @@ def test_without_its_pool_the_report_is_made_alone_and_says_how_to_give_it(
     assert b"There is no page of single questions" in (run / "report.html").read_bytes()
     (tmp_path / "there").mkdir()
     given = moved.rename(tmp_path / "there" / "capitals.jsonl")
-    said(capsys, "report", run, given, "--format", "html")
+    eldgr("report", run, given, "--format", "html")
     assert pages(run) == before
 
 
 def test_a_pool_that_is_given_has_to_be_the_one_that_the_run_was_made_on(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Path, tmp_path: Path, eldgr: Eldgr
 ) -> None:
     (tmp_path / "there").mkdir()
     other = write_pool(tmp_path / "there" / "capitals.jsonl", [row(1)])
-    _, err = said(capsys, "report", run, other, "--format", "html", code=1)
+    _, err = eldgr("report", run, other, "--format", "html", code=1)
     assert "was made on another pool 'capitals'" in err
     write_pool(tmp_path / "capitals.jsonl", [row(1)])
-    _, err = said(capsys, "report", run, "--format", "html")
+    _, err = eldgr("report", run, "--format", "html")
     assert "Note: the page of questions was not written:" in err
 
 
-def test_a_pool_without_gold_answers_has_dashes_in_every_format(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pool_without_gold_answers_has_dashes_in_every_format(tmp_path: Path, eldgr: Eldgr) -> None:
     run, _ = finished_run(tmp_path, rows=[row(number, gold=[]) for number in range(3)])
     for form in ("text", "markdown", "latex"):
-        out, _ = said(capsys, "report", run, "--format", form)
+        out, _ = eldgr("report", run, "--format", form)
         assert "—: no question has a gold answer, so nothing is scored." in out
-    assert json.loads(said(capsys, "report", run, "--format", "json")[0])["pools"]["capitals"]["n_scored"] == 0
-    said(capsys, "report", run, "--format", "html")
+    assert json.loads(eldgr("report", run, "--format", "json")[0])["pools"]["capitals"]["n_scored"] == 0
+    eldgr("report", run, "--format", "html")
 
 
 # -- MLflow -----------------------------------------------------------------------------------------------------------
@@ -158,12 +148,12 @@ def test_without_mlflow_the_remedy_is_said(run: Path, monkeypatch: pytest.Monkey
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of MLflow's own
 def test_a_run_is_logged_with_its_figures_settings_and_files(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
 ) -> None:
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'store.db'}")
-    _, err = said(capsys, "report", run, "--mlflow")
+    _, err = eldgr("report", run, "--mlflow")
     found = err.rpartition("Logged to MLflow as run ")[2].strip().rstrip(".")
     logged = mlflow.MlflowClient(f"sqlite:///{tmp_path / 'store.db'}").get_run(found)
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"]["capitals"]

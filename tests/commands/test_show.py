@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from tests.capitals import row, selector_with, write_pool
+from tests.commands.installed import Eldgr
 from tests.finished_runs import finished_run
 
 
@@ -19,10 +19,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: int = 0) -> tuple[str, str]:
-    capsys.readouterr()
-    assert main(["show", *map(str, arguments)]) == code
-    out, err = capsys.readouterr()
+def said(eldgr: Eldgr, *words: str | Path, code: int = 0) -> tuple[str, str]:
+    out, err = eldgr("show", *words, code=code)
     return out, " ".join(err.split())
 
 
@@ -50,8 +48,8 @@ def run(tmp_path: Path) -> Path:
     return finished_run(tmp_path, rows=[row(1), found], selector=selector_with(reply)[0])[0]
 
 
-def test_a_question_is_shown_with_all_that_decides_it(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, run, "q7", "--format", "markdown")
+def test_a_question_is_shown_with_all_that_decides_it(run: Path, eldgr: Eldgr) -> None:
+    out, err = said(eldgr, run, "q7", "--format", "markdown")
     assert err == ""
     for line in (
         "### capitals: q7",
@@ -72,8 +70,8 @@ def test_a_question_is_shown_with_all_that_decides_it(run: Path, capsys: pytest.
     assert "The judge prefers candidate [1], “Paris”: certified." in out
 
 
-def test_json_has_the_same_content(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(said(capsys, run, "q7", "--json")[0])
+def test_json_has_the_same_content(run: Path, eldgr: Eldgr) -> None:
+    found = json.loads(said(eldgr, run, "q7", "--json")[0])
     assert (found["pool"], found["id"], found["question"], found["gold"]) == (
         "capitals",
         "q7",
@@ -90,63 +88,59 @@ def test_json_has_the_same_content(run: Path, capsys: pytest.CaptureFixture[str]
     assert [one["role"] for one in found["consultations"]] == ["judge"]
 
 
-def test_only_the_rules_that_are_named_are_shown(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(said(capsys, run, "q7", "--rules", "majority,first", "--json")[0])
+def test_only_the_rules_that_are_named_are_shown(run: Path, eldgr: Eldgr) -> None:
+    found = json.loads(said(eldgr, run, "q7", "--rules", "majority,first", "--json")[0])
     assert [one["rule"] for one in found["decisions"]] == ["first", "majority"]
     assert found["consultations"] == []  # neither asks a role
-    assert "No role was asked." in said(capsys, run, "q7", "--rules", "majority")[0]
+    assert "No role was asked." in said(eldgr, run, "q7", "--rules", "majority")[0]
 
 
-def test_of_several_pools_the_one_is_named_whose_question_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_several_pools_the_one_is_named_whose_question_it_is(tmp_path: Path, eldgr: Eldgr) -> None:
     write_pool(tmp_path / "a.jsonl", [row(0, id="q"), row(1, id="x")])
     write_pool(tmp_path / "b.jsonl", [row(2, id="q"), row(3, id="a:x")])
     pools = [tmp_path / name for name in ("a.jsonl", "b.jsonl")]
     evaluate(heuristic_selector(), Plan(pools, tmp_path / "two"))
-    _, err = said(capsys, "two", "q", code=1)
+    _, err = said(eldgr, "two", "q", code=1)
     assert err == "Error: two: 2 pools have a question 'q'; give a:q or b:q."
     for name, meant in (("b:q", ("b", "q")), ("x", ("a", "x")), ("a:x", ("a", "x")), ("b:a:x", ("b", "a:x"))):
-        found = json.loads(said(capsys, "two", name, "--json")[0])
+        found = json.loads(said(eldgr, "two", name, "--json")[0])
         assert (found["pool"], found["id"]) == meant
     pools[0].unlink()  # the other pool is not needed
-    said(capsys, "two", "b:q")
+    said(eldgr, "two", "b:q")
 
 
-def test_a_pool_that_has_moved_is_given(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = said(capsys, run, "q7")
+def test_a_pool_that_has_moved_is_given(run: Path, tmp_path: Path, eldgr: Eldgr) -> None:
+    before = said(eldgr, run, "q7")
     (tmp_path / "there").mkdir()
     moved = (tmp_path / "capitals.jsonl").rename(tmp_path / "there" / "capitals.jsonl")
-    _, err = said(capsys, run, "q7", code=1)
+    _, err = said(eldgr, run, "q7", code=1)
     assert "give its file: eldgr show RUN ID FILE (sha256" in err
-    assert said(capsys, run, "q7", moved) == before
+    assert said(eldgr, run, "q7", moved) == before
     other = write_pool(tmp_path / "other.jsonl", [row(1)])
-    assert "was not made on a pool 'other'" in said(capsys, run, "q7", other, code=1)[1]
+    assert "was not made on a pool 'other'" in said(eldgr, run, "q7", other, code=1)[1]
     write_pool(moved, [row(1)])
-    assert "was made on another pool 'capitals'" in said(capsys, run, "q7", moved, code=1)[1]
+    assert "was made on another pool 'capitals'" in said(eldgr, run, "q7", moved, code=1)[1]
 
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\u202e\x9b31m\x7f"
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "latex", "csv", "json"])
-def test_a_terminal_obeys_no_text_of_a_question(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
-) -> None:  # hazard 98
+def test_a_terminal_obeys_no_text_of_a_question(tmp_path: Path, eldgr: Eldgr, form: str) -> None:  # hazard 98
     candidates = [{"text": f"t{HOSTILE}", "answer": f"a{HOSTILE}", "source": f"s{HOSTILE}"}, {"answer": "Nice"}]
     evidence = [{"title": f"T{HOSTILE}", "text": f"E{HOSTILE} a{HOSTILE}"}]
     name, texts = f"q{HOSTILE}", {"candidates": candidates, "evidence": evidence, "gold": [f"g{HOSTILE}"]}
     found = row(1, **{"id": name, "question": f"Q{HOSTILE}", **texts})
     run, _ = finished_run(tmp_path, rows=[found], selector=selector_with(lambda request: f"no {HOSTILE}")[0])
-    out, err = said(capsys, run, name, "--format", form)
-    missing = said(capsys, run, f"x{HOSTILE}", code=1)[1]
+    out, err = said(eldgr, run, name, "--format", form)
+    missing = said(eldgr, run, f"x{HOSTILE}", code=1)[1]
     assert not set(HOSTILE) - set("]0;title[2J31m") & set(out + err + missing)
     assert form == "json" or "[U+001B]" in out
 
 
-def test_a_question_of_arithmetic_without_answers_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_question_of_arithmetic_without_answers_is_shown(tmp_path: Path, eldgr: Eldgr) -> None:
     bare = row(1, id="q", task="arithmetic", candidates=[{"answer": None}], evidence=[], gold=[])
     run, _ = finished_run(tmp_path, rows=[bare])
-    out, _ = said(capsys, run, "q")
+    out, _ = said(eldgr, run, "q")
     assert "No candidate has an answer, so there is no consensus." in out
     assert "There is no evidence." in out and "Gold: —." in out

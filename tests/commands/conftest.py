@@ -1,0 +1,20 @@
+"""The command as a user types it, in an empty folder; what it prints, and its exit code."""
+
+from pathlib import Path
+
+import pytest
+
+from eldgr_dspy.programs.commands import main
+from tests.commands.installed import Eldgr, Printed
+
+
+@pytest.fixture
+def eldgr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Eldgr:
+    monkeypatch.chdir(tmp_path)
+
+    def typed(*words: str | Path, code: int = 0) -> Printed:
+        capsys.readouterr()
+        assert main([*map(str, words)]) == code
+        return Printed(*capsys.readouterr())
+
+    return typed
