@@ -18,7 +18,7 @@ from dspy.utils import BaseCallback
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.engines.lenient import LENIENT
-from eldgr_dspy.programs.lms.consulting import FAILURES, FATAL, FlawedReplyError, Said, aask, ask, awaitable, is_fatal
+from eldgr_dspy.programs.lms.consulting import FAILURES, FATAL, FlawedReplyError, Said, aask, ask, is_fatal
 from eldgr_dspy.programs.roles import Repairer
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from eldgr_dspy.signatures import DeriveAnswer, RepairAnswer
@@ -138,18 +138,13 @@ def test_a_reply_that_cannot_be_read_is_an_abstention_with_its_reason(consult: C
 
 
 @each_way
-def test_any_module_in_a_role_is_read_strictly(consult: Consult) -> None:
+def test_any_module_in_a_role_is_read_strictly_unless_the_user_has_an_adapter_of_their_own(consult: Consult) -> None:
     """The driver opens the strict adapter, so a module that knows nothing of it is read by it too."""
     with dspy.context(lm=scripted_lm(lambda _: SLOPPY)):
-        for module in (dspy.Predict(RepairAnswer), Does(dspy.Predict(RepairAnswer))):
-            assert isinstance(consult(module, INPUTS).error, dspy.AdapterParseError)
-
-
-@each_way
-def test_the_user_s_own_adapter_is_kept(consult: Consult) -> None:
-    with dspy.context(lm=scripted_lm(lambda _: SLOPPY), adapter=dspy.JSONAdapter()):
         for module in (Repairer(), dspy.Predict(RepairAnswer), Does(dspy.Predict(RepairAnswer))):
-            assert consult(module, INPUTS) == Said(REPAIR)
+            assert isinstance(consult(module, INPUTS).error, dspy.AdapterParseError)
+            with dspy.context(adapter=dspy.JSONAdapter()):
+                assert consult(module, INPUTS) == Said(REPAIR)
 
 
 @pytest.mark.parametrize("adapter", [None, dspy.JSONAdapter()], ids=["strict", "the user's"])
@@ -370,21 +365,6 @@ def test_as_many_answers_as_were_asked_for_are_not_several(consult: Consult, own
     with dspy.context(lm=lm):
         assert consult(dspy.Predict(RepairAnswer, **({} if own else twice)), INPUTS).error is None
     assert len(lm.requests) == 2
-
-
-async def anything(**inputs: Any) -> str:
-    return f"async {sorted(inputs)}"
-
-
-def something(**inputs: Any) -> str:
-    return f"sync {sorted(inputs)}"
-
-
-def test_a_program_is_awaited_as_it_can_be() -> None:
-    async def both() -> list[str]:
-        return [await awaitable(program)(question="q") for program in (anything, something)]
-
-    assert asyncio.run(both()) == ["async ['question']", "sync ['question']"]
 
 
 def test_modules_without_async_are_asked_beside_each_other() -> None:

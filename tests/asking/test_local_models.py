@@ -13,11 +13,9 @@ import pytest
 from dspy.lm15 import Config, Message, Request
 
 import eldgr_dspy
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.local import LocalLM
 from eldgr_dspy.programs.lms.consulting import ask
-from eldgr_dspy.programs.lms.models import lm_named
 from eldgr_dspy.programs.roles import Repairer
 from eldgr_dspy.programs.run.fingerprints import describe_lm
 from tests.refusing import refused
@@ -49,11 +47,6 @@ def test_a_model_that_is_larger_than_the_free_memory_is_refused(tmp_path: Path) 
 def test_a_size_is_a_whole_number_from_1(tmp_path: Path, name: str, value: Any) -> None:
     said = refused(lambda: eldgr_dspy.local(tmp_path / "no.gguf", **{name: value}))
     assert said.startswith(f"{name} must be a whole number of at least 1")
-
-
-def test_a_local_model_takes_no_address() -> None:
-    with pytest.raises(ArgumentError, match=r"'local:m\.gguf' runs in this process and takes no api_base"):
-        lm_named("local:m.gguf", "http://127.0.0.1:1/v1")
 
 
 def test_where_the_server_of_this_process_listens_is_no_part_of_what_was_asked() -> None:

@@ -24,9 +24,7 @@ def test_names_of_ollama_go_to_our_engine(name: str, api_base: str) -> None:
 
 
 def test_a_name_of_ollama_may_have_a_path() -> None:
-    assert lm_named("ollama/hf.co/bartowski/Llama-3.2-3B-GGUF:Q4_K_M").model.endswith(
-        "bartowski/Llama-3.2-3B-GGUF:Q4_K_M"
-    )
+    assert lm_named("ollama/hf.co/b/Llama-3.2-3B-GGUF:Q4_K_M").model.endswith("b/Llama-3.2-3B-GGUF:Q4_K_M")
 
 
 @pytest.mark.parametrize("name", ["openai/gpt-4o-mini", "gemini/gemini-2.5-flash", "hosted_vllm/ollama/x"])
@@ -37,20 +35,22 @@ def test_other_names_go_to_dspy(name: str) -> None:
     assert "api_base" not in lm_named(name).kwargs
 
 
-def test_only_a_name_of_ollama_takes_a_context() -> None:
-    with pytest.raises(ArgumentError, match=r"got .*openai/m\. Name the model ollama/MODEL, or leave the context"):
-        lm_named("openai/m", num_ctx=4096)
-
-
-@pytest.mark.parametrize("name", ["", "ollama", "ollama/", "gpt-4o-mini", "/x", "ollama_chat/ "])
-def test_a_name_without_provider_or_model_is_refused(name: str) -> None:
-    with pytest.raises(ArgumentError, match="PROVIDER/MODEL"):
-        lm_named(name)
-
-
-def test_an_address_without_a_host_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="must be an address"):
-        lm_named("ollama/m", "http://")
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        *((name, {}, "PROVIDER/MODEL") for name in ("", "ollama", "ollama/", "gpt-4o-mini", "/x", "ollama_chat/ ")),
+        ("openai/m", {"num_ctx": 4096}, r"got .*openai/m\. Name the model ollama/MODEL, or leave the context"),
+        ("ollama/m", {"api_base": "http://"}, "must be an address"),
+        (
+            "local:m.gguf",
+            {"api_base": "http://127.0.0.1:1/v1"},
+            r"'local:m\.gguf' runs in this process and takes no api_b",
+        ),
+    ],
+)
+def test_what_is_no_name_of_a_model_or_does_not_go_with_it_is_refused(name: str, options: Any, said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        lm_named(name, **options)
 
 
 def test_a_model_of_vllm_is_on_a_server_and_a_placeholder_is_its_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,6 +72,10 @@ def test_a_key_comes_from_the_environment_and_is_written_nowhere(monkeypatch: py
         lm("Which?")
         assert server.log[0][3]["authorization"] == "Bearer s3cret"
         assert "s3cret" not in json.dumps([lm.dump_state(), repr(lm.history)])
+        server.behaviour = lambda _: Reply("no", status=401)
+        with pytest.raises(dspy.LMAuthError) as raised:
+            lm("Which?")
+    assert "s3cret" not in str(raised.value) and "OLLAMA_API_KEY" in str(raised.value)
 
 
 # --- what comes back --------------------------------------------------------------------------------------------------
@@ -324,10 +328,3 @@ def test_a_key_that_cannot_be_sent_is_refused_and_not_quoted(monkeypatch: pytest
     monkeypatch.setenv("OLLAMA_API_KEY", key)
     with pytest.raises(ArgumentError, match="OLLAMA_API_KEY must be one word of ASCII; got '\\*\\*\\*'"):
         ollama("m")
-
-
-def test_an_error_names_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_API_KEY", "s3cret")
-    with ollama_server(lambda _: Reply("no", status=401)) as server, pytest.raises(dspy.LMAuthError) as raised:
-        lm_at(server)("Which?")
-    assert "s3cret" not in str(raised.value) and "OLLAMA_API_KEY" in str(raised.value)

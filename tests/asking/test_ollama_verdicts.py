@@ -88,14 +88,3 @@ def test_the_command_asks_for_the_context_that_it_is_given(tmp_path: Path, capsy
         assert evaluated(tmp_path, server.address, "--set", "num_ctx=16384", "--fresh") == 0
         contexts = [body["options"]["num_ctx"] for body in server.bodies()]
     assert contexts == [8192] * before + [16384] * before
-
-
-def test_a_context_is_for_the_models_of_ollama_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["evaluate", POOL, "--quiet", "--out", str(tmp_path / "run"), "--set", "num_ctx=16384"]
-    mixed = ["--judge", "ollama/m", "--repairer", "openai/m", "--api-base", "http://127.0.0.1:9"]
-    assert main([*command, *mixed, "--dry-run"]) == 0
-    capsys.readouterr()
-    assert main([*command, "--judge", "openai/m"]) == 1
-    assert "num_ctx=16384 is for models of Ollama; got openai/m." in capsys.readouterr().err
-    assert main(command) == 1
-    assert "got no model" in capsys.readouterr().err

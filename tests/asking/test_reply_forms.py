@@ -1,6 +1,5 @@
 """A server at an address of the user's is sent a JSON schema until it refuses one; then it is asked without."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.signatures import CheckCandidate, JudgeCandidates, RepairAnswer, ScoreSteps
 from tests.capitals import row, write_pool
 from tests.loopback import openai_server
+from tests.selecting import awaiting
 
 REPAIR = json.dumps({"repair_passage": 0, "repaired_answer": "e"})
 
@@ -42,6 +42,11 @@ def ask(lm: Any) -> Any:
         return dspy.Predict(RepairAnswer)(question="q", evidence=["e"])
 
 
+def aask(lm: Any) -> Any:
+    with dspy.context(lm=lm, adapter=STRICT):
+        return awaiting(dspy.Predict(RepairAnswer).acall)(question="q", evidence=["e"])
+
+
 def test_a_server_of_the_user_s_is_sent_a_schema_although_dspy_does_not_know_its_model() -> None:
     with openai_server(server := Server((400, "no"), REPAIR)) as address:
         assert ask(lm_at(address)).repaired_answer == "e"
@@ -56,20 +61,12 @@ def test_a_server_of_the_user_s_is_sent_a_schema_although_dspy_does_not_know_its
         (500, "cannot compile grammar"),
     ],
 )
-def test_a_server_that_refuses_a_schema_is_asked_without_once_and_from_then_on(refusal: Any) -> None:
+@pytest.mark.parametrize("way", [ask, aask], ids=["sync", "async"])
+def test_a_server_that_refuses_a_schema_is_asked_without_once_and_from_then_on(refusal: Any, way: Any) -> None:
     with openai_server(server := Server(REPAIR, refusal)) as address:
-        assert [ask(lm_at(address)).repaired_answer for _ in range(2)] == ["e", "e"]
+        assert [way(lm_at(address)).repaired_answer for _ in range(2)] == ["e", "e"]
         assert refuses_schema(lm_at(address))
     assert server.formatted == [True, False, False]
-
-
-def test_the_same_without_blocking() -> None:
-    with (
-        openai_server(server := Server(REPAIR, (400, "no json_schema"))) as address,
-        dspy.context(lm=lm_at(address), adapter=STRICT),
-    ):
-        found = asyncio.run(dspy.Predict(RepairAnswer).acall(question="q", evidence=["e"]))
-    assert (found.repaired_answer, server.formatted) == ("e", [True, False])
 
 
 def test_a_server_that_refuses_the_request_without_a_schema_too_did_not_refuse_the_schema() -> None:

@@ -1,6 +1,5 @@
 """A reply is one JSON object of the right fields and types, or it is rejected with a reason: nothing is repaired."""
 
-import asyncio
 import copy
 import json
 import pickle
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BeforeValidator, Field
 
 from eldgr_dspy.programs.engines.reply_forms import reply_form
-from eldgr_dspy.programs.engines.strict import _DERIVED, ReplyRejectedError, StrictJSONAdapter, reason_of
+from eldgr_dspy.programs.engines.strict import _DERIVED, StrictJSONAdapter, reason_of
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import DerivationStep, JudgeCandidates, RepairAnswer
 from tests.memory import collected
@@ -228,16 +227,6 @@ def ask(lm: Any, adapter: Any) -> dspy.Prediction:
 REPAIR = {"repair_passage": 0, "repaired_answer": "e"}
 
 
-def test_a_rejected_reply_costs_one_request_sync_and_async() -> None:
-    lm = scripted_lm(lambda _: "I don't know.")
-    with pytest.raises(ReplyRejectedError):
-        ask(lm, ADAPTER)
-    assert len(lm.requests) == 1
-    with dspy.context(lm=lm, adapter=ADAPTER), pytest.raises(ReplyRejectedError):
-        asyncio.run(dspy.Predict(RepairAnswer).acall(question="q", evidence=["e"]))
-    assert len(lm.requests) == 2
-
-
 def test_an_empty_reply_is_a_parse_error_with_a_reason() -> None:  # hazard 57
     lm = scripted_lm([""])
     with pytest.raises(dspy.AdapterParseError) as caught:
@@ -362,10 +351,3 @@ def test_the_reason_given_by_another_adapter_is_its_first_line() -> None:
     with pytest.raises(dspy.AdapterParseError) as caught:
         ask(scripted_lm(["no"]), dspy.JSONAdapter())
     assert reason_of(caught.value) == "LM response cannot be serialized to a JSON object."
-
-
-def test_dspy_s_stream_listeners_refuse_the_strict_adapter_as_a_setting() -> None:
-    """Pinned because the documentation says so: they know three adapters by the names of their classes."""
-    listener: Any = dspy.streaming.StreamListener("repaired_answer")
-    with dspy.context(adapter=ADAPTER), pytest.raises(ValueError, match="Unsupported adapter for streaming"):
-        listener.receive(None)

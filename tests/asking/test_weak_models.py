@@ -38,13 +38,7 @@ def selected(judge: Any) -> Any:
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (FOR_DOHA[:-1], "unparsable: The reply is not exactly one JSON object"),
         (FOR_DOHA[:-1] + " " * 4_000, "unparsable: The reply is not exactly one JSON object"),
-        (f"Gladly, here it is: {FOR_DOHA}", "unparsable: The reply is not exactly one JSON object"),
-        (
-            FOR_DOHA.replace('"preferred": 2', '"preferred": "Doha"'),
-            "unparsable: The reply's preferred is not as asked",
-        ),
         (
             (400, "This model's maximum context length is 512 tokens. However, your request has 1304 input tokens."),
             "prompt too long: ",
@@ -54,9 +48,10 @@ def selected(judge: Any) -> Any:
             "prompt too long: ",
         ),
     ],
-    ids=["unclosed", "white space", "prose", "by its text", "context of vLLM", "context of llama.cpp"],
+    ids=["white space", "context of vLLM", "context of llama.cpp"],
 )
 def test_what_a_weak_model_does_is_an_abstention(reply: Any, reason: str) -> None:
+    """What else it may write is in `test_strict_adapter.py`."""
     pred = selected(reply)
     assert (pred.answer, pred.branch) == ("Dubai", "consensus")
     assert pred.abstentions["judge"].startswith(reason)

@@ -15,7 +15,7 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import progress_bar
 from eldgr_dspy.rule.consultations import Consultation
 from tests.capitals import row, write_pool
-from tests.commands.installed import COMMAND
+from tests.commands.installed import COMMAND, Eldgr
 from tests.pools.joined import predictions
 
 NOBODY = ["--judge", "openai/none", "--api-base", "http://127.0.0.1:9/v1", "--limit", "1", "--rules", "eldgr"]
@@ -23,92 +23,54 @@ NOBODY = ["--judge", "openai/none", "--api-base", "http://127.0.0.1:9/v1", "--li
 
 
 @pytest.fixture
-def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def pool(eldgr: Eldgr, tmp_path: Path) -> Path:
     return write_pool(tmp_path / "capitals.jsonl", map(row, range(8)))
 
 
-def test_tables_go_to_standard_output_and_files_to_the_run_directory(
-    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["evaluate", str(pool)]) == 0
-    out, err = capsys.readouterr()
+def test_tables_go_to_standard_output_and_files_to_the_run_directory(pool: Path, eldgr: Eldgr) -> None:
+    out, err = eldgr("evaluate", pool)
     assert "capitals: retrieval, 8 questions" in out
     assert re.search(r"│ majority +│ +0\.00 │", out)
     assert "Written to runs/capitals" in err
-    names = {path.name for path in (tmp_path / "runs" / "capitals").iterdir()}
+    names = {path.name for path in Path("runs/capitals").iterdir()}
     files = {"journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html", "questions.html"}
     assert names - {".lock"} == files
+    assert eldgr("evaluate", pool, "--quiet") == ("", "")
+    out, err = eldgr("evaluate", pool, "--json")
+    assert (json.loads(out), err) == (json.loads(Path("runs/capitals/summary.json").read_text()), "")
 
 
-def test_json_is_the_summary_and_nothing_else(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", str(pool), "--json", "--out", "run"]) == 0
-    out, err = capsys.readouterr()
-    assert json.loads(out) == json.loads(Path("run/summary.json").read_text())
-    assert err == ""
-
-
-def test_quiet_prints_nothing(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", str(pool), "--quiet"]) == 0
-    assert capsys.readouterr() == ("", "")
-
-
-def test_rules_are_named_by_either_option_together_or_one_by_one(
-    pool: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rules_are_named_by_either_option_together_or_one_by_one(pool: Path, eldgr: Eldgr) -> None:
     for number, words in enumerate((["--rules", "first,majority"], ["--rules", "first", "--rules", "majority"])):
-        assert main(["evaluate", str(pool), *words, "--out", f"run{number}", "--json"]) == 0
-        assert list(json.loads(capsys.readouterr().out)["pools"]["capitals"]["rules"]) == ["first", "majority"]
-        assert main(["decide", "run0", *words, "--json"]) == 0
-        assert list(json.loads(capsys.readouterr().out)["pools"]["capitals"]["rules"]) == ["first", "majority"]
-    assert main(["decide", "run0", "--rules", "majority,"]) == 0  # as evaluate takes it
-    assert main(["decide", "run0", "--rules", ""]) == 1
-    assert "rule='' is not known" in capsys.readouterr().err
+        for command in (["evaluate", str(pool), "--out", f"run{number}"], ["decide", "run0"]):
+            found = json.loads(eldgr(*command, *words, "--json").out)
+            assert list(found["pools"]["capitals"]["rules"]) == ["first", "majority"]
+    eldgr("decide", "run0", "--rules", "majority,")  # as evaluate takes it
 
 
-def test_a_changed_run_is_refused_with_exit_code_1(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", str(pool), "--quiet"]) == 0
-    assert main(["evaluate", str(pool), "--quiet", "--certificate", "token"]) == 1
-    assert 'certificate: "folded" -> "token"' in capsys.readouterr().err
-    assert main(["evaluate", str(pool), "--quiet", "--certificate", "token", "--fresh"]) == 0
-
-
-def test_a_model_that_cannot_be_reached_stops_the_run_with_exit_code_3(
-    pool: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_cannot_be_reached_stops_the_run_with_exit_code_3(pool: Path, eldgr: Eldgr) -> None:
     """The LM is an unmodified `dspy.LM`."""
-    code = main(["evaluate", str(pool), "--quiet", *NOBODY])
-    err = capsys.readouterr().err
-    assert (code, "run the same command to resume" in err, "Traceback" in err) == (3, True, False)
+    err = eldgr("evaluate", pool, "--quiet", *NOBODY, code=3).err
+    assert ("run the same command to resume" in err, "Traceback" in err) == (True, False)
     journal = [json.loads(line) for line in Path("runs/capitals/journal.jsonl").read_text().splitlines()]
     assert [one["outcome"] for one in journal if one["kind"] == "consultation"] == ["failed"]
 
 
-def test_an_option_can_be_set_by_the_environment(
-    pool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("ELDGR_EVALUATE_LIMIT", "3")
-    assert main(["evaluate", str(pool), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["pools"]["capitals"]["n"] == 3
-
-
-def test_json_can_be_asked_for_by_the_environment(
-    pool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("ELDGR_EVALUATE_JSON", "1")
-    assert main(["evaluate", str(pool)]) == 0
-    assert json.loads(capsys.readouterr().out)["pools"]["capitals"]["n"] == 8
+def test_an_option_can_be_set_by_the_environment(pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
+    for name, value in (("LIMIT", "3"), ("JSON", "1")):
+        monkeypatch.setenv(f"ELDGR_EVALUATE_{name}", value)
+    assert json.loads(eldgr("evaluate", pool).out)["pools"]["capitals"]["n"] == 3
 
 
 def test_a_stopped_run_that_began_anew_resumes_without_fresh(
-    pool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
 ) -> None:
     """The same command would set its journal aside, and pay for everything again."""
-    assert main(["evaluate", str(pool), "--quiet", "--fresh", *NOBODY]) == 3
-    assert capsys.readouterr().err.endswith("in the journal; run the same command without --fresh to resume.\n")
+    err = eldgr("evaluate", pool, "--quiet", "--fresh", *NOBODY, code=3).err
+    assert err.endswith("in the journal; run the same command without --fresh to resume.\n")
     monkeypatch.setenv("ELDGR_EVALUATE_FRESH", "1")
-    assert main(["evaluate", str(pool), "--quiet", *NOBODY]) == 3
-    assert capsys.readouterr().err.endswith("without --fresh to resume (unset ELDGR_EVALUATE_FRESH).\n")
+    err = eldgr("evaluate", pool, "--quiet", *NOBODY, code=3).err
+    assert err.endswith("without --fresh to resume (unset ELDGR_EVALUATE_FRESH).\n")
 
 
 def test_if_no_run_was_opened_the_message_does_not_speak_of_resuming(
@@ -131,11 +93,8 @@ def piped(pool: Path, *more: str, encoding: str = "utf-8", **options: Any) -> An
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_results_are_printed_in_whatever_encoding_standard_output_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    pool = write_pool(tmp_path / "\u6771\u4eac.jsonl", map(row, range(8)))
+def test_results_are_printed_in_whatever_encoding_standard_output_has(pool: Path, encoding: str) -> None:
+    pool = pool.rename("\u6771\u4eac.jsonl")
     tables = piped(pool, encoding=encoding, stdout=subprocess.PIPE)
     assert (tables.returncode, b"Traceback" in tables.stderr) == (0, False)
     assert b"??: retrieval, 8 questions" in tables.stdout
@@ -186,13 +145,12 @@ def test_warnings_are_shown_as_before_once_the_command_has_returned(pool: Path) 
 
 
 def test_the_bar_of_a_resumed_run_calls_its_sums_those_of_the_run(
-    pool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    pool: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
 ) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("COLUMNS", "200")
     for _ in range(2):
-        assert main(["evaluate", str(pool)]) == 0
-        assert "run so far: judge 8" in capsys.readouterr().err
+        assert "run so far: judge 8" in eldgr("evaluate", pool).err
 
 
 @pytest.mark.parametrize(("recorded", "shown"), [(False, "judge 1, 12 tokens, $0.5000"), (True, "judge 1")])
@@ -214,11 +172,6 @@ def test_the_bar_counts_nothing_as_spent_that_was_recorded(
     assert ("tokens" in err) is not recorded
 
 
-def test_the_command_is_named_eldgr_however_it_was_started(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
-    assert capsys.readouterr().out.startswith("Usage: eldgr [--version] [--help] COMMAND")
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -235,3 +188,4 @@ def test_what_asks_nobody_needs_no_dspy(pool: Path, line: str) -> None:
     code = f"{COMMAND[2].partition('sys.exit')[0]} code = main(sys.argv[1:]); assert 'dspy' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code, *line.split()], capture_output=True, text=True, check=False)
     assert (done.returncode, "Error" in done.stderr, bool(done.stdout)) == (0, False, True)
+    assert line != "--help" or done.stdout.startswith("Usage: eldgr [--version] [--help] COMMAND")

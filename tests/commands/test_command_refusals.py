@@ -48,6 +48,7 @@ EVALUATE = [
         1,
         "max_failures must be a count such as 10 or a share such as 5%; got 'many'",
     ),
+    ("evaluate POOL --max-abstentions few", 1, "max_abstentions must be a count such as 10 or a share such as 5%; got"),
     ("evaluate POOL --limit 0", SYNTAX, "0 is not in the range x>=1"),
     ("evaluate nowhere.jsonl", 1, "nowhere.jsonl: no such file"),
     ("evaluate POOL POOL", 1, "are both named 'capitals'; rename one of the files"),
@@ -71,6 +72,9 @@ EVALUATE = [
     ),
     ("evaluate POOL --lm openai/none --api-base ''", 1, "--api-base='' must be an address"),
     ("doctor --judge openai/none --api-base h/v1", 1, "--api-base='h/v1' must be an address"),
+    ("doctor --judge openai/m --num-ctx 4096", 1, "num_ctx=4096 is for models of Ollama; got openai/m."),
+    ("evaluate POOL --judge openai/m --set num_ctx=9999", 1, "num_ctx=9999 is for models of Ollama; got openai/m."),
+    ("evaluate POOL --set num_ctx=9999", 1, "got no model"),
     ("judge", SYNTAX, "No such command 'judge'"),
     (
         "evaluate POOL --set replys=strict",

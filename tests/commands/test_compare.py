@@ -10,7 +10,6 @@ import pytest
 from eldgr_dspy.comparisons.compared_runs import compare_runs
 from eldgr_dspy.comparisons.named_runs import named_runs
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
@@ -18,6 +17,7 @@ from eldgr_dspy.programs.testing import role_of, scripted_lm
 from eldgr_dspy.statistics import holm
 from eldgr_dspy.tables.table import difference
 from tests.capitals import NO_SPAN, row, write_pool
+from tests.commands.installed import Eldgr
 from tests.finished_runs import finished_run, numbered, unsealed
 from tests.listed_contrasts import from_counts
 
@@ -77,6 +77,13 @@ def test_wins_and_losses_are_by_question(runs: tuple[Path, Path]) -> None:
     assert one["delta"] == one["f1"]["delta"] == pytest.approx(expected.delta)
     assert one["ci"] == pytest.approx(list(expected.interval))
     assert [scores["em"] for scores in pool["runs"].values()] == pytest.approx([100 * 3 / 9, 100 * 6 / 9])
+    back = against(finds, keeps)  # all signs change
+    assert (back["wins"], back["losses"], back["p"], back["delta"]) == (3, 6, one["p"], -one["delta"])
+    assert one["ci"] == pytest.approx([-end for end in back["ci"][::-1]])
+    found = compared(f"a={keeps}", f"b={keeps}", rule="majority")  # and a run differs from itself in nothing
+    (same,) = found["pools"].values()
+    assert [run["differences"] for run in found["runs"].values()] == [[], []]
+    assert (same["runs"]["b"]["differ"], same["runs"]["b"]["contrast"]["wins"]) == (0, 0)
 
 
 def test_p_is_adjusted_for_all_pools_and_all_runs(tmp_path: Path, policies: list[str]) -> None:
@@ -126,20 +133,6 @@ def test_a_question_that_stands_several_times_counts_once(tmp_path: Path) -> Non
     assert said in compared(one, other)["pools"]["capitals"]["remarks"]
 
 
-def test_the_other_way_round_all_signs_change(runs: tuple[Path, Path]) -> None:
-    there, back = against(*runs), against(*reversed(runs))
-    assert (there["wins"], there["losses"], there["p"]) == (back["losses"], back["wins"], back["p"])
-    assert there["delta"] == -back["delta"]
-    assert there["ci"] == pytest.approx([-end for end in back["ci"][::-1]])
-
-
-def test_a_run_against_itself_differs_in_nothing(runs: tuple[Path, Path]) -> None:
-    found = compared(f"a={runs[0]}", f"b={runs[0]}", rule="majority")
-    pool = found["pools"]["capitals"]
-    assert [run["differences"] for run in found["runs"].values()] == [[], []]
-    assert (pool["runs"]["b"]["differ"], pool["runs"]["b"]["contrast"]["wins"]) == (0, 0)
-
-
 def test_different_settings_and_models_are_shown_as_what_they_are(tmp_path: Path) -> None:
     one, _ = finished_run(tmp_path, out=tmp_path / "a", selector=judging(2))
     other, _ = finished_run(tmp_path, out=tmp_path / "b", selector=heuristic_selector(preference="stratum"))
@@ -184,48 +177,35 @@ def test_questions_without_gold_answers_are_left_out_of_all_and_counted(tmp_path
 # -- what is printed --------------------------------------------------------------------------------------------------
 
 
-def test_the_tables_show_scores_contrasts_cost_and_settings(
-    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["compare", *map(str, runs)]) == 0
-    out, _ = capsys.readouterr()
+def test_the_tables_show_scores_contrasts_cost_and_settings(runs: tuple[Path, Path], eldgr: Eldgr) -> None:
+    out, _ = eldgr("compare", *runs)
     one = against(*runs)
     assert f"{difference(one)} │" in out
     for said in ("capitals: eldgr, 9 questions", "what each run asked, in all", "the model of each role"):
         assert said in out
     assert "wins–losses ┃ exact p ┃ Holm p ┃ other answers" in out
     assert "Holm p is over all rows. F1 is not tested." in out
-    assert main(["compare", *map(str, runs), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == compared(*runs)
+    assert json.loads(eldgr("compare", *runs, "--json").out) == compared(*runs)
 
 
-def test_it_is_said_where_no_split_could_have_been_significant(
-    policies: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["compare", *policies, "--rule", "first"]) == 0
+def test_it_is_said_where_no_split_could_have_been_significant(policies: list[str], eldgr: Eldgr) -> None:
     said = "With so few discordant questions no split is significant at 0.05: grpo (3), logic (4)."
-    assert said in " ".join(capsys.readouterr().out.split())
+    assert said in " ".join(eldgr("compare", *policies, "--rule", "first").out.split())
 
 
-def test_of_recordings_it_does_not_say_that_they_are_the_same(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_recordings_it_does_not_say_that_they_are_the_same(tmp_path: Path, eldgr: Eldgr) -> None:
     asked, _ = finished_run(tmp_path)
     played, _ = finished_run(tmp_path, out=tmp_path / "played", replay=asked / "journal.jsonl")
     said = "Recorded replies are not compared: a recording does not say what made it."
     for other, expected in ((asked, False), (played, True)):
-        assert main(["compare", str(asked), f"other={other}"]) == 0
-        assert (said in capsys.readouterr().out) is expected
+        assert (said in eldgr("compare", asked, f"other={other}").out) is expected
 
 
-def test_without_gold_answers_it_is_said_how_often_another_answer_ships(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_gold_answers_it_is_said_how_often_another_answer_ships(tmp_path: Path, eldgr: Eldgr) -> None:
     rows = [row(number, gold=[]) for number in range(4)]
     one, _ = finished_run(tmp_path, rows=rows, out=tmp_path / "a", selector=judging(2))
     other, _ = finished_run(tmp_path, rows=rows, out=tmp_path / "b", selector=judging(0))
-    assert main(["compare", f"a={one}", f"b={other}"]) == 0
-    out, _ = capsys.readouterr()
+    out, _ = eldgr("compare", f"a={one}", f"b={other}")
     assert "—: no question has a gold answer, so nothing is scored." in out
     assert "other answers" in out
     pool = compared(one, other)["pools"]["capitals"]
@@ -233,17 +213,14 @@ def test_without_gold_answers_it_is_said_how_often_another_answer_ships(
 
 
 @pytest.mark.parametrize("command", ["compare", "export", "report", "decide"])
-def test_a_run_of_another_version_is_read_and_said_to_be_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
+def test_a_run_of_another_version_is_read_and_said_to_be_one(tmp_path: Path, eldgr: Eldgr, command: str) -> None:
     run, _ = finished_run(tmp_path)
     journal = run / "journal.jsonl"
     journal.write_text(unsealed(journal.read_text()).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
     out, rules = ["--out", str(tmp_path / "d.csv")], ["--rules", "eldgr"]
     more = {"compare": [f"again={run}"], "export": out, "decide": rules}.get(command, [])
-    assert main([command, str(run), *more]) == 0
     said = f"Note: {run} was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise.\n"
-    assert capsys.readouterr().err.count(said) == 1
+    assert eldgr(command, run, *more).err.count(said) == 1
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ from typing import get_args
 import click
 import pytest
 
-from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.command import cli
 from eldgr_dspy.programs.commands.output import Form
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import row, write_pool
+from tests.commands.installed import Eldgr
 from tests.finished_runs import finished_run
 
 FINISHED = ["report", "show", "compare", "decide", "export"]
@@ -42,17 +42,15 @@ def having(flag: str) -> dict[str, click.Option]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def run(tmp_path: Path, eldgr: Eldgr) -> Path:
     return finished_run(tmp_path)[0]
 
 
 def test_the_help_fits_one_screen_in_named_groups_with_whole_lines(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(["--help"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = eldgr("--help").out.splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
     assert "..." not in "".join(lines[1:])
@@ -87,21 +85,13 @@ def test_results_are_written_where_out_says_in_every_command_that_writes_a_file(
     }
 
 
-def test_json_is_short_for_format_json(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_is_short_for_format_json(run: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
     for command in (["report", str(run)], ["bound", "capitals.jsonl"], ["compare", str(run), f"b={run}"]):
-        printed = []
-        for words in (["--json"], ["--format", "json"], ["--json", "--format", "json"]):
-            assert main([*command, *words]) == 0
-            printed.append(capsys.readouterr().out)
-        assert printed[0] == printed[1] == printed[2]
-        assert json.loads(printed[0])
-    assert main(["report", str(run), "--json", "--format", "markdown"]) == 2
-    assert "--json and --format markdown contradict each other. Give one of them." in capsys.readouterr().err
+        words = (["--json"], ["--format", "json"], ["--json", "--format", "json"])
+        (printed,) = {eldgr(*command, *one).out for one in words}
+        assert json.loads(printed)
     monkeypatch.setenv("ELDGR_REPORT_JSON", "1")
-    assert main(["report", str(run), "--format", "markdown"]) == 0  # the command line wins
-    assert capsys.readouterr().out.startswith("### ")
+    assert eldgr("report", run, "--format", "markdown").out.startswith("### ")  # the command line wins
 
 
 READING = {"report": "report run", "show": "show run q1", "compare": "compare a=run b=run"}
@@ -110,39 +100,30 @@ READING = {"report": "report run", "show": "show run q1", "compare": "compare a=
 @pytest.mark.parametrize("form", get_args(Form))
 @pytest.mark.parametrize("line", READING.values(), ids=READING)
 def test_a_file_holds_what_would_be_printed_without_colour(
-    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str, form: str
+    run: Path, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, line: str, form: str
 ) -> None:
     command = [*line.split(), "--format", form]
-    assert main(command) == 0
-    printed = capsys.readouterr().out
+    printed = eldgr(*command).out
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert main([*command, "--out", "here.txt"]) == 0
-    assert capsys.readouterr() == ("", "Written to here.txt.\n")
+    assert eldgr(*command, "--out", "here.txt") == ("", "Written to here.txt.\n")
     assert Path("here.txt").read_text(encoding="utf-8") == printed
     if line.startswith("report") and form == "json":
         assert json.loads(printed) == json.loads(Path("run/summary.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("line", [*READING.values(), "report run --format html", "export run --out d.csv"])
-def test_an_unfinished_run_is_refused_with_what_finishes_it(
-    run: Path, capsys: pytest.CaptureFixture[str], line: str
-) -> None:
+def test_an_unfinished_run_is_refused_with_what_finishes_it(run: Path, eldgr: Eldgr, line: str) -> None:
     (run / "summary.json").unlink()
-    assert main(line.split()) == 1
-    out, err = capsys.readouterr()
+    out, err = eldgr(*line.split(), code=1)
     assert out == ""
     assert err.startswith("Error: run has no summary.json: the run is not finished; to finish it give the same eldgr")
 
 
-def test_evaluate_prints_the_main_table_and_the_bounds_and_report_all_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_evaluate_prints_the_main_table_and_the_bounds_and_report_all_tables(tmp_path: Path, eldgr: Eldgr) -> None:
     write_pool(tmp_path / "capitals.jsonl", map(row, range(8)))
     titles = {}
     for command in ("evaluate capitals.jsonl", "report runs/capitals"):
-        assert main([*command.split(), "--format", "markdown"]) == 0
-        out, err = capsys.readouterr()
+        out, err = eldgr(*command.split(), "--format", "markdown")
         titles[command.split()[0]] = re.findall(r"^### (.*)", out, flags=re.MULTILINE)
         assert ("To print all tables: eldgr report runs/capitals" in err) is command.startswith("evaluate")
     assert titles["evaluate"] == [
@@ -160,11 +141,10 @@ def test_evaluate_has_at_most_28_options_and_a_selector_12_arguments() -> None:
 
 
 def test_a_variable_of_the_environment_has_one_setting_a_line(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, eldgr: Eldgr
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     write_pool(tmp_path / "capitals.jsonl", map(row, range(2)))
     monkeypatch.setenv("ELDGR_EVALUATE_SET", "refusals=no idea,n/a\npreference=stratum")
-    assert main(["evaluate", "capitals.jsonl", "--quiet", "--json"]) == 0
+    eldgr("evaluate", "capitals.jsonl", "--quiet", "--json")
     stated = json.loads((tmp_path / "runs/capitals/record.json").read_text(encoding="utf-8"))["settings"]
     assert (stated["refusals"], stated["preference"]) == (["no idea", "n/a"], "stratum")

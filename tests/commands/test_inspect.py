@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.channels.protocols import Scorer
-from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.inspect import print_scores
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.programs.scoring.texts import text_of_file, texts_of_pool
+from tests.commands.installed import Eldgr
 from tests.ollama_server import Reply, ollama_server
 from tests.run.processes import COMMAND as HEARING
 from tests.scorers import Rewards, trained_nli
@@ -188,23 +188,6 @@ def piped(path: Path, *, as_json: bool, encoding: str = "utf-8", **options: Any)
     return subprocess.run(command, env=environment, stderr=subprocess.PIPE, check=False, **options)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="the pipes of POSIX")
-def test_a_reader_that_closes_the_pipe_is_not_an_error(capitals: Path) -> None:
-    read, write = os.pipe()
-    os.close(read)
-    with os.fdopen(write, "wb") as closed:
-        run = piped(capitals, as_json=True, stdout=closed)
-    assert (run.returncode, run.stderr) == (0, b"")
-
-
-@pytest.mark.slow
-def test_what_the_output_s_encoding_lacks_becomes_a_question_mark(capitals: Path) -> None:
-    run = piped(capitals, as_json=False, encoding="ascii", stdout=subprocess.PIPE)
-    assert (run.returncode, run.stderr) == (0, b"")
-    assert b"? epist: there are no token probabilities" in run.stdout
-
-
 # -- a text in a file -------------------------------------------------------------------------------------------------
 
 
@@ -249,30 +232,34 @@ def test_the_table_of_a_file_is_under_its_name(reasoning: Path, capsys: pytest.C
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
 @pytest.mark.slow
-def test_scores_that_cannot_be_printed_are_an_error(capitals: Path) -> None:
+def test_scores_are_printed_in_any_encoding_or_it_is_an_error_unless_the_reader_has_gone(capitals: Path) -> None:
+    run = piped(capitals, as_json=False, encoding="ascii", stdout=subprocess.PIPE)
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert b"? epist: there are no token probabilities" in run.stdout
     with Path("/dev/full").open("wb") as full:
         run = piped(capitals, as_json=True, stdout=full)
     assert b"ClickException: The scores could not be written: Standard output: No space" in run.stderr
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        run = piped(capitals, as_json=True, stdout=closed)
+    assert (run.returncode, run.stderr) == (0, b"")
 
 
 # -- by a model that was trained --------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_trained_cross_encoder_reads_which_passage_denies_a_step(
-    reasoning: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_trained_cross_encoder_reads_which_passage_denies_a_step(reasoning: Path, eldgr: Eldgr) -> None:
     reasoning.write_text("Oslo is the capital of Peru.\nThe capital of Peru is Oslo.\n#### Oslo\n", encoding="utf-8")
     Path("evidence.txt").write_text("Ada is a pilot.\n\nLima is the capital of Peru.\n\nThe capital of Norway is Oslo.")
     command = ["inspect", str(reasoning), "--evidence", "evidence.txt", "--nli", str(trained_nli())]
-    assert main([*command, "--json"]) == 0
-    out, err = capsys.readouterr()
+    out, err = eldgr(*command, "--json")
     first, second = json.loads(out)["scores"]["nli"]["steps"]
     assert (first["channels"]["logic"], second["channels"]["logic"]) == (None, 1.0)
     assert (second["channels"]["fact"], second["conflated"], second["conflated_not_neutral"]) == (0.5, False, True)
     assert (second["document"], second["contradicting"], err) == (2, 1, "")
-    assert main([*command, "--k", "1"]) == 0
-    out, err = capsys.readouterr()
+    out, err = eldgr(*command, "--k", "1")
     assert "!! conflated: it scores high, and every document contradicts it (step 2 by doc 1)\n" in out
 
 
@@ -290,47 +277,31 @@ SCORES = {"logic": 1.0, "fact": 1.0, "epist": None, "info": 0.5, "triang": 0.33,
 STATED = {"step_rationale": "So.", "step_scores": [{"step": at, **SCORES} for at in range(3)]}
 
 
-def test_an_lm_may_score_instead(
-    capitals: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ollama(monkeypatch, lambda _: json.dumps(STATED)) as server:
-        assert main(["inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b", "--json"]) == 0
-        assert len(server.bodies()) == 1
-    out, err = capsys.readouterr()
-    first, second = map(json.loads, out.splitlines())
-    assert [step["channels"]["triang"] for step in first["scores"]["lm"]["steps"]] == [0.33] * 3
-    assert list(first["scores"]) == ["lm"] and second["scores"]["lm"]["reward"] is None
-    assert err == ""
-
-
-def test_an_lm_that_cannot_be_asked_stops_the_command_with_exit_code_3(
-    capitals: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ollama(monkeypatch, lambda _: Reply("no such key", status=401)):
-        assert main(["inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b"]) == 3
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith("Stopped: lm ollama/deepseek-r1:7b could not be asked: ")
-
-
-def test_options_can_be_set_by_the_environment(
-    capitals: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in {"LM": "ollama/deepseek-r1:7b", "JSON": "1", "LIMIT": "1"}.items():
-        monkeypatch.setenv(f"ELDGR_INSPECT_{name}", value)
-    with ollama(monkeypatch, lambda _: json.dumps(STATED)):
-        assert main(["inspect", "capitals.jsonl"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2
-
-
-def test_the_first_questions_of_a_pool_may_be_enough(
-    capitals: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("by", ["the line", "the environment"])
+def test_an_lm_may_score_the_first_questions_instead(
+    capitals: Path, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     lines = [capitals.read_text(encoding="utf-8").replace("r01", name) for name in ("r01", "r02", "r03")]
     capitals.write_text("".join(lines), encoding="utf-8")
-    with ollama(monkeypatch, lambda _: json.dumps(STATED)):
-        assert main(["inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b", "--limit", "2", "--json"]) == 0
-    assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == ["r01", "r01", "r02", "r02"]
+    options = ["--lm", "ollama/deepseek-r1:7b", "--limit", "2", "--json"] if by == "the line" else []
+    for name, value in {"LM": "ollama/deepseek-r1:7b", "JSON": "1", "LIMIT": "2"}.items() if not options else ():
+        monkeypatch.setenv(f"ELDGR_INSPECT_{name}", value)
+    with ollama(monkeypatch, lambda _: json.dumps(STATED)) as server:
+        out, err = eldgr("inspect", "capitals.jsonl", *options)
+        assert len(server.bodies()) == 2
+    first, second, *others = map(json.loads, out.splitlines())
+    assert [step["channels"]["triang"] for step in first["scores"]["lm"]["steps"]] == [0.33] * 3
+    assert list(first["scores"]) == ["lm"] and second["scores"]["lm"]["reward"] is None
+    assert ([one["id"] for one in others], err) == (["r02", "r02"], "")
+
+
+def test_an_lm_that_cannot_be_asked_stops_the_command_with_exit_code_3(
+    capitals: Path, eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ollama(monkeypatch, lambda _: Reply("no such key", status=401)):
+        out, err = eldgr("inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b", code=3)
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("Stopped: lm ollama/deepseek-r1:7b could not be asked: ")
 
 
 @pytest.mark.slow

@@ -82,14 +82,6 @@ def test_a_split_has_no_question_in_both_parts(eldgr: Eldgr) -> None:
     assert [one["questions"] for one in shared] == [0, sizes["dev"], sizes["c"]]
 
 
-def test_options_can_be_given_by_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
-    predictions(tmp_path / "a.jsonl")
-    monkeypatch.setenv("ELDGR_POOL_BUILD_ANSWER", "short")
-    monkeypatch.setenv("ELDGR_POOL_CHECK_JSON", "1")
-    eldgr("pool", "build", "a.jsonl", "--out", "p.jsonl")
-    assert json.loads(eldgr("pool", "check", "p.jsonl")[0])["pools"]["p"]["n"] == 4
-
-
 def obeyed(error: str) -> None:
     """Do in Python what an error says to do."""
     code = error.partition("in Python: ")[2]

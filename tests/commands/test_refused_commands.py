@@ -13,6 +13,7 @@ import pytest
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.programs.commands import main
 from tests.capitals import row, write_pool
+from tests.commands.installed import Eldgr
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITED = """
@@ -24,11 +25,7 @@ sys.exit(main(sys.argv[2:]))
 RAISE = r"Raise the limit on the size of a file \(ulimit -f\), or give a place on another file system\."
 
 posix = pytest.mark.skipif(os.name == "nt", reason="the limits of POSIX")
-
-
-@pytest.fixture(autouse=True)
-def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("eldgr")
 
 
 def limited(size: int, *arguments: str) -> tuple[int, str]:
@@ -84,19 +81,16 @@ def test_a_command_whose_file_may_not_grow_names_it(command: list[str], file: st
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
-def test_a_flush_that_fails_names_the_file(
-    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_flush_that_fails_names_the_file(number: int, monkeypatch: pytest.MonkeyPatch, eldgr: Eldgr) -> None:
     def failing(file: int) -> NoReturn:
         raise OSError(number, os.strerror(number))
 
     pool = write_pool(Path("p.jsonl"), [row(0)])
-    assert main(["evaluate", str(pool), "--out", "run", "--quiet"]) == 0
+    eldgr("evaluate", pool, "--out", "run", "--quiet")
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", failing)
-        for command in (["evaluate", "p.jsonl", "--out", "new"], ["evaluate", "p.jsonl", "--out", "run"]):
-            assert main(command) == 3
-            said = capsys.readouterr().err
+        for out in ("new", "run"):
+            said = eldgr("evaluate", "p.jsonl", "--out", out, code=3).err
             assert re.match(rf"Stopped: (new|run)(/[\w.]+)?: {os.strerror(number)}\. [A-Z][^.]+\.", said), said
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.figures.finished_run import RunRead
-from eldgr_dspy.programs.commands import main
+from tests.commands.installed import Eldgr
 
 ROW = {
     "id": "1",
@@ -20,14 +20,16 @@ ROW = {
 
 
 @pytest.fixture(autouse=True)
-def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _pool(eldgr: Eldgr) -> None:
     Path("pool.jsonl").write_text(json.dumps(ROW) + "\n", encoding="utf-8")
 
 
-def evaluated(*options: str) -> dict[str, Any]:
+RUN = ("evaluate", "pool.jsonl", "--out", "run", "--quiet")
+
+
+def evaluated(eldgr: Eldgr, *options: str) -> dict[str, Any]:
     """The decision of EL-DGR."""
-    assert main(["evaluate", "pool.jsonl", "--out", "run", "--quiet", *options]) == 0
+    eldgr(*RUN, *options)
     lines = [json.loads(line) for line in Path("run/decisions.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
     found: dict[str, Any] = next(line for line in lines if line["rule"] == "eldgr")
     return found
@@ -44,45 +46,42 @@ def evaluated(*options: str) -> dict[str, Any]:
         (["--set", "refusals=tests.refusing_function:hedges"], "I don't know", "consensus_inapplicable"),
     ],
 )
-def test_a_run_decides_by_its_refusals_and_states_them(options: list[str], answer: str, reason: str) -> None:
-    found = evaluated("--fresh", *options)
+def test_a_run_decides_by_its_refusals_and_states_them(
+    options: list[str], answer: str, reason: str, eldgr: Eldgr
+) -> None:
+    found = evaluated(eldgr, "--fresh", *options)
     assert (found["answer"], found["reason"]) == (answer, reason)
     summary = Path("run/summary.json").read_text(encoding="utf-8")
-    assert main(["evaluate", "pool.jsonl", "--out", "run", "--quiet", *options]) == 0  # resumed
+    eldgr(*RUN, *options)  # resumed
     assert Path("run/summary.json").read_text(encoding="utf-8") == summary
 
 
-def test_a_run_from_before_refusals_is_read_and_resumed_without_them(capsys: pytest.CaptureFixture[str]) -> None:
-    evaluated("--set", "refusals=")
+def test_a_run_from_before_refusals_is_read_and_resumed_without_them(eldgr: Eldgr) -> None:
+    evaluated(eldgr, "--set", "refusals=")
     heads = [json.loads(line) for line in Path("run/journal.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
     assert [*heads[0]["details"]] == ["certificate", "derivation", "consult", "homogeneous", "preference"]
     assert RunRead(Path("run"), heads, None).settings.refusals == ()  # type: ignore[arg-type]
-    capsys.readouterr()
-    assert main(["decide", "run", "--rules", "eldgr", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["pools"]["pool"]["rules"]["eldgr"]["em"] == 100  # the judge's Doha
-    assert main(["evaluate", "pool.jsonl", "--out", "run", "--quiet"]) == 1
-    assert '  refusal: (absent) -> "inapplicable"\n  refusals: (absent) -> ["I don\'t know"' in capsys.readouterr().err
-    assert main(["evaluate", "pool.jsonl", "--out", "run", "--quiet", "--set", "refusals="]) == 0
+    found = json.loads(eldgr("decide", "run", "--rules", "eldgr", "--json").out)
+    assert found["pools"]["pool"]["rules"]["eldgr"]["em"] == 100  # the judge's Doha
+    refused = eldgr(*RUN, code=1).err
+    assert '  refusal: (absent) -> "inapplicable"\n  refusals: (absent) -> ["I don\'t know"' in refused
+    eldgr(*RUN, "--set", "refusals=")
 
 
-def test_a_freeze_keeps_a_function_and_refuses_other_refusals(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_freeze_keeps_a_function_and_refuses_other_refusals(eldgr: Eldgr) -> None:
     Path("mine.py").write_text("def refuses(answer):\n    return 'know' in answer\n", encoding="utf-8")
-    assert main(["freeze", "--heuristic", "--set", "refusals=mine:refuses", "--out", "rule.freeze.json"]) == 0
+    eldgr("freeze", "--heuristic", "--set", "refusals=mine:refuses", "--out", "rule.freeze.json")
     stated = json.loads(Path("rule.freeze.json").read_text(encoding="utf-8"))["settings"]["refusals"]
     assert stated["name"] == "mine:refuses"
-    assert (
-        evaluated("--freeze", "rule.freeze.json", "--set", "refusals=mine:refuses")["reason"]
-        == "consensus_inapplicable"
-    )
-    capsys.readouterr()
+    found = evaluated(eldgr, "--freeze", "rule.freeze.json", "--set", "refusals=mine:refuses")
+    assert found["reason"] == "consensus_inapplicable"
     confirming = ["evaluate", "pool.jsonl", "--out", "other", "--quiet", "--freeze", "rule.freeze.json"]
-    assert main(confirming) == 1
-    assert "it was frozen with refusals='mine:refuses'. Give it: --set refusals=MODULE:NAME" in capsys.readouterr().err
-    assert main([*confirming, "--set", "refusals=None"]) == 1
-    assert "  settings.refusals: " in capsys.readouterr().err
+    lacking = eldgr(*confirming, code=1).err
+    assert "it was frozen with refusals='mine:refuses'. Give it: --set refusals=MODULE:NAME" in lacking
+    assert "  settings.refusals: " in eldgr(*confirming, "--set", "refusals=None", code=1).err
 
 
-def test_what_a_judge_can_change_depends_on_the_refusals(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_judge_can_change_depends_on_the_refusals(eldgr: Eldgr) -> None:
     for options, most in (([], 0), (["--set", "refusals="], 100), (["--set", "refusal=no_answer"], 100)):
-        assert main(["bound", "pool.jsonl", "--json", *options]) == 0
-        assert json.loads(capsys.readouterr().out)["pools"]["pool"]["bounds"]["eldgr"][1] == most
+        found = json.loads(eldgr("bound", "pool.jsonl", "--json", *options).out)
+        assert found["pools"]["pool"]["bounds"]["eldgr"][1] == most

@@ -46,15 +46,6 @@ def pages(folder: Path, report: str = "report.html", questions: str = "questions
     return [(folder / name).read_bytes() for name in (report, questions)]
 
 
-def test_the_pages_are_made_again_byte_for_byte(run: Path, eldgr: Eldgr) -> None:
-    before = pages(run)
-    for name in ("report.html", "questions.html"):
-        (run / name).unlink()
-    written = f"Written to {run / 'report.html'} and {run / 'questions.html'}.\n"
-    assert eldgr("report", run, "--format", "html") == ("", written)
-    assert pages(run) == before
-
-
 def test_pages_of_a_run_that_was_asked_in_several_sessions_are_made_again_byte_for_byte(
     tmp_path: Path, eldgr: Eldgr
 ) -> None:
@@ -112,18 +103,6 @@ def test_without_its_pool_the_report_is_made_alone_and_says_how_to_give_it(
     given = moved.rename(tmp_path / "there" / "capitals.jsonl")
     eldgr("report", run, given, "--format", "html")
     assert pages(run) == before
-
-
-def test_a_pool_that_is_given_has_to_be_the_one_that_the_run_was_made_on(
-    run: Path, tmp_path: Path, eldgr: Eldgr
-) -> None:
-    (tmp_path / "there").mkdir()
-    other = write_pool(tmp_path / "there" / "capitals.jsonl", [row(1)])
-    _, err = eldgr("report", run, other, "--format", "html", code=1)
-    assert "was made on another pool 'capitals'" in err
-    write_pool(tmp_path / "capitals.jsonl", [row(1)])
-    _, err = eldgr("report", run, "--format", "html")
-    assert "Note: the page of questions was not written:" in err
 
 
 def test_a_pool_without_gold_answers_has_dashes_in_every_format(tmp_path: Path, eldgr: Eldgr) -> None:

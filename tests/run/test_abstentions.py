@@ -1,6 +1,5 @@
 """A run stops at more unusable replies than `--max-abstentions` allows, also on resume and in replay."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.journal import read_journal
-from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.testing import role_of, text_of
 from tests.capitals import NO_SPAN, VERDICT, obliging, row, selector_with, untimed, write_pool
@@ -119,30 +117,3 @@ def test_what_a_role_declares_and_what_fails_is_not_counted(pool: Path, tmp_path
     evaluate(selector, Plan([pool], tmp_path / "failing", limit=5, max_failures="100%", max_abstentions=0))
     selector.judge = Declining()
     evaluate(selector, Plan([pool], tmp_path / "declining", max_abstentions=0))
-
-
-def test_the_command_ends_with_3_and_says_how_to_resume(
-    pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    lines = [
-        {
-            "kind": "consultation",
-            "id": f"q{n}",
-            "role": "judge",
-            "outcome": "abstained",
-            "reason": "unparsable: no JSON",
-        }
-        for n in range(12)
-    ]
-    Path("said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    command = ["evaluate", str(pool), "--replay", "said.jsonl", "--out", "run", "--quiet"]
-    assert main([*command, "--max-abstentions", "25%"]) == 3
-    assert capsys.readouterr().err == (
-        "Stopped: 4 questions had an unusable reply, and --max-abstentions allows 3; give a higher limit to resume. "
-        "The judge gave 4, most often unreadable (4), such as: unparsable: no JSON.\n"
-        "The replies so far are in the journal; run the same command to resume.\n"
-    )
-    assert main(command) == 0
-    assert main([*command, "--max-abstentions", "few"]) == 1
-    assert "max_abstentions must be a count such as 10 or a share such as 5%; got 'few'." in capsys.readouterr().err

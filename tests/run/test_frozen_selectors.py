@@ -235,25 +235,6 @@ def test_edited_code_of_a_role_a_rule_or_a_certificate_is_refused(mine: Any, mon
     assert told == {"code.my_frozen_parts"}
 
 
-def test_an_edited_freeze_and_another_format_are_refused() -> None:
-    path = Path(frozen(heuristic_selector()))
-    whole = path.read_text()
-    for was, now, message in (
-        ('"preference": "global"', '"preference": "stratum"', r"^rule\.freeze\.json: changed since it was frozen"),
-        (
-            '"schema": 2',
-            '"schema": 3',
-            r"^rule\.freeze\.json: schema must be at most 2, which this version reads; got 3\. Use the",
-        ),
-        (whole, "{}", r"^rule\.freeze\.json: not a freeze; give a file that eldgr freeze has written"),
-    ):
-        path.write_text(whole.replace(was, now))
-        with pytest.raises(ArgumentError, match=message):
-            frozen_selector(path)
-    with pytest.raises(ArgumentError, match=r"^nowhere\.json: no such file"):
-        frozen_selector("nowhere.json")
-
-
 def test_what_the_freeze_holds_cannot_be_given_and_a_rule_must_be_in_it() -> None:
     path = frozen(heuristic_selector(), "majority", "judge")
     with pytest.raises(

@@ -454,12 +454,6 @@ def test_a_forecast_counts_its_calls_at_most(pool: Path, tmp_path: Path) -> None
     assert {of["to_ask"] for of in forecast(selector, plan)["pools"]["capitals"]["roles"].values()} == {0}
 
 
-def test_a_bound_refuses_it_in_a_sentence(pool: Path) -> None:
-    opened = open_pool(pool)
-    with pytest.raises(ArgumentError, match="must be asked about each answer, and a bound asks nobody"):
-        pool_authority(opened.rows(), opened.task, Settings(certificate=own_certificate(asked_later)))
-
-
 def test_a_recording_without_it_withholds_every_rule(pool: Path, tmp_path: Path) -> None:
     evaluate(asking(grounding(of_paris))[0], Plan([pool], tmp_path / "run"))
     journal = (tmp_path / "run" / "journal.jsonl").read_text().splitlines()

@@ -83,11 +83,6 @@ def test_calls_at_once_have_a_thread_each() -> None:
     assert len(asyncio.run(meeting())) == 8
 
 
-def test_a_late_call_does_not_hold_up_the_event_loop(gate: threading.Event) -> None:
-    with pytest.raises(TimeoutError):
-        within(SOON, gate.wait)
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own() -> None:

@@ -34,11 +34,13 @@ from tests.scoring.asking import (
 # --- what is asked, and what comes of it ------------------------------------------------------------------------------
 
 
-def test_one_call_scores_all_channels_of_a_text() -> None:
+def test_one_call_scores_all_channels_of_a_text_and_the_prediction_is_the_json_of_its_table() -> None:
     lm = obliging()
     with dspy.context(lm=lm):
         found = ChannelScorer()(**INPUTS).toDict()
-    assert len(lm.requests) == 1
+        assert len(lm.requests) == 1
+        [table] = ChannelScorer().score([Reasoning(TEXT, QUESTION, DOCUMENTS)])
+    assert found == table.to_json() == json.loads(json.dumps(found))
     assert [step["channels"]["fact"] for step in found["steps"]] == [0.0, 0.1, 0.2]
     assert [step["text"] for step in found["steps"]] == [
         "Qatar lies on the Persian Gulf. ",
@@ -51,13 +53,6 @@ def test_a_channel_s_score_is_that_channel_s() -> None:
     own = {name: at / 10 for at, name in enumerate(CHANNELS)}
     found = scored(obliging(lambda _: own), ChannelScorer())
     assert channels_of(found) == own
-
-
-def test_a_prediction_is_the_json_of_its_table() -> None:
-    with dspy.context(lm=obliging()):
-        [table] = ChannelScorer().score([Reasoning(TEXT, QUESTION, DOCUMENTS)])
-        found = ChannelScorer()(**INPUTS).toDict()
-    assert found == table.to_json() == json.loads(json.dumps(found))
 
 
 def test_a_scorer_scores_many_texts_in_order_and_the_same_at_once() -> None:
@@ -85,10 +80,11 @@ def test_texts_that_are_shown_alike_are_asked_about_once() -> None:
     assert len({table.reward for table in tables}) == 1
 
 
-def test_without_a_text_there_is_no_call() -> None:
+def test_where_there_is_no_text_or_it_says_nothing_there_is_no_call() -> None:
     lm = obliging()
     with dspy.context(lm=lm):
         assert ChannelScorer().score([]) == asyncio.run(ChannelScorer().ascore([])) == []
+    assert [scored(lm, reasoning=text)["reward"] for text in ("", "   ", "#### 5")] == [None] * 3
     assert lm.requests == []
 
 
@@ -128,13 +124,6 @@ def test_a_text_without_a_measurable_step_is_not_asked_about(text: str, reason: 
     assert (found["reward"], found["undefined"], lm.requests) == (None, "no step was measured", [])
 
 
-@pytest.mark.parametrize("text", ["", "   ", "#### 5"])
-def test_a_text_that_says_nothing_is_not_asked_about(text: str) -> None:
-    lm = obliging()
-    assert scored(lm, reasoning=text)["reward"] is None
-    assert lm.requests == []
-
-
 def test_a_step_that_can_t_be_measured_stays_undefined_whatever_the_lm_says() -> None:
     found = scored(obliging(), ChannelScorer(), reasoning="It is hot.\nHence.\nIt is dry.")
     assert reasons_of(found, 1) == dict.fromkeys(CHANNELS, "the step has one word")
@@ -164,19 +153,13 @@ def test_a_corpus_without_a_passage_is_neutral_as_the_formulas_say() -> None:
 
 
 def test_with_token_confidences_epist_is_computed_from_them_and_from_the_lm_s_fact() -> None:
-    lm = obliging(lambda _: 0.75)
-    found = scored(lm, ChannelScorer(), confidences=[0.75, 0.25, Undefined("the step has no token")])
+    found = scored(obliging(lambda _: 0.75), confidences=[0.75, 0.25, Undefined("the step has no token")])
     assert [channels_of(found, at)["epist"] for at in range(3)] == [1.0, 0.5, None]
     assert reasons_of(found, 2) == {"epist": "the step has no token"}
-
-
-def test_with_token_confidences_and_no_fact_epist_is_undefined() -> None:
-    found = scored(scripted_lm(lambda _: "I'd rather not."), confidences=[0.75] * 3)
+    found = scored(scripted_lm(lambda _: "I'd rather not."), confidences=[0.75] * 3)  # and undefined without fact
     assert reasons_of(found)["epist"] == reasons_of(found)["fact"]
-    found = scored(obliging(), evidence=None, confidences=[0.75] * 3)
-    assert reasons_of(found)["epist"] == "there is no corpus"
-    found = scored(obliging(), evidence=[], confidences=[0.75] * 3)
-    assert channels_of(found)["epist"] == 0.75
+    assert reasons_of(scored(obliging(), evidence=None, confidences=[0.75] * 3))["epist"] == "there is no corpus"
+    assert channels_of(scored(obliging(), evidence=[], confidences=[0.75] * 3))["epist"] == 0.75
 
 
 @pytest.mark.parametrize(

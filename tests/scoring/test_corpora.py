@@ -8,10 +8,7 @@ import pytest
 from benchmarks.retrieval_times import FACTS, facts_rows, in_all, in_ten
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.corpora import gsm8k_corpus, hotpotqa_corpus
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 QATAR = ["Qatar is a country.", " Its capital is Doha."]
 CUP = ["The cup was held in 2022.", " Qatar hosted it.", " "]
@@ -32,36 +29,32 @@ def row(*facts: tuple[str, int], **changed: Any) -> dict[str, Any]:
 # --- HotpotQA ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_fact_is_a_sentence_under_the_title_of_its_paragraph() -> None:
-    assert hotpotqa_corpus([row(("Cup", 1), ("Qatar", 1))]) == (
-        Passage("Cup", "Qatar hosted it."),
-        Passage("Qatar", "Its capital is Doha."),
-    )
-
-
-def test_a_unit_may_be_the_paragraph_of_a_fact() -> None:
-    assert hotpotqa_corpus([row(("Qatar", 1), ("Qatar", 0))], unit="paragraph") == (
-        Passage("Qatar", "Qatar is a country. Its capital is Doha."),
-    )
-
-
-def test_a_fact_of_several_questions_is_there_once_at_its_first_place() -> None:
-    rows = [row(("Cup", 1)), row(("Qatar", 1), ("Cup", 1))]
-    assert [passage.title for passage in hotpotqa_corpus(iter(rows))] == ["Cup", "Qatar"]
+HOSTED, CAPITAL = Passage("Cup", "Qatar hosted it."), Passage("Qatar", "Its capital is Doha.")
 
 
 @pytest.mark.parametrize(
-    "fact",
-    [("Qatar", 2), ("Qatar", -1), ("Paris", 0), ("Cup", 2)],
-    ids=["behind", "negative", "no-title", "blank"],
+    ("rows", "unit", "corpus"),
+    [
+        ([row(("Cup", 1), ("Qatar", 1))], "sentence", (HOSTED, CAPITAL)),
+        (
+            iter([row(("Cup", 1)), row(("Qatar", 1), ("Cup", 1))]),
+            "sentence",
+            (HOSTED, CAPITAL),
+        ),  # once, where it is first
+        (
+            [row(("Qatar", 1), ("Qatar", 0))],
+            "paragraph",
+            (Passage("Qatar", "Qatar is a country. Its capital is Doha."),),
+        ),
+        *(([row(fact)], "sentence", ()) for fact in (("Qatar", 2), ("Qatar", -1), ("Paris", 0), ("Cup", 2))),
+        ([row()], "sentence", ()),
+        ([], "sentence", ()),
+    ],
 )
-def test_a_fact_that_points_to_no_sentence_is_left_out(fact: tuple[str, int]) -> None:
-    assert hotpotqa_corpus([row(fact)]) == ()
-
-
-def test_no_rows_and_rows_without_facts_are_an_empty_corpus_that_finds_nothing() -> None:
-    assert hotpotqa_corpus([]) == hotpotqa_corpus([row()]) == ()
-    assert BM25(hotpotqa_corpus([])).search(["Doha"]) == [[]]
+def test_a_fact_is_a_sentence_or_the_paragraph_of_one_under_its_title_if_it_points_to_one(
+    rows: Any, unit: Any, corpus: tuple[Passage, ...]
+) -> None:
+    assert hotpotqa_corpus(rows, unit) == corpus
 
 
 @pytest.mark.parametrize(

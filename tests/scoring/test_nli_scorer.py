@@ -111,12 +111,6 @@ def test_what_several_texts_search_for_is_searched_for_once() -> None:
     assert corpus.queries == [FIRST, SECOND]
 
 
-def test_a_retriever_that_is_given_five_documents_is_asked_for_k() -> None:
-    reader = Reader()
-    scored(reader, Reasoning(FIRST, QUESTION), retriever=Everything(HOSTED, CAPITAL, BREAD), k=2)
-    assert not any(premise.startswith("Bread") for premise, _ in reader.pairs)
-
-
 def test_of_many_earlier_steps_the_latest_are_read() -> None:
     reader = Reader()
     lines = [f"Line number {at} says {'so ' * 60}" for at in range(30)]

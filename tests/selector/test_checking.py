@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from eldgr_dspy.decision import Choice, Rule, Steps, evidence_locked
 from eldgr_dspy.errors import ArgumentError, CertificateError
 from eldgr_dspy.laws import LAWS, LawBroken
-from eldgr_dspy.programs.checks.checking import check_scenes
-from eldgr_dspy.programs.checks.scenes import Scene
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm
 from eldgr_dspy.rule.cases import Case
@@ -170,13 +168,11 @@ def test_it_may_be_called_within_a_loop() -> None:
     asyncio.run(within())
 
 
-def test_the_scripted_lm_does_not_load_hypothesis() -> None:
-    code = "import sys; import eldgr_dspy.programs.testing; assert 'hypothesis' not in sys.modules"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_where_hypothesis_is_missing_it_says_what_to_install() -> None:
-    code = "import sys; sys.modules['hypothesis'] = None; from eldgr_dspy.programs.testing import check_selector"
+def test_the_scripted_lm_does_not_load_hypothesis_and_where_it_is_missing_it_says_what_to_install() -> None:
+    code = (
+        "import sys; import eldgr_dspy.programs.testing; assert 'hypothesis' not in sys.modules; "
+        "sys.modules['hypothesis'] = None; from eldgr_dspy.programs.testing import check_selector"
+    )
     process = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert "run `pip install 'eldgr_dspy[testing]'`" in process.stderr
 
@@ -348,11 +344,6 @@ def test_what_is_kept_is_found_among_questions_of_one_s_own_too() -> None:
     with pytest.raises(LawBroken) as caught:
         check_selector(ByQuestion(), questions=pools.map(lambda answers: Question("Where?", "retrieval", answers)))
     assert caught.value.law.name == SAME
-
-
-def test_one_scene_is_enough() -> None:
-    scene = Scene(Question("Where?", "retrieval", ("Dubai", "Dubai", "Doha")), {"judge": verdict(2), "repairer": ""})
-    assert check_scenes(Selector(), [scene])[SAME] == 1
 
 
 # -- rules and certificates of the user's own -------------------------------------------------------------------------

@@ -34,7 +34,6 @@ from tests.selecting import (
     saying,
     select_acall,
     selector_of,
-    streamed,
     verdict,
 )
 
@@ -228,14 +227,6 @@ def test_a_reply_within_a_timeout_is_cached(call: Any) -> None:
     with dspy.context(lm=lm):
         answers = {call(Selector(timeout=60), CONTESTED).answer for _ in range(3)}
     assert (answers, len(lm.requests)) == ({"Doha"}, 1)
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-def test_a_late_call_ends_no_stream(is_async: bool) -> None:
-    with waiting(on_failure="abstain") as (select, _), dspy.context(lm=saying()):
-        stream = dspy.streamify(select, is_async_program=is_async)
-        pred = asyncio.run(streamed(stream, CONTESTED))[-1]
-    assert (pred.answer, "judge" in pred.failures) == ("Dubai", True)
 
 
 def test_a_role_without_async_is_late_too_if_it_is_awaited() -> None:

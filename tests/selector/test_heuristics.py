@@ -57,15 +57,21 @@ def test_the_core_accepts_every_verdict_of_the_judge(question: str, evidence: li
         assert reply == Abstention("there is no evidence, and no candidate states an equation")
 
 
-def test_the_judge_prefers_the_best_supported_candidate() -> None:
-    found = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=["Wembley", "Stade de France"])
-    assert found.preferred == 1
-    assert "no LM was asked" in found.judge_rationale
-
-
-def test_tied_candidates_go_to_the_earliest() -> None:
-    found = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=["Anfield", "Celtic Park"])  # hazard 68
-    assert found.preferred == 0
+@pytest.mark.parametrize(
+    ("candidates", "preferred"),
+    [
+        (["Wembley", "Stade de France"], 1),
+        (["Anfield", "Celtic Park"], 0),  # hazard 68: a tie goes to the earliest
+        ([], None),  # hazard 1
+    ],
+)
+def test_the_judge_prefers_the_best_supported_candidate(candidates: list[str], preferred: int | None) -> None:
+    found = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=candidates).toDict()
+    assert found.get("preferred") == preferred
+    if preferred is None:
+        assert found == {"abstained": "there is no candidate to judge"}
+    else:
+        assert "no LM was asked" in found["judge_rationale"]
 
 
 def test_aspects_that_words_cannot_measure_are_none() -> None:
@@ -74,11 +80,6 @@ def test_aspects_that_words_cannot_measure_are_none() -> None:
     assert {name for name, value in one.items() if value is None} == {"logic", "epist", "info", "adv", "min"}
     [one] = LexicalJudge()(question="1 + 1?", evidence=[], candidates=["1 + 1 = 2\nFinal answer: 2"]).assessments
     assert {name for name, value in one.items() if value is not None} == {"logic", "scalar"}
-
-
-def test_the_judge_of_nothing_abstains() -> None:
-    found = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=[])  # hazard 1
-    assert found.toDict() == {"abstained": "there is no candidate to judge"}
 
 
 @given(texts, st.lists(st.tuples(texts, texts), max_size=4))
@@ -93,23 +94,16 @@ def test_the_core_accepts_every_repair_and_it_stands_in_the_named_passage(
         assert reply.answer in shown
 
 
-def test_a_repair_is_certified() -> None:
-    found = ExtractiveRepairer()(question=QUESTION, evidence=EVIDENCE)
+def test_a_repair_is_certified_and_who_abstains_says_why() -> None:
+    repairer = ExtractiveRepairer()
+    found = repairer(question=QUESTION, evidence=EVIDENCE)
     assert (found.repaired_answer, found.repair_passage) == ("Stade de France", 0)
     assert certify(found.repaired_answer, [Passage("", EVIDENCE[0])]).certified
-
-
-def test_the_repairer_says_why_it_abstains() -> None:
-    repairer = ExtractiveRepairer()
-    assert repairer(question="Is it old?", evidence=EVIDENCE).toDict() == {
-        "abstained": "no span answers a question for yes, no or one of its own words"
-    }
-    assert repairer(question="Who?", evidence=EVIDENCE).toDict() == {
-        "abstained": "no span of the shape asked for stands near words of the question"
-    }
-
-
-def test_the_deriver_has_nothing_to_say() -> None:
+    for question, why in (
+        ("Is it old?", "no span answers a question for yes, no or one of its own words"),
+        ("Who?", "no span of the shape asked for stands near words of the question"),
+    ):
+        assert repairer(question=question, evidence=EVIDENCE).toDict() == {"abstained": why}
     assert SilentDeriver()(question="1 + 1?").toDict() == {"abstained": "the heuristic deriver derives nothing"}
 
 

@@ -44,20 +44,13 @@ KINDS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_confidences_are_counted_of_every_kind_of_candidate(kind: Any) -> None:
+def test_confidences_are_counted_of_every_kind_of_candidate_and_refused_only_by_who_counts(kind: Any) -> None:
     """Two of .1 weigh 2 exp(.1) = 2.21, and one of .9 weighs exp(.9) = 2.46."""
     pool = [kind(answer=answer, confidence=sure) for answer, sure in zip(ANSWERS, SURE, strict=True)]
-    assert decided(selector(WeightedVote("cisc")), pool) == ("Doha", "judge")
-    assert decided(selector(silent), pool) == ("Dubai", "consensus")
-
-
-def test_confidences_of_completions_are_counted() -> None:
-    pool = dspy.Prediction.from_completions({"answer": [*ANSWERS], "confidence": [*SURE]})
-    assert decided(selector(WeightedVote("cisc")), pool) == ("Doha", "judge")
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_confidence_of_another_kind_is_refused_only_by_a_judge_that_counts(kind: Any) -> None:
+    completions = dspy.Prediction.from_completions({"answer": [*ANSWERS], "confidence": [*SURE]})
+    for given in (pool, completions):
+        assert decided(selector(WeightedVote("cisc")), given) == ("Doha", "judge")
+        assert decided(selector(silent), given) == ("Dubai", "consensus")
     pool = [kind(answer="Dubai", confidence=0.5), kind(answer="Doha", confidence="high")]
     assert refused(lambda: decided(selector(WeightedVote("cisc")), pool)) == (
         "candidates[1].confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100, or leave it "
@@ -74,16 +67,16 @@ def test_the_plain_judge_takes_candidates_with_fields_of_any_kind() -> None:
         assert (said.answer, said.branch) == ("Doha", "judge")
 
 
-def test_a_missing_confidence_is_an_abstention_and_never_a_number() -> None:
-    said = selector(WeightedVote("cisc"))(
-        question="?", candidates=[{"answer": "Dubai", "confidence": 0.5}, {"answer": "Doha"}], evidence=EVIDENCE
-    )
-    assert (said.answer, said.abstentions["judge"]) == ("Dubai", "no confidence is stated of candidate 1")
-
-
-def test_candidates_without_fields_state_nothing() -> None:
-    said = selector(WeightedVote("cisc"))(question="?", candidates=[*ANSWERS], evidence=EVIDENCE)
-    assert said.abstentions["judge"] == "not applicable: the pool states no confidence"
+@pytest.mark.parametrize(
+    ("candidates", "said"),
+    [
+        ([{"answer": "Dubai", "confidence": 0.5}, {"answer": "Doha"}], "no confidence is stated of candidate 1"),
+        ([*ANSWERS], "not applicable: the pool states no confidence"),
+    ],
+)
+def test_a_missing_confidence_is_an_abstention_and_never_a_number(candidates: Any, said: str) -> None:
+    pred = selector(WeightedVote("cisc"))(question="?", candidates=candidates, evidence=EVIDENCE)
+    assert (pred.answer, pred.abstentions["judge"]) == ("Dubai", said)
 
 
 def test_all_columns_reach_the_ballot() -> None:
@@ -125,13 +118,10 @@ def sampled(judge: Any, *said: dict[str, Any]) -> dspy.Prediction:
     return result
 
 
-def test_a_sampled_program_hands_its_columns_on() -> None:
+def test_a_sampled_program_hands_its_columns_on_and_log_probabilities_as_dspy_returns_them() -> None:
     said = [{"answer": answer, "confidence": sure} for answer, sure in zip(ANSWERS, SURE, strict=True)]
     found = sampled(WeightedVote("cisc"), *said)
     assert (found.answer, found.branch, found.confidence) == ("Doha", "judge", 0.9)
-
-
-def test_a_sampled_program_hands_on_log_probabilities_as_dspy_returns_them() -> None:
     certain, unsure = ({"content": [{"token": "x", "logprob": logprob}]} for logprob in (0.0, -3.0))
     said = [{"answer": "Dubai", "logprobs": unsure}] * 2 + [{"answer": "Doha", "logprobs": certain}]
     assert sampled(WeightedVote("soft_sc"), *said).answer == "Doha"

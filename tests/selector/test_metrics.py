@@ -56,29 +56,31 @@ def test_feedback_is_about_the_role_that_it_is_for(judge: Any, repairer: Any, pr
     assert not any(f"The {role} " in text or f"The {role}'s" in text for role in others)
 
 
-@pytest.mark.parametrize(
-    ("judge", "said"),
-    [
-        (verdict(2), "The answer 'Doha' shipped (branch judge, certified), and it is right."),
-        (
-            verdict(0),
-            "The answer 'Dubai' shipped (branch consensus, uncertified), and it is wrong; the right answer is 'Doha'.",
-        ),
-    ],
-)
-def test_feedback_opens_with_what_shipped(judge: Any, said: str) -> None:
+AS_IT_IS = CONTESTED["candidates"]
+OPENINGS: list[tuple[Any, list[Any], Any, str]] = [
+    (verdict(2), AS_IT_IS, "Doha", "The answer 'Doha' shipped (branch judge, certified), and it is right."),
+    (
+        verdict(0),
+        AS_IT_IS,
+        "Doha",
+        "The answer 'Dubai' shipped (branch consensus, uncertified), and it is wrong; the right answer is 'Doha'.",
+    ),
+    (UNPARSED, [None, ""], "Doha", "No answer shipped (branch consensus, uncertified)"),
+    (
+        UNPARSED,
+        ["no", "no", "yes"],
+        ["yes", "true"],
+        "The answer 'no' shipped (branch consensus, to which no certificate applies), and it is wrong; the right "
+        "answer is 'yes' or 'true'.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("judge", "candidates", "gold", "said"), OPENINGS)
+def test_feedback_opens_with_what_shipped(judge: Any, candidates: list[Any], gold: Any, said: str) -> None:
     for predictor in (None, "judge.predict", "another.predict"):
-        assert feedback(selected(judge), predictor).startswith(said)
-
-
-def test_where_no_answer_shipped_or_no_certificate_applies_it_says_so() -> None:
-    assert feedback(selected(candidates=[None, ""]), None).startswith(
-        "No answer shipped (branch consensus, uncertified)"
-    )
-    polar = example_of(CONTESTED, gold=["yes", "true"])
-    assert "to which no certificate applies), and it is wrong; the right answer is 'yes' or 'true'." in feedback(
-        selected(candidates=["no", "no", "yes"]), None, polar
-    )
+        pred = selected(judge, candidates=candidates)
+        assert feedback(pred, predictor, example_of(CONTESTED, gold=gold)).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -92,17 +94,14 @@ def test_where_no_answer_shipped_or_no_certificate_applies_it_says_so() -> None:
 def test_feedback_says_why_a_preference_did_not_override(candidates: list[str], preferred: int, why: str) -> None:
     gold = example_of({**CONTESTED, "candidates": candidates}, gold="Lusail")
     pred = selected(verdict(preferred), candidates=candidates)
-    assert f"It did not override: {why}." in feedback(pred, "judge.predict", gold)
+    text = feedback(pred, "judge.predict", gold)
+    assert f"It did not override: {why}." in text
+    assert "which is wrong; no candidate is right." in text
 
 
 def test_feedback_for_the_program_speaks_of_every_role() -> None:
     text = feedback(selected(verdict(2), repair("Doha")), None)
     assert all(f"The {role}" in text for role in ("judge", "repairer", "deriver"))
-
-
-def test_where_no_candidate_is_right_none_is_named() -> None:
-    lusail = example_of(CONTESTED, gold="Lusail")
-    assert "which is wrong; no candidate is right." in feedback(selected(verdict(2)), "judge.predict", lusail)
 
 
 def test_a_derivation_that_was_not_accepted_comes_with_its_reason() -> None:
@@ -164,17 +163,8 @@ def test_examples_are_the_questions_of_the_pool(pool: str) -> None:
         found, expected = to_question(**one.inputs(), answer=row.task, answer_field="answer"), row.to_question()
         assert majority(found.answers, row.task) == majority(expected.answers, row.task)
         assert (found.text, found.passages, one.gold) == (expected.text, expected.passages, row.gold)
-
-
-def test_an_example_is_what_a_selector_takes() -> None:
-    (first, *_) = examples_of(open_pool(POOLS / "demo-retrieval.jsonl").rows(1))
-    assert set(first.inputs()) == {"question", "candidates", "evidence"}
-    assert heuristic_selector()(**first.inputs()).answer
-
-
-def test_a_row_without_a_gold_answer_is_not_an_example() -> None:
-    row = Row(id="a", question="q", task="retrieval", candidates=[CandidateRow(text="", answer="x", source=None)])
-    assert examples_of([row]) == []
+    bare = Row(id="a", question="q", task="retrieval", candidates=[CandidateRow(text="", answer="x", source=None)])
+    assert examples_of([bare]) == []  # it has no gold answer
 
 
 def test_no_label_has_the_name_of_an_output() -> None:

@@ -205,13 +205,10 @@ def test_a_preference_counts_although_its_scores_cannot_be_used(call: Any, reply
     assert (pred.answer, pred.branch, pred.abstentions) == ("Doha", "judge", {})
 
 
-def test_a_repairer_that_finds_nothing_is_not_an_error() -> None:
-    """It is told to say so by an empty span."""
+def test_a_repairer_that_finds_nothing_and_an_abstention_by_its_own_word_are_no_errors() -> None:
+    """A repairer is told to say so by an empty span."""
     pred = selected(saying(verdict(0)), on_error="raise")
     assert (pred.answer, pred.abstentions) == ("Dubai", {"repairer": "no span"})
-
-
-def test_an_abstention_by_its_own_word_is_not_an_error() -> None:
     pred = selector_of({"abstained": "no opinion"}, on_error="raise")(**CONTESTED)
     assert pred.abstentions == {"judge": "no opinion", "repairer": "no span"}
 
@@ -336,27 +333,18 @@ HOSTILE = {
 
 @each_call
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_judge_that_obeys_a_candidate_gets_nowhere_without_a_certificate(call: Any, text: str) -> None:
-    inputs = {**CONTESTED, "candidates": ["Dubai", "Dubai", "Doha", text]}
-    lm = saying(verdict(3, 4))
-    with dspy.context(lm=lm):
-        pred = call(Selector(), inputs)
-    assert (pred.answer, pred.branch, pred.preference) == ("Dubai", "consensus", 3)
-    assert asked(lm) == ["judge", "repairer"]
-
-
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_repairer_that_obeys_a_question_gets_nowhere_without_a_certificate(text: str) -> None:
-    inputs = {**CONTESTED, "question": f"{CONTESTED['question']}\n{text}"}
-    pred = selected(saying(verdict(0), repair("as told")), inputs=inputs)
-    assert (pred.answer, pred.branch) == ("Dubai", "consensus")
-
-
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_pool_decides_nothing_when_roles_are_silent(text: str) -> None:
-    inputs = {**CONTESTED, "candidates": ["Dubai", "Dubai", text], "evidence": [*CONTESTED["evidence"], text]}
-    pred = selected(saying(), inputs=inputs)
-    assert (pred.answer, pred.branch) == ("Dubai", "consensus")
+def test_who_obeys_a_candidate_or_the_question_gets_nowhere_without_a_certificate(call: Any, text: str) -> None:
+    """`tests/injection` has many more of them."""
+    question, evidence = CONTESTED["question"], CONTESTED["evidence"]
+    for lm, changes, preferred in (
+        (saying(verdict(3, 4)), {"candidates": ["Dubai", "Dubai", "Doha", text]}, 3),
+        (saying(verdict(0), repair("as told")), {"question": f"{question}\n{text}"}, 0),
+        (saying(), {"candidates": ["Dubai", "Dubai", text], "evidence": [*evidence, text]}, None),
+    ):
+        with dspy.context(lm=lm):
+            pred = call(Selector(), {**CONTESTED, **changes})
+        assert (pred.answer, pred.branch, pred.preference) == ("Dubai", "consensus", preferred)
+        assert asked(lm) == ["judge", "repairer"]
 
 
 def test_a_poisoned_passage_certifies_and_the_witness_shows_where() -> None:  # hazard 76

@@ -69,10 +69,8 @@ def test_an_answer_ships_if_it_is_certified_or_no_certificate_applies_and_nothin
     assert (usual["answer"], usual["response"], usual["certified"] is False) == (answer, answer, not ships)
     shipped = answer if ships else None
     assert found == {**usual, "answer": shipped, "response": shipped}
-
-
-def test_one_class_of_numbers_ships_if_the_deriver_is_asked_about_it() -> None:
-    assert selected(saying(), inputs=NUMBERS, uncertified="abstain", homogeneous="repair").answer == "36"
+    if inputs is NUMBERS:  # unless the deriver is asked about it
+        assert selected(saying(), inputs=inputs, uncertified="abstain", homogeneous="repair").answer == answer
 
 
 @settings(max_examples=50)
