@@ -56,18 +56,11 @@ texts = st.lists(st.sampled_from(["a", "bb", " ", "  ", "\n", "\n\n", "\t", "\u0
 
 
 @given(texts, st.integers(1, 6))
-def test_slices_join_to_the_text_and_none_is_blank_or_too_long(text: str, size: int) -> None:
-    slices = slices_of(text, size)
+def test_slices_join_to_the_text_and_none_is_blank_or_too_long_or_cut_without_need(text: str, size: int) -> None:
+    """A cut within a line is made only in a line that is too long, and no two neighbors fit in one."""
+    slices, start = slices_of(text, size), 0
     assert "".join(slices) == (text if text.strip() else "")
     assert all(1 <= len(one.split()) <= size for one in slices)
-
-
-@given(texts, st.integers(1, 6))
-def test_a_cut_within_a_line_is_made_only_in_a_line_that_is_too_long_and_no_two_neighbors_fit_in_one(
-    text: str, size: int
-) -> None:
-    slices = slices_of(text, size)
-    start = 0
     for one, following in pairwise(slices):
         start += len(one)
         line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]

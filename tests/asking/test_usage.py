@@ -10,10 +10,6 @@ from dspy import lm15
 
 from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.engines.usage import ANY_USAGE
-from eldgr_dspy.programs.lms.consulting import ask
-from eldgr_dspy.programs.requests.metered_lms import metered
-from eldgr_dspy.programs.requests.metering import metering
-from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.sampled import Sampled
 from eldgr_dspy.programs.selector import Selector
 from tests.lm_server import Answer, Asked, Behaviour, LMServer, serving
@@ -23,7 +19,6 @@ from tests.selecting import awaiting
 IMPOSSIBLE = (-5, 3.5, math.nan, math.inf, -math.inf, "x", True, [3], {"a": 1})
 VERDICT = json.dumps({"judge_rationale": "seen", "assessments": [], "preferred": 2})
 QUESTION = {"question": "Which?", "candidates": ["Paris", "Paris", "Lyon"], "evidence": ["It is Lyon."]}
-INPUTS = {"question": "Which?", "evidence": ["It is Lyon."], "candidates": ["Paris", "Lyon", "Rome"]}
 
 
 def counting(count: Any, text: str = VERDICT) -> Behaviour:
@@ -51,18 +46,6 @@ def test_a_selector_uses_the_reply_of_an_unmodified_lm_whatever_tokens_its_serve
     assert (said.answer, said.branch) == ("Lyon", "judge")
     counted = said.get_lm_usage()["openai/x"].get("completion_tokens")
     assert counted == (10**30 if count == 10**30 else None)
-
-
-@pytest.mark.parametrize("count", [*IMPOSSIBLE, 10**30, None], ids=str)
-def test_in_a_run_such_a_count_is_unknown_with_a_remark_unless_it_is_missing(count: Any) -> None:
-    with serving(counting(count)) as server, metering() as meter:
-        judge = Judge()
-        judge.set_lm(lm_at(server))
-        said = ask(metered(judge), INPUTS)
-    assert said.content["preferred"] == 2
-    sums = meter.sums()
-    assert (sums["prompt_tokens"], sums["completion_tokens"], meter.failed) == (7, None, 0)
-    assert (sums["implausible"] or "").partition(" ")[0] == ("" if count is None else "completion_tokens")
 
 
 @pytest.mark.parametrize("count", [*IMPOSSIBLE, 10**30], ids=str)

@@ -43,11 +43,6 @@ SYNTAX = 2
 EVALUATE = [
     ("evaluate", SYNTAX, "Missing argument 'POOLS...'"),
     ("evaluate POOL --rules best", 1, "rules='best' is not known; use one of 'first', 'majority'"),
-    (
-        "evaluate POOL --max-failures many",
-        1,
-        "max_failures must be a count such as 10 or a share such as 5%; got 'many'",
-    ),
     ("evaluate POOL --max-abstentions few", 1, "max_abstentions must be a count such as 10 or a share such as 5%; got"),
     ("evaluate POOL --limit 0", SYNTAX, "0 is not in the range x>=1"),
     ("evaluate nowhere.jsonl", 1, "nowhere.jsonl: no such file"),

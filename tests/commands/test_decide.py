@@ -74,8 +74,12 @@ def flaky(number: int) -> bool:
 def test_the_rules_of_a_run_give_the_figures_that_it_had(
     tmp_path: Path, reply: Callable[[Any], Any], plan: dict[str, Any]
 ) -> None:
-    run, _ = finished_run(tmp_path, n=9, selector=selector_with(reply)[0], **plan)
+    """No call is made, and nothing is written."""
+    selector, lm = selector_with(reply)
+    run, _ = finished_run(tmp_path, n=9, selector=selector, **plan)
+    before, asked = {path: path.read_bytes() for path in run.iterdir()}, len(lm.requests)
     assert decided(run, "majority") == summary_of(run)["capitals"]
+    assert ({path: path.read_bytes() for path in run.iterdir()}, len(lm.requests)) == (before, asked)
 
 
 def test_the_demo_gives_the_same_figures_on_both_pools(tmp_path: Path) -> None:
@@ -85,15 +89,6 @@ def test_the_demo_gives_the_same_figures_on_both_pools(tmp_path: Path) -> None:
     assert main(["evaluate", *arguments]) == 0
     found = decide_again(read_run(Path("demo")), ["eldgr"]).figures
     assert untimed(found) == untimed(summary_of(Path("demo")))
-
-
-def test_no_call_is_made_and_nothing_is_written(tmp_path: Path) -> None:
-    selector, lm = selector_with(obliging)
-    run, _ = finished_run(tmp_path, selector=selector)
-    before, asked = {path: path.read_bytes() for path in run.iterdir()}, len(lm.requests)
-    decided(run, *DEFAULT)
-    assert {path: path.read_bytes() for path in run.iterdir()} == before
-    assert len(lm.requests) == asked
 
 
 def test_a_rule_added_later_is_evaluated_on_old_consultations(tmp_path: Path, eldgr: Eldgr) -> None:
@@ -279,31 +274,17 @@ def stopped_run(folder: Path) -> Path:
 
 
 def test_an_unfinished_run_is_decided_as_far_as_it_went(tmp_path: Path, eldgr: Eldgr) -> None:
-    out, err = eldgr("decide", stopped_run(tmp_path), "--rules", "eldgr", "--rules", "majority")
+    run = stopped_run(tmp_path)
+    out, err = eldgr("decide", run, "--rules", "eldgr", "--rules", "majority")
     assert "the judge was never asked on 4 questions" in out
     assert "the repairer was never asked on 1 question" in out  # whose judge failed, as a silent one
     assert re.search(r"│ majority │ +0\.00 │", out)
     assert "the run is not finished, so all questions of its pools are decided." in err
-
-
-def test_a_torn_last_line_is_passed_over_with_a_note(tmp_path: Path, eldgr: Eldgr) -> None:
-    run = stopped_run(tmp_path)
     journal = run / "journal.jsonl"
-    journal.write_bytes(journal.read_bytes()[:-5])
+    journal.write_bytes(journal.read_bytes()[:-5])  # a torn line is passed over
     out, err = eldgr("decide", run, "--rules", "judge")
     assert "never asked on 5 questions" in out
     assert "the last line of the journal is incomplete and is skipped." in err
-
-
-def test_a_pool_that_was_moved_is_given(tmp_path: Path) -> None:
-    run, pool = finished_run(tmp_path)
-    (tmp_path / "there").mkdir()
-    moved = Path(shutil.move(pool, tmp_path / "there"))
-    with pytest.raises(
-        ArgumentError, match=r"was made on a pool 'capitals', which was '.*' and is not there; give its"
-    ):
-        decided(run, "eldgr")
-    assert decided(run, "eldgr", files=(moved,)) == summary_of(run)["capitals"]
 
 
 def test_a_run_resumes_with_a_pool_that_was_moved(tmp_path: Path) -> None:

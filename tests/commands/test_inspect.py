@@ -92,18 +92,20 @@ def test_a_step_has_a_row_with_its_scores_and_what_is_undefined_says_why_below(
     assert capsys.readouterr() == (SHOWN, "")
 
 
-def test_a_step_that_every_document_contradicts_is_marked_twice(
-    capitals: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("text", "evidence", "said"),
+    [
+        (SECOND, [CAPITAL], r"^1  The capital .* 0\.00    0\.00  !!    0$"),
+        (SECOND, [CAPITAL], r"^!! conflated: it scores high, and every document contradicts it \(step 1 by doc 0\)$"),
+        (TEXT, [], r"^— fact, triang, adv, min, conflated: there is no corpus$"),
+        ("#### Dubai", [HOSTED], r"There is no step to score\.$"),
+    ],
+)
+def test_what_every_document_contradicts_is_marked_twice_and_what_is_missing_is_said(
+    capitals: Path, capsys: pytest.CaptureFixture[str], text: str, evidence: list[Any], said: str
 ) -> None:
-    printed(pool(capitals, SECOND, evidence=[CAPITAL]))
-    out = capsys.readouterr().out
-    assert re.search(r"^1  The capital .* 0\.00    0\.00  !!    0$", out, re.MULTILINE)
-    assert "!! conflated: it scores high, and every document contradicts it (step 1 by doc 0)\n" in out
-
-
-def test_without_evidence_there_is_no_corpus(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed(pool(capitals, TEXT, evidence=[]))
-    assert "— fact, triang, adv, min, conflated: there is no corpus\n" in capsys.readouterr().out
+    printed(pool(capitals, text, evidence=evidence))
+    assert re.search(said, capsys.readouterr().out, re.MULTILINE)
 
 
 def test_a_reason_names_the_steps_that_it_is_about(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,11 +114,6 @@ def test_a_reason_names_the_steps_that_it_is_about(capitals: Path, capsys: pytes
     assert reasons[0] == "— logic, conflated: nothing stands before the step (step 1)"
     assert "— fact, triang, adv, min: there is no corpus (steps 1, 2)" in reasons
     assert "— conflated: there is no corpus (step 2)" in reasons
-
-
-def test_a_text_without_a_step_says_so(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed(pool(capitals, "#### Dubai"))
-    assert "There is no step to score.\n" in capsys.readouterr().out
 
 
 def test_scores_are_coloured_at_a_terminal_and_nowhere_else(
@@ -204,16 +201,13 @@ def test_a_text_in_a_file_has_its_question_its_answer_and_its_passages(reasoning
     bare = text_of_file(reasoning).reasoning
     assert (bare.text, bare.question, bare.passages) == (f"{FIRST}\r\n{SECOND}\r\n#### Dubai\r\n", "", None)
     assert bare.answer == "Dubai"
+    Path("unmarked.txt").write_text(FIRST, encoding="utf-8")
+    assert text_of_file(Path("unmarked.txt")).reasoning.answer == ""
     for name, titles in (("evidence.txt", ["", ""]), ("evidence.jsonl", ["2022 FIFA World Cup", "Doha"])):
         full = text_of_file(reasoning, QUESTION, Path(name)).reasoning
         assert full.question == QUESTION and full.passages is not None
         assert [passage.title for passage in full.passages] == titles
         assert [passage.text for passage in full.passages] == [HOSTED["text"], CAPITAL["text"]]
-
-
-def test_a_text_that_marks_no_answer_has_none(reasoning: Path) -> None:
-    reasoning.write_text(FIRST, encoding="utf-8")
-    assert text_of_file(reasoning).reasoning.answer == ""
 
 
 def test_the_table_of_a_file_is_under_its_name(reasoning: Path, capsys: pytest.CaptureFixture[str]) -> None:

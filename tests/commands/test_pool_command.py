@@ -54,6 +54,11 @@ def test_check_has_a_table_a_pool(eldgr: Eldgr) -> None:
     assert "demo-retrieval and demo-arithmetic have 0 questions in common." in out
     assert "Evidence a question:" in out
     assert err == ""
+    found = json.loads(eldgr("pool", "check", RETRIEVAL, ARITHMETIC, "--json").out)
+    assert list(found["pools"]) == ["demo-retrieval", "demo-arithmetic"]
+    assert found["shared"] == [{"pools": ["demo-retrieval", "demo-arithmetic"], "questions": 0}]
+    assert found["pools"]["demo-retrieval"]["sha256"] == open_pool(RETRIEVAL).sha256
+    assert found["pools"]["demo-arithmetic"]["any_correct"] == {"count": 37, "of": 40, "rate": 92.5}
 
 
 def test_check_says_what_is_undefined(tmp_path: Path, eldgr: Eldgr) -> None:
@@ -62,14 +67,6 @@ def test_check_says_what_is_undefined(tmp_path: Path, eldgr: Eldgr) -> None:
     assert "│ questions with a right candidate       │     — │  0 │      — │" in out
     assert "With a gold answer: 0 questions of 4." in out
     assert "Evidence a question" not in out
-
-
-def test_json_has_the_figures_of_every_pool(eldgr: Eldgr) -> None:
-    found = json.loads(eldgr("pool", "check", RETRIEVAL, ARITHMETIC, "--json")[0])
-    assert list(found["pools"]) == ["demo-retrieval", "demo-arithmetic"]
-    assert found["shared"] == [{"pools": ["demo-retrieval", "demo-arithmetic"], "questions": 0}]
-    assert found["pools"]["demo-retrieval"]["sha256"] == open_pool(RETRIEVAL).sha256
-    assert found["pools"]["demo-arithmetic"]["any_correct"] == {"count": 37, "of": 40, "rate": 92.5}
 
 
 def test_a_split_has_no_question_in_both_parts(eldgr: Eldgr) -> None:

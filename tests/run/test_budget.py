@@ -228,21 +228,6 @@ def test_what_dspy_s_cache_answers_is_counted_apart(pool: Path, tmp_path: Path) 
             assert summary["pools"]["capitals"]["rules"]["judge"]["em"] == 100
 
 
-def test_samples_of_one_prompt_are_kept_apart_by_dspy_s_cache(tmp_path: Path) -> None:
-    """The disk tier holds pickles, of plain values alone: a reader that accepts no class whatsoever reads them."""
-    counts = Counter[int]()
-
-    def reply(request: Any) -> str:
-        counts["calls"] += 1  # type: ignore[index]
-        return str(sum(counts.values()))
-
-    options = {"enable_disk_cache": True, "enable_memory_cache": False, "restrict_pickle": True}
-    with cached_by_dspy(disk_cache_dir=str(tmp_path / "cache"), **options):
-        lm = scripted_lm(reply, cache=True, temperature=1.0)
-        said = [lm("one prompt", rollout_id=number) for number in (1, 2, 1, 2)]
-    assert said == [["1"], ["2"], ["1"], ["2"]]
-
-
 # -- dry runs --
 
 

@@ -84,10 +84,7 @@ def test_an_adapters_options_are_described() -> None:
         assert fingerprint(describe(Judge())) != fingerprint(without)
 
 
-def test_a_long_text_is_shown_around_its_first_difference() -> None:
+def test_a_long_text_is_shown_around_its_first_difference_and_what_one_side_lacks_is_one_line() -> None:
     (line,) = differences({"text": "a" * 300 + "b"}, {"text": "a" * 300 + "c"})
     assert "b" in line and 'c"' in line
-
-
-def test_what_is_absent_on_one_side_is_one_line() -> None:
     assert differences({"lm": None}, {"lm": {"a": 1, "b": 2}}) == ['lm: (absent) -> {"a": 1, "b": 2}']

@@ -193,16 +193,12 @@ def test_a_torn_last_line_is_passed_over_where_somebody_is_told(tmp_path: Path) 
 _SAID = b'{"kind":"consultation","id":"q","role":"judge","outcome":"abstained"}\n'
 
 
-def test_a_recording_may_begin_with_a_byte_order_mark_and_hold_blank_lines(tmp_path: Path) -> None:
-    path = tmp_path / "j"
-    path.write_bytes(b"\xef\xbb\xbf" + _SAID + b"\n" + _SAID.replace(b'"q"', b'"r"'))
-    assert [found.id for found in read_journal(path)] == ["q", "r"]
-
-
-@pytest.mark.parametrize("name", ["j.jsonl.gz", "j.jsonl"])
-def test_a_recording_may_be_compressed_whatever_its_name(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "packed"), [("j", bytes), ("j.jsonl.gz", gzip.compress), ("j.jsonl", gzip.compress)])
+def test_a_recording_may_be_compressed_begin_with_a_byte_order_mark_and_hold_blank_lines(
+    tmp_path: Path, name: str, packed: Callable[[bytes], bytes]
+) -> None:
     path = tmp_path / name
-    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + _SAID + b"\n" + _SAID.replace(b'"q"', b'"r"')))
+    path.write_bytes(packed(b"\xef\xbb\xbf" + _SAID + b"\n" + _SAID.replace(b'"q"', b'"r"')))
     assert [found.id for found in read_journal(path)] == ["q", "r"]
 
 

@@ -140,11 +140,6 @@ def test_a_name_that_no_label_can_hold_is_refused(pool: Path, name: str) -> None
         Plan([pool], judges={name: LexicalJudge()})
 
 
-def test_a_rule_for_a_judge_that_the_run_does_not_have_is_refused(pool: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"'eldgr\[b\]' names a judge that this run does not have \('a'\)"):
-        Plan([pool], rules=("eldgr[b]",), judges={"a": LexicalJudge()})
-
-
 # -- recorded --
 
 

@@ -74,10 +74,24 @@ def test_a_row_of_another_layout_is_refused_with_its_place(rows: Any, said: str)
         hotpotqa_corpus(rows)
 
 
-def test_the_unit_is_one_of_two() -> None:
-    wrong: Any = "document"
-    with pytest.raises(ArgumentError, match="unit='document' is not known; use one of 'sentence', 'paragraph'"):
-        hotpotqa_corpus([], wrong)
+@pytest.mark.parametrize(
+    ("make", "given", "said"),
+    [
+        (hotpotqa_corpus, ([], "document"), "unit='document' is not known; use one of 'sentence', 'paragraph'"),
+        *(
+            (gsm8k_corpus, ([], number), r"solutions must be a whole number of at least 1; got .*")
+            for number in (0, -1, True, 2.5, None)
+        ),
+        (
+            gsm8k_corpus,
+            ([{"question": "?", "answer": None}],),
+            r"rows\[0\]\['answer'\] is None; give rows of `gsm8k` as Hugging Face",
+        ),
+    ],
+)
+def test_what_makes_no_corpus_is_refused(make: Any, given: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        make(*given)
 
 
 def test_on_real_questions_most_facts_are_found(pools_dir: Path) -> None:
@@ -114,14 +128,3 @@ def test_the_first_thousand_are_taken_and_no_more_are_read() -> None:
 def test_fewer_rows_make_a_smaller_corpus_and_a_solution_twice_is_there_once() -> None:
     assert gsm8k_corpus([]) == ()
     assert len(gsm8k_corpus([{"answer": CLIPS}, {"answer": CLIPS}])) == 1
-
-
-@pytest.mark.parametrize("solutions", [0, -1, True, 2.5, None], ids=repr)
-def test_the_number_of_solutions_is_a_whole_number_from_one(solutions: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"solutions must be a whole number of at least 1; got .*"):
-        gsm8k_corpus([], solutions)
-
-
-def test_a_row_without_a_solution_is_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"rows\[0\]\['answer'\] is None; give rows of `gsm8k` as Hugging Face"):
-        gsm8k_corpus([{"question": "?", "answer": None}])

@@ -168,15 +168,12 @@ def test_a_separator_in_a_text_begins_no_other_text(nli: CrossEncoderNLI) -> Non
     assert [one for one in ids if one in tokenizer.all_special_ids] == [ids[0], ids[-1], ids[-1]]
 
 
-@pytest.mark.parametrize(
-    "text", ["Doha\u200b is the capi\u00adtal of Qatar.", "\ufeffDoha is the capital of \u2060Qatar."]
-)
-def test_what_is_invisible_changes_nothing(nli: CrossEncoderNLI, text: str) -> None:
-    assert nli.probabilities([(text, FACT[1])]) == pytest.approx(nli.probabilities([FACT]), abs=1e-5)
-
-
-def test_a_few_foreign_letters_do_not_make_a_text_unreadable(nli: CrossEncoderNLI) -> None:
+def test_what_is_invisible_changes_nothing_and_a_few_foreign_letters_do_not_make_a_text_unreadable(
+    nli: CrossEncoderNLI,
+) -> None:
     """Otherwise one letter would take a step out of what is scored."""
+    for text in ("Doha\u200b is the capi\u00adtal of Qatar.", "\ufeffDoha is the capital of \u2060Qatar."):
+        assert nli.probabilities([(text, FACT[1])]) == pytest.approx(nli.probabilities([FACT]), abs=1e-5)
     assert np.isfinite(nli.probabilities([(f"{FACT[0]} 多哈", FACT[1])])).all()
 
 
@@ -262,17 +259,13 @@ def test_a_torn_model_is_refused_with_its_folder(nli_folder: Path, tmp_path: Pat
         ({"dtype": "int4"}, "^dtype='int4' is not known; use one of 'float32', 'bfloat16', 'float16'"),
         ({"max_length": 7}, r"^max_length must be at least 8 tokens; got 7\."),
         ({"batch_size": -1}, r"^batch_size must be at least 1; got -1\."),
+        ({"device": "cuda:99"}, r"could not be loaded from '"),
     ],
-    ids=["dtype", "max_length", "batch_size"],
+    ids=["dtype", "max_length", "batch_size", "device"],
 )
 def test_a_setting_out_of_range_is_refused(nli_folder: Path, settings: dict[str, Any], expected: str) -> None:
     with pytest.raises(ArgumentError, match=expected):
         CrossEncoderNLI(nli_folder, **settings)
-
-
-def test_a_device_that_is_not_there_is_refused(nli_folder: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"could not be loaded from '"):
-        CrossEncoderNLI(nli_folder, device="cuda:99")
 
 
 def test_without_the_extra_the_sentence_names_it(nli_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,13 +115,6 @@ def test_a_query_without_a_word_is_not_asked() -> None:
     assert asked == ["北京", "The Who"]
 
 
-def test_queries_and_k_are_those_of_any_retriever() -> None:
-    with pytest.raises(ArgumentError, match="k must be a whole number of at least 1; got 0"):
-        searching(CORPUS).search(["capital"], 0)
-    with pytest.raises(ArgumentError, match="queries must be a list of strings; got 'capital'"):
-        searching(CORPUS).search("capital")
-
-
 @given(st.lists(st.lists(st.sampled_from([*CORPUS, "", "a", "b"]), max_size=6), max_size=6), st.integers(1, 5))
 @example([[CORPUS[0], CORPUS[1], CORPUS[0]], [CORPUS[1]]], 1)
 def test_every_hit_names_its_document_whatever_was_searched_before(results: list[list[str]], k: int) -> None:

@@ -19,9 +19,9 @@ def columns(config: Any, folder: Path) -> tuple[int, int, int]:
 
 
 @given(order=st.permutations(LABELS), spelt=st.sampled_from((str.lower, str.upper)))
-@example(["contradiction", "entailment", "neutral"], str.lower)  # cross-encoder/nli-deberta-v3
-@example(["entailment", "neutral", "contradiction"], str.lower)  # MoritzLaurer/DeBERTa-v3
-@example(["contradiction", "neutral", "entailment"], str.upper)  # microsoft/deberta-mnli
+@example(order=["contradiction", "entailment", "neutral"], spelt=str.lower)  # cross-encoder/nli-deberta-v3
+@example(order=["entailment", "neutral", "contradiction"], spelt=str.lower)  # MoritzLaurer/DeBERTa-v3
+@example(order=["contradiction", "neutral", "entailment"], spelt=str.upper)  # microsoft/deberta-mnli
 def test_any_order_is_read(order: list[str], spelt: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     found = columns({"id2label": dict(enumerate(map(spelt, order)))}, tmp_path_factory.getbasetemp())
     assert [order[column] for column in found] == list(LABELS)

@@ -17,7 +17,6 @@ from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.group import EARLIER
 from eldgr_dspy.programs.scoring.nli_scorer import UNREAD, NLIScorer
-from eldgr_dspy.words import Reading
 from tests.scoring.readers import Everything, Reader, Says
 
 HOSTED = Passage("2022 FIFA World Cup", "The tournament was hosted by Qatar.")
@@ -360,22 +359,6 @@ class Wrong(Reader):
         return np.array(self.returned)
 
 
-@pytest.mark.parametrize(
-    ("returned", "said"),
-    [
-        ([[0.5, 0.5]], r"The NLI model 'reader' returned the shape \(1, 2\) for 1 pairs; expected \(1, 3\)"),
-        ([[0.0, 0.0, 1.0]] * 2, r"returned the shape \(2, 3\) for 1 pairs"),
-        ([], r"returned the shape \(0,\) for 1 pairs"),
-        ([[2.0, -3.0, 1.0]], r"three probabilities that sum to 1 were expected; give the softmax"),
-        ([[math.inf, 0.0, 0.0]], r"three probabilities that sum to 1 were expected"),
-    ],
-    ids=["two labels", "a row too many", "nothing", "logits", "infinite"],
-)
-def test_what_is_not_a_reading_is_refused(returned: list[list[float]], said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
-        NLIScorer(Wrong(returned)).score([Reasoning(FIRST, QUESTION)])
-
-
 def test_a_row_of_which_one_number_is_missing_is_not_a_reading() -> None:
     (step,) = scored(Wrong([[math.nan, 0.5, 0.5]]), Reasoning(FIRST, QUESTION))
     assert reasons(step)["logic"] == UNREAD.reason
@@ -413,23 +396,48 @@ class Forgetful:
         return [() for _ in steps[1:]]
 
 
-@pytest.mark.parametrize(
-    ("setting", "name"), [("retriever", r"\.search"), ("claims", ""), ("counterfactuals", "")], ids=repr
-)
-def test_whoever_does_not_answer_to_everything_is_named(setting: str, name: str) -> None:
-    scorer = NLIScorer(Reader(), **{"retriever": Everything(HOSTED), setting: Forgetful()})  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match=rf"^Forgetful{name} returned 1 answers for 2; expected one for each"):
-        scorer.score([Reasoning(TEXT, QUESTION)])
+class Astray(Everything):
+    """Finds a document by a number that is none of its own."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(HOSTED)
+        self.number = number
+
+    def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
+        return [[Hit(self.number, 1.0)] for _ in queries]
 
 
-@pytest.mark.parametrize("number", [-1, 1, 99])
-def test_a_document_that_is_not_in_the_corpus_is_refused_and_none_taken_in_its_place(number: int) -> None:
-    class Astray(Everything):
-        def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
-            return [[Hit(number, 1.0)] for _ in queries]
+NO_SOFTMAX = "three probabilities that sum to 1 were expected"
+MISTAKEN: list[tuple[dict[str, Any], str]] = [
+    (
+        {"nli": Wrong([[0.5, 0.5]])},
+        r"The NLI model 'reader' returned the shape \(1, 2\) for \d pairs; expected \(\d, 3\)",
+    ),
+    ({"nli": Wrong([[0.0, 0.0, 1.0]] * 99)}, r"returned the shape \(99, 3\) for \d pairs"),
+    ({"nli": Wrong([])}, r"returned the shape \(0,\) for \d pairs"),
+    ({"nli": Wrong([[2.0, -3.0, 1.0]] * 6)}, f"{NO_SOFTMAX}; give the softmax"),
+    ({"nli": Wrong([[math.inf, 0.0, 0.0]] * 6)}, NO_SOFTMAX),
+    ({"retriever": Forgetful()}, r"^Forgetful\.search returned 1 answers for 2; expected one for each"),
+    ({"claims": Forgetful()}, "^Forgetful returned 1 answers for 2; expected one for each"),
+    ({"counterfactuals": Forgetful()}, "^Forgetful returned 1 answers for 2; expected one for each"),
+    *(
+        ({"retriever": Astray(number)}, rf"Astray\.search returned \[Hit\(document={number}, .* of its documents")
+        for number in (-1, 1, 99)
+    ),
+    *(
+        ({"claims": Stubborn(said)}, r"^Stubborn returned .*; expected for each a .*\.$")
+        for said in ("a text in the place of several", None, (1,))
+    ),
+    ({"counterfactuals": Stubborn("a text without its kind")}, r"^Stubborn returned .*; expected for each a .*\.$"),
+    *(({"k": k}, "k must be a whole number of at least 1; got ") for k in (0, -1, 2.0, True, "5")),
+    ({"reading": "argmax"}, "reading='argmax' is not known; use one of 'label', 'expected', 'settled'"),
+]
 
-    with pytest.raises(ArgumentError, match=rf"Astray\.search returned \[Hit\(document={number}, .* of its documents"):
-        NLIScorer(Reader(), Astray(HOSTED)).score([Reasoning(FIRST, QUESTION)])
+
+@pytest.mark.parametrize(("settings", "said"), MISTAKEN)
+def test_what_no_protocol_allows_is_refused_and_not_read_as_something_else(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        NLIScorer(**{"nli": Reader(), "retriever": Everything(HOSTED), **settings}).score([Reasoning(TEXT, QUESTION)])
 
 
 def test_a_retriever_that_returns_more_than_k_documents_does_not_make_a_step_cost_more() -> None:
@@ -440,31 +448,3 @@ def test_a_retriever_that_returns_more_than_k_documents_does_not_make_a_step_cos
     reader = Reader()
     (step,) = scored(reader, Reasoning(FIRST), retriever=Lavish(BREAD, HOSTED, CAPITAL), k=1)
     assert {premise for premise, _ in reader.pairs} == {f"{BREAD.title}\n{BREAD.text}"} and step.document == 0
-
-
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("claims", "a text in the place of several"),
-        ("claims", None),
-        ("claims", (1,)),
-        ("counterfactuals", "a text without its kind"),
-    ],
-    ids=["text", "none", "numbers", "change"],
-)
-def test_what_no_protocol_allows_is_refused_and_not_read_as_something_else(setting: str, said: object) -> None:
-    wrong: Any = {setting: Stubborn(said)}
-    with pytest.raises(ArgumentError, match=r"^Stubborn returned .*; expected for each a .*\.$"):
-        one(FIRST, HOSTED, **wrong)
-
-
-@pytest.mark.parametrize("k", [0, -1, 2.0, True, "5"])
-def test_k_is_a_number_of_documents(k: Any) -> None:
-    with pytest.raises(ArgumentError, match="k must be a whole number of at least 1; got "):
-        NLIScorer(Reader(), k=k)
-
-
-def test_an_unknown_reading_is_refused_before_anything_is_read() -> None:
-    unknown: Reading = "argmax"  # type: ignore[assignment]  # as a person may mistype it
-    with pytest.raises(ArgumentError, match="reading='argmax' is not known; use one of 'label', 'expected', 'settled'"):
-        NLIScorer(Reader(), reading=unknown)

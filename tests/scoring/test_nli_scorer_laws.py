@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
@@ -64,42 +64,24 @@ def test_every_score_is_in_its_range_or_undefined_with_a_reason(
     json.dumps(of(tables), allow_nan=False)
 
 
-@given(groups, models, corpora)
-def test_there_is_one_call_whatever_the_group_and_no_pair_twice(
-    group: list[Reasoning], model: Any, corpus: Everything | None
-) -> None:
-    reader = Reader(model)
-    NLIScorer(reader, corpus).score(group)
-    assert len(reader.calls) == (1 if reader.pairs else 0)
-    assert len(set(reader.pairs)) == len(reader.pairs)
-
-
-@given(groups, models, corpora)
-@example([Reasoning("Doha is in Qatar.", "", None), Reasoning("Doha is in Qatar.", "", ())], by_chance("neutral"), None)
-def test_texts_scored_one_by_one_are_scored_as_at_once(
-    group: list[Reasoning], model: Any, corpus: Everything | None
-) -> None:
-    scorer = NLIScorer(Reader(model), corpus)
-    assert of(scorer.score(group)) == [table for one in group for table in of(scorer.score([one]))]
-
-
 @given(st.data(), groups, models, corpora)
-def test_permuting_the_texts_permutes_the_tables_and_the_model_reads_the_same(
+def test_a_group_is_scored_in_one_call_as_its_texts_are_one_by_one_in_any_order_and_twice(
     data: st.DataObject, group: list[Reasoning], model: Any, corpus: Everything | None
 ) -> None:
-    order = data.draw(st.permutations(range(len(group))))
-    as_given, permuted = Reader(model), Reader(model)
-    tables = of(NLIScorer(as_given, corpus).score(group))
-    assert of(NLIScorer(permuted, corpus).score([group[at] for at in order])) == [tables[at] for at in order]
-    assert permuted.calls == as_given.calls
+    reader, again = Reader(model), Reader(model)
+    tables = of(NLIScorer(reader, corpus).score(group))
+    assert len(reader.calls) == (1 if reader.pairs else 0)
+    assert len(set(reader.pairs)) == len(reader.pairs)
+    scorer = NLIScorer(Reader(model), corpus)
+    assert [table for one in group for table in of(scorer.score([one]))] == tables
+    order = data.draw(st.permutations([*range(len(group))] * 2))
+    assert of(NLIScorer(again, corpus).score([group[at] for at in order])) == [tables[at] for at in order]
+    assert again.calls == reader.calls
 
 
-@given(groups, models, corpora)
-def test_texts_given_twice_cost_no_more(group: list[Reasoning], model: Any, corpus: Everything | None) -> None:
-    once, twice = Reader(model), Reader(model)
-    tables = of(NLIScorer(once, corpus).score(group))
-    assert of(NLIScorer(twice, corpus).score([*group, *group])) == [*tables, *tables]
-    assert twice.calls == once.calls
+def test_a_text_with_an_empty_corpus_is_scored_beside_one_without_as_alone() -> None:
+    group, scorer = [Reasoning("Doha is in Qatar.", "", corpus) for corpus in (None, ())], NLIScorer(Reader())
+    assert of(scorer.score(group)) == [table for one in group for table in of(scorer.score([one]))]
 
 
 @given(groups, st.lists(passages, max_size=4), st.integers(1, 4))

@@ -160,39 +160,28 @@ def test_the_words_of_a_text_do_not_depend_on_what_else_it_holds(text: str) -> N
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [0, -1, True, 2.0, None, "5"], ids=repr)
-def test_k_is_a_whole_number_from_one(k: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"k must be a whole number of at least 1; got .*\."):
-        BM25(corpus("Doha")).search(["Doha"], k)
+QUERIES = "queries must be a list of strings; got "
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("documents", "asked", "k", "said"),
     [
-        ("Doha", "queries must be a list of strings; got 'Doha'"),
-        (None, "queries must be a list of strings; got None"),
-        ({"Doha"}, "queries must be a list of strings; got {'Doha'}"),
-        (["Doha", None], r"queries must be a list of strings; got \['Doha', None\]"),
+        *(
+            (corpus("Doha"), ["Doha"], k, r"k must be a whole number of at least 1; got .*\.")
+            for k in (0, -1, True, "5")
+        ),
+        ([], "Doha", 5, f"{QUERIES}'Doha'"),
+        ([], None, 5, f"{QUERIES}None"),
+        ([], {"Doha"}, 5, f"{QUERIES}{{'Doha'}}"),
+        ([], ["Doha", None], 5, rf"{QUERIES}\['Doha', None\]"),
+        (None, [], 5, r"passages\[0\] is None \(NoneType\); give Passage\(title, text\)\."),
+        ("Doha", [], 5, r"passages\[0\] is 'D' \(str\); give Passage\(title, text\)"),
+        (["Doha"], [], 5, r"passages\[0\] is 'Doha' \(str\)"),
     ],
-    ids=["one-string", "none", "set", "no-string"],
 )
-def test_queries_are_a_list_of_strings(asked: Any, said: str) -> None:
+def test_passages_queries_and_k_are_what_they_must_be(documents: Any, asked: Any, k: Any, said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
-        BM25([]).search(asked)
-
-
-@pytest.mark.parametrize(
-    ("documents", "said"),
-    [
-        (None, r"passages\[0\] is None \(NoneType\); give Passage\(title, text\)\."),
-        ("Doha", r"passages\[0\] is 'D' \(str\); give Passage\(title, text\)"),
-        (["Doha"], r"passages\[0\] is 'Doha' \(str\)"),
-    ],
-    ids=["none", "text", "texts"],
-)
-def test_a_corpus_is_a_list_of_passages(documents: Any, said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
-        BM25(documents)
+        BM25(documents).search(asked, k)
 
 
 def test_passages_of_a_text_are_searched_as_a_corpus_is_and_the_same_is_found() -> None:

@@ -66,14 +66,16 @@ def test_a_reply_that_is_wrong_in_one_place_is_an_abstention_on_the_whole(reply:
     assert (found["reward"], found["undefined"]) == (None, "no step was measured")
 
 
-def test_a_reply_that_was_cut_is_an_abstention_that_says_so() -> None:  # hazard 58
-    found = scored(scripted_lm(lambda _: Line(json.dumps(whole())[:-1], cut=True)))
-    assert reasons_of(found)["logic"].startswith("the LM abstained: cut off")
-
-
-def test_a_prompt_too_long_for_the_lm_is_an_abstention() -> None:  # hazard 82
-    found = scored(scripted_lm(lambda _: lm15.ContextLengthError("too long: 9,000 tokens")))
-    assert reasons_of(found)["logic"].startswith("the LM abstained: prompt too long")
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (Line(json.dumps(whole())[:-1], cut=True), "cut off"),  # hazard 58
+        (lm15.ContextLengthError("too long: 9,000 tokens"), "prompt too long"),  # hazard 82
+    ],
+)
+def test_a_reply_that_was_cut_and_a_prompt_that_is_too_long_are_abstentions_that_say_so(reply: Any, why: str) -> None:
+    found = scored(scripted_lm(lambda _: reply))
+    assert reasons_of(found)["logic"].startswith(f"the LM abstained: {why}")
 
 
 def test_a_step_that_is_left_out_is_undefined_alone() -> None:

@@ -187,25 +187,26 @@ def test_a_lawful_program_passes_and_the_calls_of_its_selectors_are_counted(make
     assert check_selector(make(), ASKED, max_examples=10)["selector_calls"] >= 10
 
 
-def test_a_sum_is_checked_too() -> None:
-    class Sums(Program):
-        def selected(self, question: str) -> Any:
-            pool = [self.sample(question, number) for number in range(3)]
-            return self.select(question=question, candidates=pool)
+class Sums(Program):
+    """Has no evidence."""
 
-    question = {"question": "Tom has 3 boxes of 12 pens. How many pens has he?"}
-    assert check_selector(Sums(answer="number"), question, max_examples=5)["selector_calls"] > 5
+    def selected(self, question: str) -> Any:
+        return self.select(question=question, candidates=[self.sample(question, number) for number in range(3)])
 
 
-@pytest.mark.parametrize("adapter", [dspy.JSONAdapter(), dspy.XMLAdapter()])
-def test_the_adapter_of_the_context_reads_the_replies(adapter: Any) -> None:
+OTHERWISE: dict[str, tuple[Callable[[], dspy.Module], Any, Any]] = {
+    "a sum": (lambda: Sums(answer="number"), {"question": "Tom has 3 boxes of 12 pens. How many pens has he?"}, None),
+    "several examples": (Program, [dspy.Example(**ASKED, answer="Doha").with_inputs("question"), ASKED], None),
+    "JSON": (Program, ASKED, dspy.JSONAdapter()),
+    "XML": (Program, ASKED, dspy.XMLAdapter()),
+}
+
+
+@pytest.mark.parametrize(("make", "inputs", "adapter"), OTHERWISE.values(), ids=OTHERWISE)
+def test_other_inputs_and_the_adapter_of_the_context_may_be_given(make: Any, inputs: Any, adapter: Any) -> None:
     with dspy.context(adapter=adapter):
-        assert check_selector(Program(), ASKED, max_examples=5)["selector_calls"] > 5
-
-
-def test_inputs_may_be_several_examples() -> None:
-    examples = [dspy.Example(**ASKED, answer="Doha").with_inputs("question"), ASKED]
-    assert check_selector(Program(), examples, max_examples=5)["selector_calls"] > 20
+        calls = check_selector(make(), inputs, max_examples=5)["selector_calls"]
+    assert calls > (20 if isinstance(inputs, list) else 5)
 
 
 def test_the_program_and_its_lms_are_left_alone() -> None:

