@@ -29,16 +29,14 @@ from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
 from eldgr_dspy.report.explanations import path
-from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import certificates_as_json, certificates_in
 from eldgr_dspy.rule.consultations import Abstention, Certificates
 from eldgr_dspy.rule.own_certificates import own_certificate, recorded_certificate
-from eldgr_dspy.rule.questions import Question, Settings
+from eldgr_dspy.rule.questions import Settings
 from tests.capitals import EVIDENCE, row, selector_with, write_pool
 from tests.selecting import verdict
 
 N = 6
-CAPITAL = "The capital is "
 ME = "tests.run.test_own_certificates"
 
 
@@ -547,12 +545,6 @@ def test_a_recorded_witness_that_does_not_stand_is_left_out(pool: Path, tmp_path
     lines = map(json.loads, (tmp_path / "run" / "decisions.jsonl").read_text().splitlines())
     decided = [(line["answer"], line["certified"], line["witness"]) for line in lines if line["rule"] == "eldgr"]
     assert decided == [("Lyon", True, None)] * N
-
-
-def test_a_case_says_whom_to_ask_when_nobody_asked_its_certificate() -> None:
-    case = Case(Question("Which?", "retrieval", ("Nice", "Lyon")), Settings(certificate=own_certificate(asked_later)))
-    with pytest.raises(CertificateError, match=f"The certificate {ME}:asked_later must be asked about 'Nice'"):
-        case.certified("Nice")
 
 
 # -- a freeze ----------------------------------------------------------------------------------------------------------

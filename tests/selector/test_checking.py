@@ -18,7 +18,7 @@ from eldgr_dspy.programs.testing import check_selector, scripted_lm
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.signatures import JudgeCandidates
-from tests.laws.slips_of_selectors import ByQuestion
+from tests.laws.slips_of_selectors import ByQuestion, Wrapped
 from tests.selecting import CONTESTED, Returns, example_of, repair, right, saying, verdict
 
 SAME = "sync_equals_async_equals_batch_equals_replay"
@@ -180,49 +180,35 @@ def test_the_scripted_lm_does_not_load_hypothesis_and_where_it_is_missing_it_say
 # -- selectors that break a law ---------------------------------------------------------------------------------------
 
 
-class Changed(Selector):
-    """A selector that does something to what would have shipped."""
-
-    def change(self, pred: Any) -> Any:
-        return pred
-
-    def forward(self, *args: Any, **inputs: Any) -> Any:
-        return self.change(super().forward(*args, **inputs))
-
-    async def aforward(self, *args: Any, **inputs: Any) -> Any:
-        return self.change(await super().aforward(*args, **inputs))
-
-
-class Trusting(Changed):
+class Trusting(Wrapped):
     """Ships what the judge prefers."""
 
-    def forward(self, *args: Any, **inputs: Any) -> Any:
-        pred = super().forward(*args, **inputs)
+    def after(self, call: dict[str, Any], pred: Any) -> Any:
         if pred.preference is not None:
-            pred.answer, pred.branch = inputs["candidates"][pred.preference]["answer"], "judge"
+            pred.answer, pred.branch = call["candidates"][pred.preference]["answer"], "judge"
         return pred
 
 
-class Repairing(Changed):
+class Repairing(Wrapped):
     """Ships a certified preference as if it were a repair."""
 
-    def change(self, pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> Any:
         pred.branch = "repair" if pred.branch == "judge" else pred.branch
         return pred
 
 
-class Inventive(Changed):
+class Inventive(Wrapped):
     """Ships what nobody said."""
 
-    def change(self, pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> Any:
         pred.answer = "Atlantis" if pred.branch == "consensus" else pred.answer
         return pred
 
 
-class Curious(Changed):
+class Curious(Wrapped):
     """Says that it asked where nothing could change."""
 
-    def change(self, pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> Any:
         pred.consulted = ["judge"]
         return pred
 
@@ -236,10 +222,10 @@ class Hasty(Selector):
         return pred
 
 
-class Unranked(Changed):
+class Unranked(Wrapped):
     """Lawful in what ships, and not the rule's account of it."""
 
-    def change(self, pred: Any) -> Any:
+    def after(self, call: dict[str, Any], pred: Any) -> Any:
         pred.ranking = pred.ranking[::-1]
         return pred
 

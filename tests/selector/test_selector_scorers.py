@@ -18,6 +18,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LawBroken
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector
+from tests.laws.slips_of_selectors import Wrapped
 from tests.scorers import Awaited, Rewards, table_of
 from tests.selecting import (
     ABSTAINS,
@@ -271,18 +272,10 @@ def test_a_copy_shares_a_scorer_that_is_not_a_module(duplicate: Callable[..., Se
     assert twin.scorers[0] is scorer and twin.scorers is not select.scorers
 
 
-def test_a_selector_with_a_scorer_keeps_the_laws() -> None:
-    select = Selector(scorers=Rewards([0.1, 0.9, 0.5]))
-    assert check_selector(select, max_examples=30)["sync_equals_async_equals_batch_equals_replay"] >= 60
-
-
-class RanksAcrossStrata(Selector):
+class RanksAcrossStrata(Wrapped):
     """A selector that ranks by reward alone."""
 
-    def forward(
-        self, question: str, candidates: Any, evidence: Any = None, answer: Any = None, options: Any = ()
-    ) -> dspy.Prediction:
-        pred = super().forward(question, candidates, evidence, answer, options)
+    def after(self, call: dict[str, Any], pred: Any) -> Any:
         pred.ranking = sorted(pred.ranking, key=lambda index: -(pred.scores[index]["reward"] or 0.0))
         return pred
 
