@@ -123,8 +123,8 @@ def test_a_sampled_program_hands_its_columns_on_and_log_probabilities_as_dspy_re
     found = sampled(WeightedVote("cisc"), *said)
     assert (found.answer, found.branch, found.confidence) == ("Doha", "judge", 0.9)
     certain, unsure = ({"content": [{"token": "x", "logprob": logprob}]} for logprob in (0.0, -3.0))
-    said = [{"answer": "Dubai", "logprobs": unsure}] * 2 + [{"answer": "Doha", "logprobs": certain}]
-    assert sampled(WeightedVote("soft_sc"), *said).answer == "Doha"
+    probable = [{"answer": "Dubai", "logprobs": unsure}] * 2 + [{"answer": "Doha", "logprobs": certain}]
+    assert sampled(WeightedVote("soft_sc"), *probable).answer == "Doha"
 
 
 def test_a_sample_whose_column_cannot_be_used_fails_alone() -> None:
