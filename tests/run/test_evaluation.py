@@ -16,7 +16,7 @@ import pytest
 from dspy.utils import BaseCallback
 
 from eldgr_dspy.decision import majority_vote
-from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunStoppedError
+from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
 from eldgr_dspy.programs.judges import Panel
@@ -26,6 +26,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, Watcher, evaluate
 from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.plan import out_of
 from eldgr_dspy.programs.run.role_calls import role_call
+from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.rule.consultations import Consultation
@@ -266,6 +267,12 @@ def test_a_changed_run_is_refused_with_its_difference(  # hazard 91
         assert (lm.requests, (tmp_path / "run" / "journal.jsonl").read_bytes()) == ([], before)
     evaluate(selector, Plan([pool], tmp_path / "run", fresh=True))
     assert (tmp_path / "run" / "journal.jsonl.1").read_bytes() == before
+
+
+def test_a_second_run_on_the_directory_is_refused(pool: Path, tmp_path: Path) -> None:  # hazard 90
+    selector, _ = selector_with(obliging)
+    with RunDirectory(tmp_path / "run"), pytest.raises(RunLockedError, match="another process is writing to this run"):
+        evaluate(selector, Plan([pool], tmp_path / "run"))
 
 
 # -- recordings --
