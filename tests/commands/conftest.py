@@ -15,6 +15,7 @@ def eldgr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     def typed(*words: str | Path, code: int = 0) -> Printed:
         capsys.readouterr()
         assert main([*map(str, words)]) == code
-        return Printed(*capsys.readouterr())
+        out, err = capsys.readouterr()
+        return Printed(out, err)
 
     return typed
