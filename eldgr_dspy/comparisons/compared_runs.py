@@ -11,18 +11,17 @@ from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.differences import differences
-from eldgr_dspy.comparisons.named_runs import NamedRun
-from eldgr_dspy.comparisons.rule_scores import (
+from eldgr_dspy.comparisons.named_runs import (
+    NamedRun,
     RuleScores,
     contrast_of,
     require_the_same_questions,
     rule_scores_of,
-    scored_remarks,
 )
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.record import sums_of
 from eldgr_dspy.figures.results.audit_fields import RoleSums
-from eldgr_dspy.figures.results.summary_fields import Adjusted, Paired, Scores
+from eldgr_dspy.figures.results.summary_fields import Adjusted, Scores
 from eldgr_dspy.statistics import holm
 from eldgr_dspy.words import Consulted, Task, roles_and
 
@@ -87,15 +86,18 @@ def compare_runs(runs: Mapping[str, NamedRun], *, rule: str = "eldgr") -> Compar
     if len(runs) < 2:
         raise ArgumentError(f"A comparison needs two or more runs; got {len(runs)}.")
     first = next(iter(runs.values()))
-    pools: dict[str, dict[str, RuleScores]] = {}
+    pools = dict[str, ComparedPool]()
     for pool, chosen in _by_pool(runs).items():
-        pools[pool] = {name: rule_scores_of(runs[name], of, rule) for name, of in zip(runs, chosen, strict=True)}
-        require_the_same_questions([*pools[pool].values()])
-    family = _family(pools)
+        arms = {name: rule_scores_of(runs[name], of, rule) for name, of in zip(runs, chosen, strict=True)}
+        require_the_same_questions([*arms.values()])
+        pools[pool] = _pool(arms, rule)
+    family = [of["contrast"] for pool in pools.values() for of in pool["runs"].values() if of["contrast"]]
+    for contrast, p in zip(family, holm([contrast["p"] for contrast in family]), strict=True):
+        contrast["p_holm"] = p
     return {
         "rule": rule,
         "runs": {name: _run(named, first) for name, named in runs.items()},
-        "pools": {pool: _pool(pool, arms, rule, family) for pool, arms in pools.items()},
+        "pools": pools,
     }
 
 
@@ -110,51 +112,41 @@ def _by_pool(runs: Mapping[str, NamedRun]) -> dict[str, list[str]]:
     return {first.pools[0]: [named.pools[0] for named in runs.values()]}
 
 
-def _family(pools: Mapping[str, Mapping[str, RuleScores]]) -> dict[tuple[str, str], Adjusted]:
-    """Every other run against the first, on every pool that is scored; their probabilities are adjusted together."""
-    contrasts: dict[tuple[str, str], Paired] = {}
-    for pool, arms in pools.items():
-        (_, first), *others = arms.items()
-        contrasts |= {(pool, name): contrast_of([(arm, first)]) for name, arm in others if arm.scored}
-    adjusted = holm([contrast["p"] for contrast in contrasts.values()])
-    return {place: {**contrast, "p_holm": p} for (place, contrast), p in zip(contrasts.items(), adjusted, strict=True)}
+def _pool(arms: Mapping[str, RuleScores], rule: str) -> ComparedPool:
+    """Every run against the first on one pool; p is not adjusted yet."""
+    first, class_of = next(iter(arms.values())), shown_type(next(iter(arms.values())).figures["task"]).class_of
 
+    def scores(arm: RuleScores) -> ComparedScores:
+        of, differ, contrast = arm.figures["rules"][rule], None, None
+        if arm is not first:
+            shipped = ((one.answer, first.outcomes[id_].answer) for id_, one in arm.outcomes.items())
+            differ = sum(class_of(answer) != class_of(other) for answer, other in shipped)
+            paired = contrast_of([(arm, first)]) if arm.scored else None
+            contrast = paired and Adjusted(**paired, p_holm=paired["p"])
+        return {
+            "pool": arm.pool,
+            "sha256": arm.sha256,
+            "em": of["em"],
+            "f1": of["f1"],
+            "calls": sum(of["calls"].values()),
+            "differ": differ,
+            "contrast": contrast,
+        }
 
-def _pool(
-    pool: str, arms: Mapping[str, RuleScores], rule: str, family: Mapping[tuple[str, str], Adjusted]
-) -> ComparedPool:
-    first = next(iter(arms.values()))
     return {
         "task": first.figures["task"],
         "n": first.figures["n"],
         "n_scored": first.figures["n_scored"],
-        "runs": {
-            name: {
-                "pool": arm.pool,
-                "sha256": arm.named.sha256(arm.pool),
-                "em": arm.figures["rules"][rule]["em"],
-                "f1": arm.figures["rules"][rule]["f1"],
-                "calls": sum(arm.figures["rules"][rule]["calls"].values()),
-                "differ": None if arm is first else _differ(arm, first),
-                "contrast": family.get((pool, name)),
-            }
-            for name, arm in arms.items()
-        },
-        "remarks": [*scored_remarks(first), *_on_contents(arms)],
+        "runs": {name: scores(arm) for name, arm in arms.items()},
+        "remarks": [*first.remarks(), *_on_contents(arms)],
     }
-
-
-def _differ(arm: RuleScores, against: RuleScores) -> int:
-    kind = shown_type(arm.figures["task"])
-    shipped = ((of.answer, against.outcomes[id_].answer) for id_, of in arm.outcomes.items())
-    return sum(kind.class_of(answer) != kind.class_of(other) for answer, other in shipped)
 
 
 def _on_contents(arms: Mapping[str, RuleScores]) -> Iterator[str]:
     """Yield which of several pools are the same: between others, a difference is that of their candidates too."""
     by_content = dict[str, list[str]]()
     for name, arm in arms.items():
-        by_content.setdefault(arm.named.sha256(arm.pool), []).append(name)
+        by_content.setdefault(arm.sha256, []).append(name)
     if len(by_content) > 1:
         same = [", ".join(names) for names in by_content.values() if len(names) > 1]
         yield "The pools differ in their candidates or evidence, and so may the answers by them alone."

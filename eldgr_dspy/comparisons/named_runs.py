@@ -1,12 +1,27 @@
-"""Read finished runs given as `[NAME=]RUN[:POOL]`: a run has the name that it is given, or that of its directory."""
+"""Finished runs under names, and a rule's answers and scores in them, question by question.
 
-from collections.abc import Iterable, Sequence
+A run is given as `[NAME=]RUN[:POOL]`: it has the name that it is given, or that of its directory. The candidates of
+runs that are compared may differ; their questions and gold answers may not. Scores are percentages, and differences
+percentage points.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, NamedTuple
 
+from eldgr_dspy.answer_types.base import Score
+from eldgr_dspy.base.formatting import questions
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished_run import RunRead, read_run
-from eldgr_dspy.figures.results.summary_fields import PoolFigures, Summary
+from eldgr_dspy.figures.results.summary_fields import Paired, PoolFigures, Summary
+from eldgr_dspy.figures.scored import contrast_of_scores
+from eldgr_dspy.splitting import folded_question
+
+ScoreName = Literal["em", "f1"]
+
+_NAMED = 3  # ids that a message names
 
 
 @dataclass(frozen=True)
@@ -25,10 +40,6 @@ class NamedRun:
     def figures(self, pool: str) -> PoolFigures:
         """Return a pool's part of `summary.json`."""
         return self.summary["pools"][pool]
-
-    def sha256(self, pool: str) -> str:
-        """Return the hash of a pool's content."""
-        return str(self.run.stated("pool")[pool]["details"]["sha256"])
 
     def __str__(self) -> str:
         return self.name if self.name == str(self.run.path) else f"{self.name}={self.run.path}"
@@ -66,3 +77,120 @@ def _named(name: str, run: RunRead, pool: str | None) -> NamedRun:
     if pool is not None and pool not in pools:
         raise ArgumentError(f"{run.path} has no pool {pool!r}; its pools are {', '.join(map(repr, pools)) or 'none'}.")
     return NamedRun(name, run, pools if pool is None else [pool], summary)
+
+
+# -- a rule in a run ---------------------------------------------------------------------------------------------------
+
+
+class Outcome(NamedTuple):
+    """What a rule shipped on a question, and how it scored; None without a gold answer.
+
+    Attributes:
+        text: The folded text of the question; rows with the same text are one question in a contrast.
+    """
+
+    answer: str | None
+    score: Score | None
+    gold: frozenset[str]
+    text: str
+
+
+@dataclass(frozen=True)
+class RuleScores:
+    """A rule's outcomes on a pool of one run, by id; `figures` are the pool's part of `summary.json`."""
+
+    named: NamedRun
+    pool: str
+    figures: PoolFigures
+    outcomes: Mapping[str, Outcome]
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the pool's content."""
+        return str(self.named.run.stated("pool")[self.pool]["details"]["sha256"])
+
+    @property
+    def scored(self) -> dict[str, Score]:
+        """The scores of the questions with a gold answer, by id."""
+        return {id_: of.score for id_, of in self.outcomes.items() if of.score is not None}
+
+    def percentages(self, score: ScoreName, ids: Iterable[str]) -> list[float]:
+        """Return a score of questions with a gold answer."""
+        scored = self.scored
+        return [100.0 * (getattr(scored[id_], score) or 0.0) for id_ in ids]
+
+    def remarks(self) -> Iterator[str]:
+        """Yield a sentence on questions without a gold answer, and one on repeated texts, where there are any."""
+        n, n_scored = len(self.outcomes), len(self.scored)
+        distinct = len({self.outcomes[id_].text for id_ in self.scored})
+        if n_scored < n:
+            yield f"Scores are over the {questions(n_scored)} that have a gold answer, of {n:,}."
+        if distinct < n_scored:
+            yield f"{questions(n_scored)} have {distinct:,} different texts: a repeated text counts once in Δ and p."
+
+
+def rule_scores_of(named: NamedRun, pool: str, rule: str) -> RuleScores:
+    """Return the scores of a rule in a run.
+
+    Raises:
+        ArgumentError: the rule has no result there, or the decisions cannot be read.
+    """
+    figures = named.figures(pool)
+    if rule not in figures["rules"]:
+        why = "it is withheld there" if rule in figures["withheld"] else "it was not among the rules"
+        raise ArgumentError(
+            f"{named} has no result of rule {rule!r} on pool {pool!r}: {why}; give --rule one of "
+            f"{', '.join(figures['rules'])}."
+        )
+    outcomes = {
+        row["id"]: Outcome(
+            row["answer"],
+            None if row["em"] is None else Score(row["em"], row["f1"]),
+            frozenset(row["gold"]),
+            folded_question(row["question"]),
+        )
+        for row in named.run.decisions(named.summary)
+        if (row["pool"], row["rule"]) == (pool, rule)
+    }
+    return RuleScores(named, pool, figures, outcomes)
+
+
+def require_the_same_questions(arms: Sequence[RuleScores]) -> None:
+    """Check that every run has the questions and gold answers of the first.
+
+    Raises:
+        ArgumentError: naming the first questions that one of them lacks, or a different task or gold answer.
+    """
+    first, *others = arms
+    for other in others:
+        for arm, lacking in ((first, other), (other, first)):
+            if missing := [id_ for id_ in arm.outcomes if id_ not in lacking.outcomes]:
+                ids = ", ".join(map(repr, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
+                raise ArgumentError(
+                    f"{questions(len(missing))} of {arm.named} {'is' if len(missing) == 1 else 'are'} not in "
+                    f"{lacking.named}: {ids}; give runs on the same questions, with the same --limit."
+                )
+        tasks = first.figures["task"], other.figures["task"]
+        if tasks[0] != tasks[1]:
+            raise ArgumentError(
+                f"{first.named} is {tasks[0]} and {other.named} is {tasks[1]}; give runs on one set of questions."
+            )
+        for id_, outcome in first.outcomes.items():
+            if outcome.gold != (gold := other.outcomes[id_].gold):
+                raise ArgumentError(
+                    f"Question {id_!r} has gold answers {sorted(outcome.gold)!r:.80} in {first.named} and "
+                    f"{sorted(gold)!r:.80} in {other.named}; give pools with the same gold answers."
+                )
+
+
+def contrast_of(pairs: Sequence[tuple[RuleScores, RuleScores]]) -> Paired:
+    """Return one arm against another on the same questions, over one or more runs, as a contrast of `summary.json`.
+
+    The outcomes of questions with the same text are one unit, since they err together.
+    """
+    units = defaultdict[str, list[tuple[Score, Score]]](list)
+    for arm, against in pairs:
+        others = against.scored
+        for id_, score in arm.scored.items():
+            units[arm.outcomes[id_].text].append((score, others[id_]))
+    return contrast_of_scores(Counter(map(tuple, units.values())))

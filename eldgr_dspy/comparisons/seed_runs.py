@@ -12,13 +12,12 @@ from typing_extensions import TypedDict
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import questions
-from eldgr_dspy.comparisons.named_runs import NamedRun
-from eldgr_dspy.comparisons.rule_scores import (
-    Score,
+from eldgr_dspy.comparisons.named_runs import (
+    NamedRun,
+    ScoreName,
     contrast_of,
     require_the_same_questions,
     rule_scores_of,
-    scored_remarks,
 )
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.summary_fields import Paired, WinsLosses
@@ -56,7 +55,7 @@ class Seeds(TypedDict):
     n: int
     n_scored: int
     runs: list[SeedRun]
-    variance: dict[Score, Spreads]
+    variance: dict[ScoreName, Spreads]
     contrast: Paired
     remarks: list[str]
 
@@ -77,13 +76,13 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
     pairs = [(rule_scores_of(named, pool, rule), rule_scores_of(named, pool, against)) for named, pool in _seeds(runs)]
     first, arms = pairs[0][0], [arm for arm, _ in pairs]
     require_the_same_questions(arms)
-    ids, kind = first.scored, shown_type(first.figures["task"])
+    ids, kind = [*first.scored], shown_type(first.figures["task"])
     if len(ids) < 2:
         raise ArgumentError(f"{questions(len(ids))} with a gold answer; give runs on two or more, to see their spread.")
+    names: tuple[ScoreName, ...] = ("em", "f1") if kind.has_f1 else ("em",)
     # of each score, seeds by rules by questions
-    scores: dict[Score, Any] = {
-        score: np.array([[arm.of(score, ids) for arm in pair] for pair in pairs])
-        for score in (("em", "f1") if kind.has_f1 else ("em",))
+    scores: dict[ScoreName, Any] = {
+        score: np.array([[arm.percentages(score, ids) for arm in pair] for pair in pairs]) for score in names
     }
     gaps = scores["em"][:, 0] - scores["em"][:, 1]
     means = {score: of.mean(axis=2).tolist() for score, of in scores.items()}
@@ -97,7 +96,7 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
             {
                 "run": arm.named.run.path.as_posix(),
                 "pool": arm.pool,
-                "sha256": arm.named.sha256(arm.pool),
+                "sha256": arm.sha256,
                 "em": means["em"][seed],
                 "f1": means["f1"][seed] if "f1" in means else None,
                 "delta": means["em"][seed][0] - means["em"][seed][1],
@@ -115,7 +114,7 @@ def over_seeds(runs: Mapping[str, NamedRun], *, rule: str = "eldgr", against: st
             for score, of in scores.items()
         },
         "contrast": contrast_of(pairs),
-        "remarks": [*scored_remarks(first), *_on_seeds([arm.named.sha256(arm.pool) for arm in arms])],
+        "remarks": [*first.remarks(), *_on_seeds([arm.sha256 for arm in arms])],
     }
 
 

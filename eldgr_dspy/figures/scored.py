@@ -1,17 +1,23 @@
-"""The figures of a rule over the questions with a gold answer: scores, flips, and the risk of what ships.
+"""The figures of rules over the questions with a gold answer: scores, flips, the risk of what ships, contrasts.
 
 Sums are exact. So figures depend neither on the order of the questions nor on how many are taken together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fractions import Fraction
 
 from eldgr_dspy.answer_types.base import Score
 from eldgr_dspy.figures.decided_rows import DecidedRows, Ruled
 from eldgr_dspy.figures.distinct import Units, counts_by
 from eldgr_dspy.figures.results.audit_fields import Flips
-from eldgr_dspy.figures.results.summary_fields import Scores, Shipped, Shipping
-from eldgr_dspy.statistics import proportion_upper_bound
+from eldgr_dspy.figures.results.summary_fields import Paired, RuleContrast, Scores, Shipped, Shipping
+from eldgr_dspy.rule.named_judges import judge_in, labelled, unlabelled
+from eldgr_dspy.rule.rules import is_own
+from eldgr_dspy.statistics import Contrast, contrast_of_units, holm, proportion_upper_bound
+from eldgr_dspy.words import ASKING_NOBODY
+
+_SELECTORS = ("first", "majority", "judge", "eldgr")
+"""The matched selectors. Their contrasts and those of a user's rules are tested as a family; others are descriptive."""
 
 
 def scores_of(rows: DecidedRows, rule: str, of: Callable[[Ruled], Score] = lambda of: of.defined) -> Scores:
@@ -70,3 +76,60 @@ def shipped(n: int, of: int, units: Units[tuple[bool, bool]]) -> Shipped:
         "risk": None if risk is None else 100.0 * risk,
         "risk_at_most": None if risk is None else 100.0 * max(risk, proportion_upper_bound(distinct, distinct_wrong)),
     }
+
+
+# -- contrasts --------------------------------------------------------------------------------------------------------
+
+
+def contrasts_of(
+    rules: Iterable[str], judges: Sequence[str], paired: Callable[[str, str], Paired], untested: Collection[str] = ()
+) -> list[RuleContrast]:
+    """Return `eldgr` against each other rule, and each rule that may ask a role against majority.
+
+    With named judges, return only each judge locked against the same judge alone. Those of judges in `untested` are
+    not in the family that is tested.
+    """
+    names = [*rules]
+    pairs = [(labelled("eldgr", judge), labelled("judge", judge)) for judge in judges]
+    if not judges:
+        pairs = [("eldgr", other) for other in names if other != "eldgr"]
+        pairs += [(other, "majority") for other in names if other not in ("eldgr", *ASKING_NOBODY)]
+    contrasts = {pair: paired(*pair) for pair in pairs if set(pair) <= set(names)}
+    family = [
+        pair
+        for pair in contrasts
+        if all(unlabelled(rule) in _SELECTORS or is_own(rule) for rule in pair) and judge_in(pair[0]) not in untested
+    ]
+    adjusted = dict(zip(family, holm([contrasts[pair]["p"] for pair in family]), strict=True))
+    return [
+        {"rule": rule, "against": against, **figures, "p_holm": adjusted.get((rule, against))}
+        for (rule, against), figures in contrasts.items()
+    ]
+
+
+def contrast_of(rows: DecidedRows, rule: str, against: str) -> Paired:
+    """Return the contrast of two rules, of F1 too where all answers have one; copies of a question count once."""
+    both = rows.units(rows.rules[rule].beside(rows.rules[against]))
+    return contrast_of_scores(counts_by(both, lambda unit: tuple((one.defined, other.defined) for one, other in unit)))
+
+
+def contrast_of_scores(units: Units[tuple[Score, Score]]) -> Paired:
+    """Return the contrast of units of pairs of scores, of F1 too where all answers have one."""
+    em = _contrast(units, lambda score: score.em)
+    graded = all(score.f1 is not None for unit in units for pair in unit for score in pair)
+    f1 = _contrast(units, lambda score: score.f1 or 0.0) if graded else None
+    return {
+        "delta": em.delta,
+        "ci": list(em.interval),
+        "p": em.p,
+        "wins": em.wins,
+        "losses": em.losses,
+        "notes": list(em.notes),
+        "f1": f1 and {"delta": f1.delta, "ci": list(f1.interval)},
+    }
+
+
+def _contrast(units: Units[tuple[Score, Score]], value: Callable[[Score], float]) -> Contrast:
+    return contrast_of_units(
+        counts_by(units, lambda unit: tuple((100.0 * value(one), 100.0 * value(other)) for one, other in unit))
+    )

@@ -9,14 +9,13 @@ from functools import partial
 from eldgr_dspy.figures.audit import audit_counts, audit_outcomes
 from eldgr_dspy.figures.authority import bounds_of
 from eldgr_dspy.figures.baselines import baselines_of
-from eldgr_dspy.figures.contrasts import contrast_of, contrasts_of
 from eldgr_dspy.figures.decided_rows import DecidedRows, ReplyMarks
 from eldgr_dspy.figures.distinct import counts_by
 from eldgr_dspy.figures.record import JudgeFacts
 from eldgr_dspy.figures.remarks import remarks_of
 from eldgr_dspy.figures.results.audit_fields import AuditCounts, AuditInFull
 from eldgr_dspy.figures.results.summary_fields import JudgeFigures, PoolFigures, RuleFigures
-from eldgr_dspy.figures.scored import flips_of, official_of, scores_of, shipping_of
+from eldgr_dspy.figures.scored import contrast_of, contrasts_of, flips_of, official_of, scores_of, shipping_of
 from eldgr_dspy.rule.named_judges import asked_by, first_of, judge_in, labelled, role_of
 from eldgr_dspy.words import CONSULTED, Consulted, roles_and
 

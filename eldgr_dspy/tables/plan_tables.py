@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from eldgr_dspy.base.formatting import figure, questions, signed
 from eldgr_dspy.figures.contents import Column, Ends, PoolContents, Shares
-from eldgr_dspy.figures.planning import Forecast, QuestionsNeeded, RoleForecast
+from eldgr_dspy.figures.planning import Forecast, RoleForecast
 from eldgr_dspy.figures.remarks import spelling_notes
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.record_fields import Share
@@ -64,8 +64,8 @@ def forecast_table(forecast: Forecast) -> Table:
     return table_of("what this run would ask, in questions", "pool", columns, rows, notes)
 
 
-def needed_table(needed: QuestionsNeeded) -> Table:
-    """Return the table of `figures.planning.plan_ahead`."""
+def needed_table(needed: Mapping[str, Any]) -> Table:
+    """Return the table of `eldgr plan`: how many questions a gain needs."""
     title = f"questions to see {signed(needed['gain'])} with power {needed['power']:g} at alpha {needed['alpha']:g}"
     columns: Columns = {
         "questions": lambda of: f"{of['questions']:,}",

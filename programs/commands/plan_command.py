@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 
 _PERCENT = click.FloatRange(0, 100, min_open=True)
@@ -26,8 +27,24 @@ def plan(gain: float, discordant: float, power: float, alpha: float, form: Form,
 
     A pilot run counts its discordant questions: they are the wins plus losses of its contrasts.
     """
-    from eldgr_dspy.figures.planning import plan_ahead
+    from eldgr_dspy.statistics import mcnemar_power, questions_needed
     from eldgr_dspy.tables.plan_tables import needed_table
 
-    needed = plan_ahead(gain, discordant, power=power, alpha=alpha)
+    if gain > discordant:
+        raise ArgumentError(
+            f"gain={gain:g} is more than discordant={discordant:g}: wins minus losses can't be more than wins and "
+            "losses together. Give both in percent of all questions."
+        )
+    shares = gain / 100.0, discordant / 100.0
+    n = questions_needed(*shares, power=power, alpha=alpha)
+    needed = {
+        "gain": gain,
+        "discordant": discordant,
+        "alpha": alpha,
+        "power": power,
+        "questions": n,
+        "power_there": mcnemar_power(n, *shares, alpha=alpha),
+        "wins": n * (shares[1] + shares[0]) / 2.0,
+        "losses": n * (shares[1] - shares[0]) / 2.0,
+    }
     write(needed, iter([needed_table(needed)]), form, out, "The plan")

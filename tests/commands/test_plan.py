@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.figures.planning import plan_ahead
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.statistics import mcnemar_power, questions_needed
 from tests.commands.installed import Eldgr
 
-LEVEL: Any = {"power": 0.8, "alpha": 0.05}
 PLAN = "from eldgr_dspy.programs.commands import main; code = main(['plan', '--gain', '2', '--discordant', '6'])"
 
 
@@ -20,7 +20,19 @@ def test_it_says_how_many_questions_a_gain_needs(eldgr: Eldgr) -> None:
     out = eldgr("plan", "--gain", "2", "--discordant", "6").out
     assert "questions to see +2.00 with power 0.8 at alpha 0.05" in out
     assert "│ 6.00         │     1,244 │      0.8000 │                 50–25 │" in out
-    assert json.loads(eldgr("plan", "--gain", "2", "--discordant", "6", "--json").out) == plan_ahead(2.0, 6.0, **LEVEL)
+    found = json.loads(eldgr("plan", "--gain", "2", "--discordant", "6", "--json").out)
+    assert found["questions"] == questions_needed(0.02, 0.06) == 1_244
+    assert found["power_there"] == mcnemar_power(1_244, 0.02, 0.06) >= 0.8
+    assert (found["wins"] - found["losses"], found["wins"] + found["losses"]) == pytest.approx((24.88, 74.64))
+
+
+def test_a_gain_that_no_test_can_show_is_refused(eldgr: Eldgr) -> None:
+    assert eldgr("plan", "--gain", "8", "--discordant", "6.5", code=1).err == (
+        "Error: gain=8 is more than discordant=6.5: wins minus losses can't be more than wins and losses together. "
+        "Give both in percent of all questions.\n"
+    )
+    for gain in ("0", "-1", "101", "nan"):
+        assert main(["plan", "--gain", gain, "--discordant", "100"]) != 0
 
 
 def test_a_smaller_alpha_and_more_power_need_more(eldgr: Eldgr) -> None:

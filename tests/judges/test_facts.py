@@ -8,8 +8,8 @@ import dspy
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.contrasts import contrasts_of
 from eldgr_dspy.figures.record import JudgeFacts, judge_facts
+from eldgr_dspy.figures.scored import contrasts_of
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import LexicalJudge
