@@ -125,7 +125,7 @@ def contrast_of_scores(units: Units[tuple[Score, Score]]) -> Paired:
         "wins": em.wins,
         "losses": em.losses,
         "notes": list(em.notes),
-        "f1": f1 and {"delta": f1.delta, "ci": list(f1.interval)},
+        "f1": None if f1 is None else {"delta": f1.delta, "ci": list(f1.interval)},
     }
 
 

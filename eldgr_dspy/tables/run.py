@@ -24,6 +24,8 @@ _DESCRIPTIVE = (
     f"{UNDEFINED}: a contrast with a rule that is not one of the matched selectors is descriptive, not tested."
 )
 
+_Builders = tuple[Callable[[str, PoolFigures], Table | None], ...]
+
 
 def tables_of(summary: Summary) -> Iterator[Table]:
     """Yield the tables of an evaluation: those of each pool, and what was asked of LMs in all."""
@@ -47,8 +49,8 @@ def main_tables(summary: Summary) -> Iterator[Table]:
 def pool_tables(name: str, pool: PoolFigures, remedy: str | None = None) -> Iterator[Table]:
     """Yield the tables of a pool; `remedy` says how to get the results of withheld rules, None for a run's own."""
     yield paper_table(name, pool, remedy)
-    for kind, build in POOL_TABLES.items():
-        audits = audits_in(pool) if kind in AUDITS else (pool,)
+    for build in _POOL_TABLES:
+        audits = audits_in(pool) if build in _AUDITS else (pool,)
         yield from (table for audited in audits if (table := build(name, audited)) is not None)
 
 
@@ -76,17 +78,12 @@ def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     return table_of(title, "contrast", columns_of(RuleContrast, "delta ci p p_holm record"), contrasts, notes)
 
 
-POOL_TABLES: dict[str, Callable[[str, PoolFigures], Table | None]] = {
-    "judges": judges_table,
-    "baselines": baselines_table,
-    "contrasts": contrasts_table,
-    "bounds": bounds_table,
-    "shipping": shipping_table,
-    "audit": audit_table,
-    "outcomes": outcomes_table,
-    "cost": cost_table,
-}
-"""The tables of a pool below the paper's, in order."""
+_AUDITS: _Builders = (audit_table, outcomes_table)
+"""The tables of the decision audit: of several named judges, each has its own."""
 
-AUDITS = ("audit", "outcomes")
-"""Those of the decision audit: of several named judges, each has its own."""
+_POOL_TABLES: _Builders = (
+    *(judges_table, baselines_table, contrasts_table, bounds_table, shipping_table),
+    *_AUDITS,
+    cost_table,
+)
+"""The tables of a pool below the paper's, in order."""

@@ -6,14 +6,14 @@ consulted certificate to give consensus any value, and the other answers any val
 that a recording holds, are used as they are. No role is asked and nothing is written.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 from eldgr_dspy.certificates import Certificate
-from eldgr_dspy.decision import Rule, drive
+from eldgr_dspy.decision import Rule, relayed
 from eldgr_dspy.errors import NotAskedError
+from eldgr_dspy.figures.bounds import outcomes
 from eldgr_dspy.figures.planning import Forecast, PoolForecast, RoleForecast
 from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.journal import read_journal
@@ -33,7 +33,6 @@ from eldgr_dspy.words import CONSULTED, Consulted, is_role
 
 _SILENT = Abstention("silent")
 _NEW_ANSWER = "\ufffdan answer of no candidate"
-_Ask = Callable[[Consulted], Heard]
 
 
 def possible_roles(rule: Rule, case: Case, replies: Mapping[Consulted, Heard]) -> frozenset[Consulted]:
@@ -43,51 +42,18 @@ def possible_roles(rule: Rule, case: Case, replies: Mapping[Consulted, Heard]) -
         replies: The replies that are already given. The other roles may say anything.
     """
     possible = _possible(case)
+    tries: dict[Any, Any] = {**possible, **{role: [reply] for role, reply in replies.items()}}
     gathered: set[Consulted] = set()
-    for roles in _every_way(partial(_roles_on, rule, case), replies, possible):
-        gathered |= roles
+
+    def noting(one: Case) -> Any:
+        afresh = Case(one.question, one.settings) if one.to_certify() else one  # a case keeps its certificates
+        steps: Any = certifying(rule)(afresh)
+        return relayed(steps, lambda role, _: gathered.add(role))
+
+    for _ in outcomes(noting, case, tries):
         if gathered >= possible.keys():
             break
     return frozenset(gathered)
-
-
-def _roles_on(rule: Rule, case: Case, ask: _Ask) -> set[Consulted]:
-    """The roles that a rule asks, given what they reply."""
-    roles: set[Consulted] = set()
-
-    def noting(role: Consulted) -> Heard:
-        roles.add(role)
-        return ask(role)
-
-    afresh = Case(case.question, case.settings) if case.to_certify() else case  # a case keeps its certificates
-    drive(certifying(rule)(afresh), noting)
-    return roles
-
-
-class _AskedError(Exception):
-    """A role is asked whose reply is not known."""
-
-
-def _every_way(
-    run: Callable[[_Ask], set[Consulted]],
-    replies: Mapping[Consulted, Heard],
-    possible: Mapping[Consulted, Sequence[Heard]],
-) -> Iterator[set[Consulted]]:
-    """Yield the result of `run` for each way through it: started again for each reply that a role may give."""
-
-    def ask(role: Consulted) -> Heard:
-        if role not in replies:
-            raise _AskedError(role)
-        return replies[role]
-
-    try:
-        roles = run(ask)
-    except _AskedError as error:
-        (role,) = error.args
-        for reply in possible[role]:
-            yield from _every_way(run, {**replies, role: reply}, possible)
-    else:
-        yield roles
 
 
 def _possible(case: Case) -> dict[Consulted, Sequence[Heard]]:
