@@ -1,7 +1,6 @@
 """The tables of runs beside one another: of one rule in several runs, and of two rules over several seeds."""
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from eldgr_dspy.answer_types import shown_type
@@ -11,7 +10,7 @@ from eldgr_dspy.comparisons.seed_runs import Seeds
 from eldgr_dspy.figures.results.audit_fields import RoleSums
 from eldgr_dspy.figures.results.summary_fields import Adjusted, Paired
 from eldgr_dspy.statistics import mcnemar
-from eldgr_dspy.tables.table import Columns, Table, columns_of, record, score_columns, table_of
+from eldgr_dspy.tables.table import UNREPORTED, Columns, Table, columns_of, part, record, score_columns, table_of
 from eldgr_dspy.words import Consulted
 
 _CUSTOMARY = 0.05
@@ -47,9 +46,7 @@ def _scores(rule: str, name: str, pool: ComparedPool) -> Table:
 def _cost(comparison: Comparison) -> Table:
     rows = {name: run["consultations"] for name, run in comparison["runs"].items()}
     columns = columns_of(RoleSums, "ok abstained failed recorded calls prompt_tokens completion_tokens cost")
-    unknown = any(value is None for of in rows.values() for value in of.values())
-    note = f"{UNDEFINED}: a server did not report it, or the price of a model is not known."
-    return table_of("what each run asked, in all", "run", columns, rows, [note] if unknown else [])
+    return table_of("what each run asked, in all", "run", columns, rows, undefined=UNREPORTED)
 
 
 def _made_with(comparison: Comparison) -> Table:
@@ -76,7 +73,7 @@ def seed_tables(seeds: Seeds) -> Iterator[Table]:
     columns: Columns = {
         "pool": lambda run: run["pool"],
         **{
-            f"{rule} {name} %": partial(_seed_score, score, side)
+            f"{rule} {name} %": part(score, side)
             for name, score in zip(names, seeds["variance"], strict=True)
             for side, rule in enumerate(rules)
         },
@@ -105,7 +102,3 @@ def seed_tables(seeds: Seeds) -> Iterator[Table]:
     notes = ["A question counts once, with the mean of its seeds; the result is for these seeds only."]
     rows = {" − ".join(rules): contrast}
     yield table_of("over questions, these seeds", "contrast", columns, rows, [*notes, *contrast["notes"]])
-
-
-def _seed_score(name: str, side: int, run: Mapping[str, Any]) -> str:
-    return figure(run[name][side])

@@ -1,17 +1,23 @@
-"""The tables of what is known before a run: what a pool holds, what would be asked, what a gain needs."""
+"""The tables of what is known before a run: a pool, its authority bounds, what would be asked, what a gain needs."""
 
 from collections.abc import Mapping
 from typing import Any, cast
 
-from eldgr_dspy.base.formatting import figure, questions, signed
+from eldgr_dspy.answer_types import shown_type
+from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, listed, questions, signed
+from eldgr_dspy.figures.authority import Allowed, Authority
 from eldgr_dspy.figures.contents import Column, Ends, PoolContents, Shares
-from eldgr_dspy.figures.planning import Forecast, RoleForecast
 from eldgr_dspy.figures.remarks import spelling_notes
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.record_fields import Share
+from eldgr_dspy.figures.results.summary_fields import Bounds
 from eldgr_dspy.rule.named_judges import role_of
-from eldgr_dspy.tables.table import Columns, Table, columns_of, table_of
+from eldgr_dspy.tables.table import Columns, Table, columns_of, field, table_of
 from eldgr_dspy.words import is_role
+
+ANY_DERIVER = (
+    "Any deriver: each number that the check of derivations cannot exclude is taken for derivable, right or wrong."
+)
 
 
 def contents_table(name: str, contents: PoolContents) -> Table:
@@ -43,14 +49,14 @@ def _ends(ends: Ends) -> str:
     return fewest if fewest == most else f"{fewest} to {most}"
 
 
-def forecast_table(forecast: Forecast) -> Table:
+def forecast_table(forecast: Mapping[str, Any]) -> Table:
     """Return the table of the result of `programs.run.forecast`."""
     columns: Columns = {
         "role": lambda of: of["role"],
         "asked of": lambda of: (
             forecast["models"][of["role"]] or ("heuristic" if is_role(role_of(of["role"])) else "own code")
         ),
-        **columns_of(RoleForecast, "at_most journaled recorded to_ask"),
+        **{name.replace("_", " "): field(name) for name in ("at_most", "journaled", "recorded", "to_ask")},
         "calls": lambda of: f"{of['to_ask']:,}+" if of["calls"] is None else f"{of['calls']:,}",
     }
     rows = [
@@ -73,3 +79,71 @@ def needed_table(needed: Mapping[str, Any]) -> Table:
         "wins–losses to expect": lambda of: f"{of['wins']:,.0f}–{of['losses']:,.0f}",
     }
     return table_of(title, "discordant %", columns, {figure(needed["discordant"]): needed})
+
+
+# -- authority bounds --------------------------------------------------------------------------------------------------
+
+
+def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) -> Table:
+    """Return the table of `figures.authority.pool_authority`, with the rules that pass above it."""
+    repairer, changes, price = shown_type(pool["task"]).repairer, pool["can_change"], pool["price"]
+    derives, widest, scored = repairer == "deriver", widest_bounds(pool), pool["n_scored"]
+    both, lms = ("any judge, any deriver", "judge or deriver") if derives else ("any judge, any span", "judge")
+    columns: Columns = {
+        "any judge": lambda rule: interval(pool["bounds"][rule]),
+        both: lambda rule: interval(widest[rule]) if widest[rule] or not scored else "not computed",
+        "judge can change": lambda rule: figure(changes[rule]["judge"]),
+        f"{repairer} can change": lambda rule: figure(changes[rule][repairer]),
+        f"{lms} can lose": lambda rule: f"{of['lost']:,} of {of['of']:,}" if (of := price[rule]) else UNDEFINED,
+        "price": lambda rule: f"at most {figure(of['at_most'])}" if (of := price[rule]) else UNDEFINED,
+    }
+    notes = []
+    asking = [rule for rule in changes if changes[rule][repairer] != 0]
+    if asking:
+        notes.append(
+            f"Under any judge the {repairer} is assumed to abstain; {listed(asking)} may be outside by asking it."
+        )
+    if scored == 0:
+        notes.append(f"{UNDEFINED}: no question has a gold answer. What a role can change needs none.")
+    elif scored < pool["n"]:
+        notes.append(f"Bounds are over the {questions(scored)} with a gold answer, of {pool['n']:,}.")
+    if derives and asking:
+        notes.append(ANY_DERIVER)
+    if promises := pool.get("gives_up"):
+        notes.append(f"The answer type gives up {listed(promises)}: what rests on it is not promised.")
+    if scored and not all(widest[rule] for rule in pool["bounds"]):
+        notes.append("not computed: bounds over all spans are available only for the package's rules and certificates.")
+    if any(price.values()):
+        notes.append(
+            f"{lms.capitalize()} can lose: distinct questions that majority has right and some {lms} can make wrong. "
+            f"Price: the most points of accuracy that a {lms} can cost against majority on new questions, with 95 % "
+            "confidence for each rule by itself."
+        )
+    title = f"{name}: {pool['task']}, {questions(pool['n'])}: authority bounds, %"
+    lead = _on(allowed, lms) if allowed else ""
+    return table_of(title, "rule", columns, {rule: rule for rule in pool["bounds"]}, notes, lead)
+
+
+def _on(allowed: Allowed, lms: str) -> str:
+    """Say which rules pass, in sentences."""
+    if not allowed["chains"]:
+        return "Only majority was given, which loses nothing against itself."
+    most = f"at most {allowed['worst']:g} points on new questions, with 95 % confidence"
+    tested = f"Tested from narrow to wide: {'; '.join(', '.join(chain) for chain in allowed['chains'])}."
+    if allowed["passing"]:
+        one = len(allowed["passing"]) == 1
+        widest, under = ("rule that passes is", "it") if one else ("rules that pass are", "each")
+        names = " and ".join(allowed["passing"])
+        return f"The widest {widest} {names}: under {under} any {lms} costs {most}. {tested}"
+    failed = f"Use majority: no rule is shown to cost {most}. {tested}"
+    if allowed["questions"] >= allowed["needed"]:
+        return f"{failed} The first rule of each chain loses too many questions to pass."
+    return (
+        f"{failed} A rule that loses no question passes with {allowed['needed']:,} distinct questions or more; this "
+        f"pool has {allowed['questions']:,}."
+    )
+
+
+def widest_bounds(pool: Bounds) -> Mapping[str, list[float] | None]:
+    """Return each rule's bounds over all judges and spans, or derivers where a derivation certifies."""
+    return pool.get("bounds_any_deriver", pool["bounds_any_span"])

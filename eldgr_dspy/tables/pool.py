@@ -5,8 +5,6 @@ The input is a pool of `summary.json`. An undefined value is shown as a dash, an
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any, cast, get_args
 
 from eldgr_dspy.answer_types import shown_type
@@ -15,23 +13,21 @@ from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.figures.remarks import never_asked
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.audit_fields import AuditCounts, Became, Flips, RoleSums
-from eldgr_dspy.figures.results.summary_fields import Paired, PoolFigures, RuleFigures, Shipped, Summary
+from eldgr_dspy.figures.results.summary_fields import Paired, PoolFigures, Shipped, Summary
 from eldgr_dspy.rule.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
-from eldgr_dspy.tables.bound_tables import ANY_DERIVER, widest_bounds
 from eldgr_dspy.tables.judges import usefulness
-from eldgr_dspy.tables.table import Columns, Table, columns_of, score_columns, table_of
+from eldgr_dspy.tables.plan_tables import ANY_DERIVER, widest_bounds
+from eldgr_dspy.tables.table import UNREPORTED, Columns, Table, columns_of, field, part, score_columns, table_of
 from eldgr_dspy.words import CONSULTED, Consulted
 
 _UNSCORED = f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
-_UNREPORTED = f"{UNDEFINED}: a server did not report it, or the price of a model is not known."
-_UNCOUNTED = f"{UNDEFINED}: a server did not report it."
 _NOTHING_SHIPS = f"{UNDEFINED}: no question that ships has a gold answer, so its risk is undefined."
 _AT_MOST = (
     "At most: exact one-sided 95 % upper bound on the risk of new questions (Clopper–Pearson), if questions are "
     "drawn independently and the rule was fixed beforehand."
 )
 _BECAME = "lost: consensus is right and what shipped is wrong; won: the reverse; wrong, right: both are."
-_UNBOUNDED = f"{UNDEFINED}: withheld, or not computable for this rule or without gold answers."
+_UNBOUNDED = "withheld, or not computable for this rule or without gold answers."
 
 
 def headline(pool: PoolFigures) -> str:
@@ -97,12 +93,9 @@ def usage_table(summary: Summary) -> Table | None:
     callers = {role: sums for role, sums in summary["consultations"].items() if sums["calls"] or sums["cached"]}
     if not callers:
         return None
-    reported = all(
-        sums[name] is not None for sums in callers.values() for name in ("prompt_tokens", "completion_tokens", "cost")
-    )
-    notes = ([] if reported else [_UNREPORTED]) + summary["remarks"]
     columns = columns_of(RoleSums, "ok abstained failed calls cached prompt_tokens completion_tokens cost")
-    return table_of("what the run asked of LMs, in all", "role", columns, callers, notes)
+    title = "what the run asked of LMs, in all"
+    return table_of(title, "role", columns, callers, summary["remarks"], undefined=UNREPORTED)
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
@@ -192,15 +185,12 @@ def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
     for row in pool["decided"]["outcomes"]:
         counts[f"{row['branch']}, {row['level']}"][row["outcome"]] += row["questions"]
     words = [word for word in get_args(Became) if any(of[word] for of in counts.values())]
-    columns: Columns = {word: partial(_count, word) for word in words} | {"questions": lambda of: count_of(of.total())}
+    rows = {named: {**{word: of[word] for word in words}, "questions": of.total()} for named, of in counts.items()}
+    columns = {word: field(word) for word in (*words, "questions")}
     rule = first_of("eldgr", pool["rules"])
     under = "" if judge_in(rule) is None else f", under {rule}"
     title = f"{name}: what shipped, by decision and certificate{under}"
-    return table_of(title, "decision", columns, counts, [] if words == ["unscored"] else [_BECAME])
-
-
-def _count(name: str, counts: Mapping[str, int | None]) -> str:
-    return count_of(counts[name])
+    return table_of(title, "decision", columns, rows, [] if words == ["unscored"] else [_BECAME])
 
 
 def bounds_table(name: str, pool: PoolFigures) -> Table:
@@ -214,8 +204,7 @@ def bounds_table(name: str, pool: PoolFigures) -> Table:
     if any(widest.values()):
         any_other = "any judge, any deriver" if derives else "any judge, any span as repair"
         columns = {**columns, any_other: lambda rule: interval(widest.get(rule))}
-    table = table_of(f"{name}: authority bounds, %", "rule", columns, {rule: rule for rule in [*rules, *silent]})
-    notes = [_UNBOUNDED] if any(UNDEFINED in row for row in table.rows) else []
+    notes = []
     asking = [rule for rule, of in rules.items() if of["asked"]["deriver"] or of["asked"]["repairer"]]
     if asking:
         judged, named = "under any judge " if derives else "", listed(dict.fromkeys(map(unlabelled, asking)))
@@ -223,7 +212,8 @@ def bounds_table(name: str, pool: PoolFigures) -> Table:
             f"The bounds {judged}hold with repairer and deriver silent; {named} asked them, and may be outside."
         )
     notes += [ANY_DERIVER] if derives and any(widest.values()) else []
-    return replace(table, notes=(*notes, *_priced(pool)))
+    title, rows = f"{name}: authority bounds, %", {rule: rule for rule in [*rules, *silent]}
+    return table_of(title, "rule", columns, rows, [*notes, *_priced(pool)], undefined=_UNBOUNDED)
 
 
 def _priced(pool: PoolFigures) -> Iterator[str]:
@@ -272,14 +262,10 @@ def cost_table(name: str, pool: PoolFigures) -> Table:
     rules = pool["rules"]
     roles: list[Consulted] = [role for role in CONSULTED if any(of["asked"].get(role) for of in rules.values())]
     columns: Columns = {
-        **{f"{role} asked": _asked(role) for role in roles},
+        **{f"{role} asked": part("asked", role) for role in roles},
         "LM calls": lambda of: count_of(sum(of["calls"].values())),
         "tokens": lambda of: count_of(total_of([*of["tokens"].values()])),
         "seconds": lambda of: figure(of["seconds"]),
     }
-    table = table_of(f"{name}: what each rule alone would ask, in total", "rule", columns, rules)
-    return replace(table, notes=(_UNCOUNTED,)) if any(UNDEFINED in row for row in table.rows) else table
-
-
-def _asked(role: Consulted) -> Callable[[RuleFigures], str]:
-    return lambda of: count_of(of["asked"][role])
+    title = f"{name}: what each rule alone would ask, in total"
+    return table_of(title, "rule", columns, rules, undefined="a server did not report it.")

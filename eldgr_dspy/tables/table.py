@@ -11,6 +11,9 @@ from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.summary_fields import Delta, WinsLosses
 from eldgr_dspy.words import Task
 
+UNREPORTED = "a server did not report it, or the price of a model is not known."
+"""What a dash means in a table of what was asked."""
+
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "p": probability,
     "p_holm": probability,
@@ -63,17 +66,23 @@ def columns_of(kind: type, names: str) -> Columns:
     Args:
         kind: The type. names: the fields, separated by spaces; and `difference`, `graded` and `record`.
     """
-    return dict(_COMPOSED.get(name) or (headings(kind)[name], _field(name)) for name in names.split())
+    return dict(_COMPOSED.get(name) or (headings(kind)[name], field(name)) for name in names.split())
 
 
 def score_columns(task: Task) -> Columns:
     """Return the columns of the scores of a task's answers."""
     scores = zip(shown_type(task).scores, ("em", "f1"), strict=False)
-    return {f"{heading} %": _field(name) for heading, name in scores}
+    return {f"{heading} %": field(name) for heading, name in scores}
 
 
-def _field(name: str) -> Callable[[Any], str]:
+def field(name: str) -> Callable[[Any], str]:
+    """Return what a column shows of a field."""
     return lambda of: cell(name, of.get(name))
+
+
+def part(name: str, of: Any) -> Callable[[Any], str]:
+    """Return what a column shows of a field that holds several values by name or in order: one of them."""
+    return lambda record: cell(name, record[name][of])
 
 
 def table_of(
@@ -83,16 +92,19 @@ def table_of(
     rows: Mapping[str, Any] | Iterable[tuple[str, Any]],
     notes: Iterable[str] = (),
     lead: str = "",
+    undefined: str = "",
 ) -> Table:
     """Return a table with a row a record.
 
     Args:
         title: Its title. named: the heading of the names of the rows. columns: the other columns.
         rows: The records by name, or pairs of both where names repeat. notes: sentences below. lead: one above.
+        undefined: What a dash means, the first note if there is one.
     """
     pairs = cast(Iterable[tuple[str, Any]], rows.items() if isinstance(rows, Mapping) else rows)
     cells = tuple((label, *(show(of) for show in columns.values())) for label, of in pairs)
-    return Table(title, (named, *columns), cells, tuple(notes), lead)
+    why = [f"{UNDEFINED}: {undefined}"] if undefined and any(UNDEFINED in row[1:] for row in cells) else []
+    return Table(title, (named, *columns), cells, (*why, *notes), lead)
 
 
 def cell(name: str, value: Any) -> str:

@@ -62,7 +62,7 @@ def bound(
     from eldgr_dspy.pools import open_pools
     from eldgr_dspy.rule.questions import Settings
     from eldgr_dspy.rule.rules import require_no_judge, rule_named
-    from eldgr_dspy.tables.bound_tables import authority_table
+    from eldgr_dspy.tables.plan_tables import authority_table
 
     source = context.get_parameter_source
     tests_default = worst is not None and source("rules") is ParameterSource.DEFAULT

@@ -8,13 +8,12 @@ that a recording holds, are used as they are. No role is asked and nothing is wr
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, TypedDict
 
 from eldgr_dspy.certificates import Certificate
 from eldgr_dspy.decision import Rule, relayed
 from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.bounds import outcomes
-from eldgr_dspy.figures.planning import Forecast, PoolForecast, RoleForecast
 from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool
@@ -29,10 +28,39 @@ from eldgr_dspy.rule.certifying import certifying
 from eldgr_dspy.rule.consultations import Abstention, Certificates, Consultation, Heard, Key, Repair, Verdict
 from eldgr_dspy.rule.named_judges import Asked, asked_by, role_of, unlabelled
 from eldgr_dspy.rule.replies import journaled_reply
-from eldgr_dspy.words import CONSULTED, Consulted, is_role
+from eldgr_dspy.words import CONSULTED, Consulted, Task, is_role
 
 _SILENT = Abstention("silent")
 _NEW_ANSWER = "\ufffdan answer of no candidate"
+
+
+class RoleForecast(TypedDict):
+    """How many questions may be put to a role: in all, answered in the journal or a recording, and now.
+
+    Attributes:
+        calls: How many LM calls the latter take at most, repeated ones aside; None where the role does not say.
+    """
+
+    at_most: int
+    journaled: int
+    recorded: int
+    to_ask: int
+    calls: int | None
+
+
+class PoolForecast(TypedDict):
+    """What a run would ask on a pool."""
+
+    n: int
+    task: Task
+    roles: dict[Asked, RoleForecast]
+
+
+class Forecast(TypedDict):
+    """What a run would ask; `models` is None for a role without an LM."""
+
+    pools: dict[str, PoolForecast]
+    models: dict[Asked, str | None]
 
 
 def possible_roles(rule: Rule, case: Case, replies: Mapping[Consulted, Heard]) -> frozenset[Consulted]:

@@ -17,7 +17,7 @@ from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, laws_of_type
 from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.programs.testing import check_selector
 from eldgr_dspy.rule.questions import Question
-from eldgr_dspy.tables.bound_tables import authority_table
+from eldgr_dspy.tables.plan_tables import authority_table
 from eldgr_dspy.testing import check_answer_type, check_laws, consultations
 from tests.dates import YEARS, Sums
 from tests.laws.slips_of_types import SLIPS, Contradicted, Directed, Names, Vetoed

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, probability, signed
 from eldgr_dspy.programs.commands.console import text_of
-from eldgr_dspy.tables.bound_tables import ANY_DERIVER
 from eldgr_dspy.tables.formats import as_latex, as_markdown
+from eldgr_dspy.tables.plan_tables import ANY_DERIVER
 from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, headline, paper_table
 from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.tables.table import Table, difference, record
