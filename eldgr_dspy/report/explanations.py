@@ -1,11 +1,15 @@
-"""How a rule decided a question, in words: the votes, the roles that it asked with their replies, and the reason.
+"""How a rule decided a question, in words, and the passages of the question with the answers marked.
 
-It is read off the question and the decision in `decisions.jsonl`; nothing is decided here.
+The words are read off the question and the decision in `decisions.jsonl`; nothing is decided here. A passage is shown
+in full if an answer occurs in it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from eldgr_dspy.figures.results.decision_fields import Decided
+from eldgr_dspy.formats.rows import PassageRow
 from eldgr_dspy.report.templates import clip
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import FAILED
@@ -13,6 +17,9 @@ from eldgr_dspy.rule.reasons import REASONS, refusal_of_derivation
 from eldgr_dspy.words import Role
 
 _LONGEST = 200  # characters of an answer or a reason in a sentence
+_PLAIN = 400  # characters that are shown of a passage in which nothing is marked
+_PLAIN_PASSAGES = 30  # how many of them are shown
+_AROUND = 10_000  # characters on either side of what is marked
 
 
 def path(case: Case | None, decided: Decided) -> Iterator[str]:
@@ -65,3 +72,72 @@ def _quoted(answer: str | None) -> str:
 def _ended(reason: str) -> str:
     """A reason as the end of a sentence; some are sentences themselves."""
     return f"{clip(reason, _LONGEST).removesuffix('.')}."
+
+
+# -- passages ---------------------------------------------------------------------------------------------------------
+
+Piece = str | tuple[str, str]
+"""A stretch of a passage: plain, or marked with what it is marked as."""
+
+
+class ShownPassage(NamedTuple):
+    """A passage by its place, its title and its text in pieces."""
+
+    place: int
+    title: list[Piece]
+    text: list[Piece]
+
+
+_Marks = Mapping[tuple[int, int], str]
+"""The labels of what is marked in a field, by its first character and the one behind it."""
+
+
+def passages(
+    evidence: Sequence[PassageRow], case: Case | None, decisions: Sequence[Decided]
+) -> tuple[list[ShownPassage], int]:
+    """Return the passages that are shown, and how many are left out.
+
+    Args:
+        evidence: The passages. case: the question; None if only the witness of what shipped is known.
+        decisions: What the rules decided, with their witnesses.
+    """
+    marks = _marks(case, decisions)
+    listed, plain = list[ShownPassage](), 0
+    for index, passage in enumerate(evidence):
+        title, text = (marks.get((index, name), {}) for name in ("title", "text"))
+        plain += not (title or text)
+        if title or text or plain <= _PLAIN_PASSAGES:
+            around = _AROUND if title else _PLAIN
+            listed.append(
+                ShownPassage(index, _pieces(passage.title, title, _PLAIN), _pieces(passage.text, text, around))
+            )
+    return listed, max(0, plain - _PLAIN_PASSAGES)
+
+
+def _marks(case: Case | None, decisions: Sequence[Decided]) -> dict[tuple[int, str], dict[tuple[int, int], str]]:
+    """Where in the evidence the shipped answer and every other certified answer occur, by passage and field."""
+    places: dict[tuple[int, str, int, int], list[str]] = {}
+    for decision in decisions:
+        if (one := decision["witness"]) is not None:
+            places.setdefault((one["passage"], one["field"], one["start"], one["end"]), []).append(decision["rule"])
+    labels = {place: f"witness of what ships by {', '.join(rules)}" for place, rules in places.items()}
+    for answer in dict.fromkeys(case.question.answers) if case else ():
+        if answer is not None and case is not None and (of := case.certificate(answer).witness) is not None:
+            labels.setdefault((of.passage, of.field, of.start, of.end), f"witness of “{clip(answer, 80)}”")
+    marks: dict[tuple[int, str], dict[tuple[int, int], str]] = {}
+    for (passage, name, start, end), label in labels.items():
+        marks.setdefault((passage, name), {})[start, end] = label
+    return marks
+
+
+def _pieces(text: str, marks: _Marks, longest: int) -> list[Piece]:
+    """The text in pieces, each of which is inside of the same marks; what is far from any mark is cut, with a count."""
+    if not marks:
+        return [clip(text, longest)]
+    begin = max(0, min(start for start, _ in marks) - _AROUND)
+    end = min(len(text), max(end for _, end in marks) + _AROUND)
+    pieces: list[Piece] = [f"({begin:,} characters) …"] if begin else []
+    for start, stop in pairwise(sorted({begin, end, *(place for mark in marks for place in mark)})):
+        label = "; ".join(label for (first, last), label in marks.items() if first <= start and stop <= last)
+        pieces.append((text[start:stop], label) if label else text[start:stop])
+    return [*pieces, f"… ({len(text) - end:,} more characters)"] if end < len(text) else pieces

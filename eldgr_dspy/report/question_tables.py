@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from eldgr_dspy.base.formatting import UNDEFINED
 from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.formats.rows import Row
-from eldgr_dspy.report.explanations import path
-from eldgr_dspy.report.passages import passages
+from eldgr_dspy.report.explanations import passages, path
 from eldgr_dspy.report.templates import clip
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Consultation

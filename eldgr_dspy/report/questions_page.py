@@ -12,7 +12,7 @@ from html import escape
 from eldgr_dspy.figures.audit import became
 from eldgr_dspy.figures.results.audit_fields import Became
 from eldgr_dspy.figures.results.decision_fields import Decided
-from eldgr_dspy.report.passages import Piece, passages
+from eldgr_dspy.report.explanations import Piece, passages
 from eldgr_dspy.report.question_tables import Shown, tables_without_evidence
 from eldgr_dspy.report.templates import clip, template
 from eldgr_dspy.showing import is_printable, printable

@@ -5,8 +5,7 @@ from typing import Any
 
 from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, questions, signed
-from eldgr_dspy.comparisons.compared_runs import ComparedPool, ComparedRun, Comparison
-from eldgr_dspy.comparisons.seed_runs import Seeds
+from eldgr_dspy.comparisons.compared_runs import ComparedPool, ComparedRun, Comparison, Seeds
 from eldgr_dspy.figures.results.audit_fields import RoleSums
 from eldgr_dspy.figures.results.summary_fields import Adjusted, Paired
 from eldgr_dspy.statistics import mcnemar

@@ -25,9 +25,8 @@ def compare(runs: tuple[str, ...], rule: str, seeds: str | None, form: Form, out
 
     With --seeds, the spread of both rules is split into that of seeds and that of questions.
     """
-    from eldgr_dspy.comparisons.compared_runs import compare_runs
+    from eldgr_dspy.comparisons.compared_runs import compare_runs, over_seeds
     from eldgr_dspy.comparisons.named_runs import named_runs
-    from eldgr_dspy.comparisons.seed_runs import over_seeds
     from eldgr_dspy.tables.comparison import comparison_tables, seed_tables
 
     named = named_runs(runs)

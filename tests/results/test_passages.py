@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.formats.rows import PassageRow
-from eldgr_dspy.report.passages import Piece, ShownPassage, passages
+from eldgr_dspy.report.explanations import Piece, ShownPassage, passages
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.questions import Question
 

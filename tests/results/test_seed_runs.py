@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eldgr_dspy.comparisons.compared_runs import over_seeds
 from eldgr_dspy.comparisons.named_runs import named_runs
-from eldgr_dspy.comparisons.seed_runs import over_seeds
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.statistics import seed_variance
