@@ -8,9 +8,8 @@ all of them again.
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from eldgr_dspy.answer_types.answers import Score
 from eldgr_dspy.base.files import flush_to_disk, replacing
@@ -34,7 +33,6 @@ FILES = ("decisions.jsonl", "record.json", "questions.html", "report.html", "sum
 """What a run may write, by name, in the order in which the files are put in place."""
 
 _AROUND = 80  # characters on either side of a witness
-_OF_DECISION, _OF_WITNESS = (tuple(one.name for one in fields(of)) for of in (Decision, Witness))
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
@@ -139,29 +137,48 @@ class Results:
 def _decided(
     pool: str, row: Row, rule: str, decision: Decision, score: Score | None, majority: Score | None
 ) -> Decided:
-    own: dict[str, Any] = {name: getattr(decision, name) for name in _OF_DECISION}
-    line = {
+    return {
         "pool": pool,
         "id": row.id,
         "question": row.question,
         "gold": row.gold,
         "rule": rule,
-        **own,
-        "em": score and score.em,
-        "f1": score and score.f1,
-        "majority_em": majority and majority.em,
+        "answer": decision.answer,
+        "branch": decision.branch,
+        "reason": decision.reason,
+        "certified": decision.certified,
+        "witness": None if decision.witness is None else _witnessed(row, decision.witness),
+        "consensus": decision.consensus,
+        "tie": decision.tie,
+        "preference": decision.preference,
+        "repair": decision.repair,
+        "consulted": list(decision.consulted),
+        "abstentions": dict(decision.abstentions),
+        "ranking": list(decision.ranking),
+        "notes": list(decision.notes),
+        "em": score.em if score else None,
+        "f1": score.f1 if score else None,
+        "majority_em": majority.em if majority else None,
     }
-    witness = decision.witness and _witnessed(row, decision.witness)
-    return cast(Decided, {**line, "witness": witness, "abstentions": {**decision.abstentions}})
 
 
 def _witnessed(row: Row, witness: Witness) -> Witnessed:
     """Return where a witness is: its slice, its passage's title and the text around it, to be read on its own."""
     passage = row.evidence[witness.passage]
     source = passage.title if witness.field == "title" else passage.text
-    own: Any = {name: getattr(witness, name) for name in _OF_WITNESS}
-    own |= {"title": passage.title, "before": source[max(0, witness.start - _AROUND) : witness.start]}
-    return cast(Witnessed, {**own, "after": source[witness.end : witness.end + _AROUND]})
+    return {
+        "passage": witness.passage,
+        "field": witness.field,
+        "start": witness.start,
+        "end": witness.end,
+        "text": witness.text,
+        "level": witness.level,
+        "flags": list(witness.flags),
+        "sha256": witness.sha256,
+        "title": passage.title,
+        "before": source[max(0, witness.start - _AROUND) : witness.start],
+        "after": source[witness.end : witness.end + _AROUND],
+    }
 
 
 def _pretty(value: Mapping[str, Any]) -> str:
