@@ -21,9 +21,15 @@ from tests.tiny_policy import tiny_policy, tiny_tokenizer
 from tests.training.saved import saved_policy
 from tests.training.training_on import ROWS, SMALL, completions, trains
 
-pytestmark = trains
+pytestmark = [trains, pytest.mark.filterwarnings("ignore:.*:ResourceWarning")]
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data that are loaded once are not taken from the user's own folder."""
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
@@ -73,11 +79,9 @@ def test_its_curve_has_exact_match_and_all_channels_at_every_step(run: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
 def test_a_run_that_was_broken_off_resumes_as_if_it_had_not_been(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     again = shutil.copytree(run, tmp_path / "run")
     shutil.copytree(run.parent / "data", tmp_path / "data")
     shutil.rmtree(again / "checkpoint-4")
@@ -92,20 +96,14 @@ def test_a_run_that_was_broken_off_resumes_as_if_it_had_not_been(
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
-def test_a_second_beginning_is_a_sentence_and_not_a_traceback(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+def test_a_second_beginning_is_a_sentence_and_not_a_traceback(run: Path) -> None:
     with pytest.raises(SystemExit) as caught:
         main(flags(run))
     assert "has checkpoints of a run; set resume_from_checkpoint: true to resume it" in str(caught.value.code)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
-def test_a_run_reads_a_stream(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+def test_a_run_reads_a_stream(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run.parent / "data", tmp_path / "data")
     main([*flags(tmp_path / "run"), "--dataset_streaming", "true", "--max_steps", "1"])
     assert len(read_curve(tmp_path / "run")) == 1
@@ -201,7 +199,6 @@ HELD_OUT = ["--eval_strategy", "steps"]
 MINE = "tests.training.by_name"
 
 
-@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
 @pytest.mark.parametrize(
     ("text", "more", "said"),
     [
@@ -229,20 +226,15 @@ MINE = "tests.training.by_name"
          "weights", "names"],
 )  # fmt: skip
 def test_data_and_models_that_cannot_be_trained_with_are_one_sentence(
-    text: str, more: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str, more: list[str], said: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     held_out = {"test": json.dumps({**ROWS[0], "task": "arithmetic"})} if HELD_OUT[0] in more else {}
     write(tmp_path / "data", train=text, **held_out)
     with pytest.raises(SystemExit, match=said):
         main([*flags(tmp_path / "run"), *more])
 
 
-@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
-def test_messages_and_a_tokenizer_without_a_chat_template_are_refused_before_the_first_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+def test_messages_and_a_tokenizer_without_a_chat_template_are_refused_before_the_first_step(tmp_path: Path) -> None:
     policy = shutil.copytree(saved_policy(), tmp_path / "policy")
     (policy / "chat_template.jinja").unlink()
     write(tmp_path / "data", train=json.dumps(ROWS[0]))
@@ -252,9 +244,7 @@ def test_messages_and_a_tokenizer_without_a_chat_template_are_refused_before_the
     trainer_of(parsed([*flags(tmp_path / "text" / "run"), "--model_name_or_path", str(policy)]))
 
 
-@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
-def test_a_reward_may_be_whatever_trl_can_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+def test_a_reward_may_be_whatever_trl_can_call(tmp_path: Path) -> None:
     write(tmp_path / "data", train=json.dumps(ROWS[0]))
     trainer = trainer_of(parsed([*flags(tmp_path / "run"), "--rewards", "orm", f"{MINE}.part", f"{MINE}.half"]))
     assert trainer.reward_func_names == ["orm", "constant", "Half"]

@@ -258,10 +258,19 @@ def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], said: str) -> 
     assert said in refused(lambda: rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changed})))
 
 
-@pytest.mark.parametrize("passages", ['{"title": "Cup"}', '"The host"\n3'], ids=["no-text", "no-passage"])
-def test_a_corpus_with_anything_else_in_it_is_refused_with_the_line(passages: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("passages", "said"),
+    [
+        ('{"title": "Cup"}', r"corpus.jsonl, line 1: evidence\[0\]"),
+        ('"The host"\n3', r"corpus.jsonl, line 2: evidence\[0\]"),
+        ("", r"corpus='.*corpus.jsonl' has no passage; give a file with some, or leave"),
+    ],
+    ids=["no-text", "no-passage", "empty"],
+)
+def test_a_corpus_must_be_passages_and_some(passages: str, said: str, tmp_path: Path) -> None:
+    """One without a passage would be held to exist, and every step to be neutral under it."""
     (tmp_path / "corpus.jsonl").write_text(passages, "utf-8")
-    with pytest.raises(ArgumentError, match=r"corpus.jsonl, line [12]: evidence\[0\]"):
+    with pytest.raises(ArgumentError, match=said):
         rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(tmp_path / "corpus.jsonl")))
 
 
@@ -273,13 +282,6 @@ def test_what_is_said_of_a_corpus_in_csv_makes_passages_of_it(tmp_path: Path, mo
     code = str(caught.value).partition("in Python: ")[2].partition(". Then ")[0]
     exec(code, {})  # noqa: S102 -- our own remedy
     assert rewards_of(RewardArguments(rewards=["ra_msd"], corpus="rows.jsonl"))
-
-
-def test_a_corpus_without_a_passage_is_refused(tmp_path: Path) -> None:
-    """It would be held to exist, and every step to be neutral under it."""
-    (tmp_path / "corpus.jsonl").touch()
-    with pytest.raises(ArgumentError, match=r"corpus='.*corpus.jsonl' has no passage; give a file with some, or leave"):
-        rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(tmp_path / "corpus.jsonl")))
 
 
 def test_a_recipe_is_found_by_its_name_or_its_path(tmp_path: Path) -> None:

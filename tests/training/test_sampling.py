@@ -51,13 +51,15 @@ def texts(pool: Pool) -> dict[tuple[str, str | None], str]:
     return {(row.id, one.source): one.text for row in pool.rows() for one in row.candidates}
 
 
-def copied(folder: Path, to: Path, **files: Mapping[str, Any] | None) -> Path:
-    """A copy of a checkpoint in which entries of JSON files are changed; a file given None is left out."""
+def copied(folder: Path, to: Path, **files: Mapping[str, Any] | str | None) -> Path:
+    """A copy of a checkpoint in which files have another text or entries of JSON; a file given None is left out."""
     shutil.copytree(folder, to)
     for name, entries in files.items():
         path = next(to.glob(f"{name}.*"))
         if entries is None:
             path.unlink()
+        elif isinstance(entries, str):
+            path.write_text(entries, "utf-8")
         else:
             path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **entries}), "utf-8")
     return to
@@ -91,9 +93,9 @@ def test_the_answer_is_what_is_found_in_the_text_and_the_form_says_how(pool: Poo
 
 
 def test_a_completion_that_never_leaves_its_thinking_has_no_answer(tmp_path: Path) -> None:
-    tried = copied(saved_policy(), tmp_path / "model")
-    template = (tried / "chat_template.jinja").read_text("utf-8")
-    (tried / "chat_template.jinja").write_text(template + "{% if add_generation_prompt %}<think>\n{% endif %}", "utf-8")
+    template = (saved_policy() / "chat_template.jinja").read_text("utf-8")
+    opened = template + "{% if add_generation_prompt %}<think>\n{% endif %}"
+    tried = copied(saved_policy(), tmp_path / "model", chat_template=opened)
     pool = sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tried})
     candidates = [one for row in pool.rows() for one in row.candidates]
     assert any(one.text.strip() for one in candidates) and {one.answer for one in candidates} == {None}
@@ -242,8 +244,12 @@ def test_a_model_without_a_chat_template_is_asked_in_text(tmp_path: Path) -> Non
         ([{"role": "user", "content": None}], {}, "must be messages with a role and a text"),
         ([{"role": "user", "content": "Who? " * 200}], {},
          r"has \d+ tokens, and with 20 to follow that is more than the 256"),
+        (None, {"chat_template": "Hello, assistant:"},
+         "leaves out the last message of the prompt of the question 'q1'"),
+        (None, {"chat_template": "{{ raise_exception('no system here') }}"},
+         r"cannot render the prompt of the question 'q1' \(no system here\)"),
     ],
-    ids=["no-template", "text", "empty", "assistant", "no-content", "long"],
+    ids=["no-template", "text", "empty", "assistant", "no-content", "long", "deaf", "raising"],
 )  # fmt: skip
 def test_a_prompt_that_the_model_would_not_be_asked_in_is_refused(
     prompt: Any, files: dict[str, Any], said: str, tmp_path: Path
@@ -253,24 +259,6 @@ def test_a_prompt_that_the_model_would_not_be_asked_in_is_refused(
     with pytest.raises(ArgumentError, match=said):
         sampled(tmp_path / "pool.jsonl", asked, checkpoints={"whole": saved_policy(), "tried": tried})
     assert not list(tmp_path.glob("pool*"))
-
-
-@pytest.mark.parametrize(
-    ("template", "said"),
-    [
-        ("Hello, assistant:", "leaves out the last message of the prompt of the question 'q1'"),
-        (
-            "{{ raise_exception('no system here') }}",
-            r"cannot render the prompt of the question 'q1' \(no system here\)",
-        ),
-    ],
-    ids=["deaf", "raising"],
-)
-def test_a_template_that_does_not_ask_the_question_is_refused(template: str, said: str, tmp_path: Path) -> None:
-    tried = copied(saved_policy(), tmp_path / "model")
-    (tried / "chat_template.jinja").write_text(template, "utf-8")
-    with pytest.raises(ArgumentError, match=said):
-        sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tried})
 
 
 def test_a_tokenizer_that_was_loaded_as_another_kind_is_refused(tmp_path: Path) -> None:
@@ -294,8 +282,7 @@ def test_a_tokenizer_that_was_loaded_as_another_kind_is_refused(tmp_path: Path) 
 )
 def test_a_checkpoint_that_cannot_be_loaded_is_named(folder: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    broken = copied(saved_policy(), tmp_path / "broken")
-    (broken / "config.json").write_text("{", "utf-8")
+    copied(saved_policy(), tmp_path / "broken", config="{")
     with pytest.raises(ArgumentError, match=said):
         sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tmp_path / folder})
 
@@ -368,16 +355,19 @@ def test_what_a_trainer_logs_beside_the_weights_does_not_make_it_another_checkpo
     assert Checkpoint.of("whole", folder).identity() == before
 
 
-def test_a_pool_that_was_not_sampled_is_not_written_over(tmp_path: Path) -> None:
-    (tmp_path / "pool.jsonl").write_text("precious", "utf-8")
-    with pytest.raises(ArgumentError, match=r"exists without pool.samples.jsonl next to it; give a path that is not"):
-        sampled(tmp_path / "pool.jsonl")
-
-
-def test_a_file_that_is_not_a_journal_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "pool.samples.jsonl").write_text("{}\n", "utf-8")
-    with pytest.raises(JournalError, match=r"pool.samples.jsonl, line 1: kind=None is not one of"):
-        sampled(tmp_path / "pool.jsonl")
+@pytest.mark.parametrize(
+    ("name", "kind", "said"),
+    [
+        ("pool.jsonl", ArgumentError, "exists without pool.samples.jsonl next to it; give a path that is not"),
+        ("pool.samples.jsonl", JournalError, "pool.samples.jsonl, line 1: kind=None is not one of"),
+    ],
+)
+def test_what_was_not_sampled_is_neither_written_over_nor_added_to(
+    name: str, kind: type[EldgrError], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text("{}\n", "utf-8")
+    assert said in refused(lambda: sampled(tmp_path / "pool.jsonl"), kind)
+    assert (tmp_path / name).read_text("utf-8") == "{}\n"
 
 
 # --- what is given ----------------------------------------------------------------------------------------------------
