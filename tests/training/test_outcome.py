@@ -151,7 +151,7 @@ def test_an_unknown_task_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize("gold", [7, [7], {"text": "7"}, [None]], ids=str)
+@pytest.mark.parametrize("gold", [7, 0, [7], {"text": "7"}, [None]], ids=str)
 def test_gold_that_is_not_text_is_named(gold: Any) -> None:
     assert refused(gold=[gold]) == (
         "gold[0] must be the right answer, a list of accepted ones, or null, as strings, for the reward 'orm'; got "
