@@ -71,37 +71,12 @@ def joins_titles(answer: str, passages: Passages) -> bool:
     return folded(answer) in folded(" ".join(f"{one.title} {one.text}" for one in passages))
 
 
-def joins_for_long_answers(answer: str, passages: Passages) -> bool:
-    if len(folded(answer)) > 30:
-        return folded(answer) in folded(" ".join(one.text for one in passages))
-    return stands(answer, passages)
-
-
-def joins_much(answer: str, passages: Passages) -> bool:
-    if len(passages) > 6:
-        return folded(answer) in folded(" ".join(one.text for one in passages))
-    return stands(answer, passages)
-
-
-def joins_three(answer: str, passages: Passages) -> bool:
-    if len(folded(answer).split()) < 3:
-        return stands(answer, passages)
-    return folded(answer) in folded(" ".join(one.text for one in passages))
-
-
-LIMIT = 60
-
-
-def drops_over_forty_characters(answer: str, passages: Passages) -> bool | None:
-    return False if len(answer) > 40 else shipped(answer, passages)
-
-
-def drops_over_a_limit(answer: str, passages: Passages) -> bool | None:
-    return len(answer) <= LIMIT and shipped(answer, passages)
-
-
-def drops_over_eight_words(answer: str, passages: Passages) -> bool | None:
-    return len(answer.split()) <= 8 and shipped(answer, passages)
+def joining_where(holds: Callable[[str, Passages], bool]) -> Certifies:
+    return lambda answer, passages: (
+        folded(answer) in folded(" ".join(one.text for one in passages))
+        if holds(answer, passages)
+        else stands(answer, passages)
+    )
 
 
 def drops_by_default(answer: str, passages: Passages, most: int = 120) -> bool | None:
@@ -109,25 +84,11 @@ def drops_by_default(answer: str, passages: Passages, most: int = 120) -> bool |
 
 
 def dropping(most: int) -> Certifies:
-    def certificate(answer: str, passages: Passages) -> bool | None:
-        return len(answer) <= most and shipped(answer, passages)
-
-    return certificate
+    return lambda answer, passages: len(answer) <= most and shipped(answer, passages)
 
 
 def drops(answer: str, passages: Passages, *, most: int) -> bool | None:
     return len(answer) <= most and shipped(answer, passages)
-
-
-SHORT_ENOUGH = re.compile(r"(?s).{1,50}")
-
-
-def drops_by_a_pattern(answer: str, passages: Passages) -> bool | None:
-    return SHORT_ENOUGH.fullmatch(answer) is not None and shipped(answer, passages)
-
-
-def drops_short_ones(answer: str, passages: Passages) -> bool | None:
-    return len(answer) > 4 and shipped(answer, passages)
 
 
 class Careful:
@@ -153,51 +114,45 @@ def vetoed_by(*denials: str) -> Certifies:
     return certificate
 
 
-def vetoed_by_not(answer: str, passages: Passages) -> bool:
-    denied = any(f"not {strip_answer(answer)}" in one.text for one in passages)
-    return stands(answer, passages) and not denied
-
-
+LIMIT = 60
+SHORT_ENOUGH = re.compile(r"(?s).{1,50}")
 DENIAL = re.compile(r"\b(?:disproved|retracted)\b", re.I)
-
-
-def vetoed_by_a_pattern(answer: str, passages: Passages) -> bool:
-    return stands(answer, passages) and not any(DENIAL.search(one.text) for one in passages)
-
-
-def vetoed_by_a_title(answer: str, passages: Passages) -> bool:
-    return stands(answer, passages) and all(one.title != "Errata" for one in passages)
-
-
-def vetoed_by_much(answer: str, passages: Passages) -> bool:
-    return stands(answer, passages) and sum(len(one.text) for one in passages) < 2_000
-
-
-def vetoed_by_many(answer: str, passages: Passages) -> bool:
-    return stands(answer, passages) and len(passages) <= 20
-
-
-def vetoed_by_repetition(answer: str, passages: Passages) -> bool:
-    return 0 < sum(folded(answer) in folded(one.text) for one in passages) < 4
-
 
 CERTIFICATES: dict[str, Certifies] = {
     "joins by a space": joining(" "), "joins by lines": joining("\n"), "joins by nothing": joining(""),
     "joins neighbours": joins_neighbours, "joins chunks of a title": joins_chunks_of_a_title,
     "joins by a bar": joins_by_a_bar, "joins sentences": joins_sentences, "joins titles": joins_titles,
-    "joins for long answers": joins_for_long_answers, "joins much": joins_much, "joins for three words": joins_three,
-    "drops over 40 characters": drops_over_forty_characters, "drops over a limit of the module": drops_over_a_limit,
-    "drops over 8 words": drops_over_eight_words, "drops over a default": drops_by_default,
+    "joins for long answers": joining_where(lambda answer, _: len(folded(answer)) > 30),
+    "joins much": joining_where(lambda _, passages: len(passages) > 6),
+    "joins for three words": joining_where(lambda answer, _: len(folded(answer).split()) >= 3),
+    "drops over 40 characters": lambda answer, passages: False if len(answer) > 40 else shipped(answer, passages),
+    "drops over a limit of the module": lambda answer, passages: len(answer) <= LIMIT and shipped(answer, passages),
+    "drops over 8 words": lambda answer, passages: len(answer.split()) <= 8 and shipped(answer, passages),
+    "drops over a default": drops_by_default,
     "drops over what is closed over": dropping(33), "drops over a partial's": partial(drops, most=90),
-    "drops by a pattern": drops_by_a_pattern, "drops short ones": drops_short_ones,
-    "drops by an attribute": Careful(), "vetoed by not X": vetoed_by_not,
+    "drops by a pattern": lambda answer, passages: bool(SHORT_ENOUGH.fullmatch(answer)) and shipped(answer, passages),
+    "drops short ones": lambda answer, passages: len(answer) > 4 and shipped(answer, passages),
+    "drops by an attribute": Careful(),
+    "vetoed by not X": lambda answer, passages: (
+        stands(answer, passages) and not any(f"not {strip_answer(answer)}" in one.text for one in passages)
+    ),
     "vetoed by X is not": vetoed_by("{} is not", "{} was not"),
     "vetoed by isn't": vetoed_by("it isn't {}", "{} isn't"), "vetoed by never": vetoed_by("never {}", "{} never"),
     "vetoed by no": vetoed_by(" no {}"), "vetoed by false": vetoed_by("{} is false", "{} is wrong"),
     "vetoed by contrary": vetoed_by("contrary to"), "vetoed by a word of its own": vetoed_by("debunked"),
-    "vetoed by a pattern": vetoed_by_a_pattern, "vetoed by a title": vetoed_by_a_title,
-    "vetoed by much evidence": vetoed_by_much, "vetoed by many passages": vetoed_by_many,
-    "vetoed by repetition": vetoed_by_repetition,
+    "vetoed by a pattern": lambda answer, passages: (
+        stands(answer, passages) and not any(DENIAL.search(one.text) for one in passages)
+    ),
+    "vetoed by a title": lambda answer, passages: (
+        stands(answer, passages) and all(one.title != "Errata" for one in passages)
+    ),
+    "vetoed by much evidence": lambda answer, passages: (
+        stands(answer, passages) and sum(len(one.text) for one in passages) < 2_000
+    ),
+    "vetoed by many passages": lambda answer, passages: stands(answer, passages) and len(passages) <= 20,
+    "vetoed by repetition": lambda answer, passages: (
+        0 < sum(folded(answer) in folded(one.text) for one in passages) < 4
+    ),
 }  # fmt: skip
 
 # -- rules -------------------------------------------------------------------------------------------------------------
@@ -263,36 +218,21 @@ YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
 SMALL = {"zero", "none", "nobody"}
 
 
-def trusts_with_seven(case: Any) -> Steps:
-    if case.contested and "7" in (case.consensus or ""):
-        preference = case.stated((yield "judge"))
-        if preference is not None and not case.same(preference, case.consensus):
-            return Choice("judge", preference)
-    return (yield from evidence_locked(case))
-
-
 def value(answer: str | None) -> float:
     number = re.search(r"-?\d+(?:\.\d+)?", (answer or "").replace(",", "").replace("−", "-"))
     return float(number[0]) if number else 0.0
 
 
-def dropping_derivations(drops: Callable[[str], bool]) -> Rule:
-    """The shipped rule, but that some checked derivations are not heard."""
+def deaf(drops: Callable[[str], bool], task: str = "arithmetic") -> Rule:
+    """The shipped rule, but that some checked derivations, or certified answers, are not heard."""
 
     def rule(case: Any) -> Steps:
         branch, answer = yield from evidence_locked(case)
-        if case.task == "arithmetic" and branch == "repair" and drops(answer):
+        if case.task == task and branch != "consensus" and drops(answer):
             return Choice("consensus", case.consensus)
         return Choice(branch, answer)
 
     return rule
-
-
-def drops_negative(case: Any) -> Steps:
-    branch, answer = yield from evidence_locked(case)
-    if case.task == "arithmetic" and branch == "repair" and answer.startswith("-"):
-        return Choice("consensus", case.consensus)
-    return Choice(branch, answer)
 
 
 def ships_the_absolute_value(case: Any) -> Steps:
@@ -306,20 +246,6 @@ def forgets_zero(case: Any) -> Steps:
         if derived is None or not value(derived):
             return Choice("consensus", case.consensus)
     return (yield from evidence_locked(case))
-
-
-def deaf_to_long_certified(case: Any) -> Steps:
-    branch, answer = yield from evidence_locked(case)
-    if branch in ("judge", "repair") and case.task == "retrieval" and len(answer) > 200:
-        return Choice("consensus", case.consensus)
-    return Choice(branch, answer)
-
-
-def deaf_to_many_words(case: Any) -> Steps:
-    branch, answer = yield from evidence_locked(case)
-    if branch in ("judge", "repair") and case.task == "retrieval" and len(answer.split()) > 12:
-        return Choice("consensus", case.consensus)
-    return Choice(branch, answer)
 
 
 RULES: dict[str, Rule] = {
@@ -339,7 +265,7 @@ RULES: dict[str, Rule] = {
     "ships the repair's shortest spelling": respelling(lambda members: min(members, key=len), "repair"),
     "ships the repair's longest spelling": respelling(lambda members: max(members, key=len), "repair"),
     "ships without an article": ships_without_an_article,
-    "full authority where consensus contains a 7": trusts_with_seven,
+    "full authority where consensus contains a 7": trusting(lambda _, answer: "7" in answer),
     "full authority where consensus is a year": trusting(lambda _, answer: bool(YEAR.search(answer))),
     "full authority where consensus is listed": trusting(lambda _, answer: answer.lower() in SMALL),
     "full authority where consensus starts so": trusting(lambda _, answer: answer.startswith("Saint ")),
@@ -358,16 +284,16 @@ RULES: dict[str, Rule] = {
     "full authority where a sum ends in 00": trusting(
         lambda case, answer: case.task == "arithmetic" and answer.endswith("00")
     ),
-    "drops negative derivations": drops_negative,
-    "drops derivations below 0": dropping_derivations(lambda answer: value(answer) < 0),
-    "drops derivations that are not digits": dropping_derivations(lambda answer: not answer.isdigit()),
-    "drops derivations with a point": dropping_derivations(lambda answer: "." in answer),
-    "drops derivations over 500": dropping_derivations(lambda answer: value(answer) > 500),
-    "drops derivations with a comma": dropping_derivations(lambda answer: "," in answer),
+    "drops negative derivations": deaf(lambda answer: answer.startswith("-")),
+    "drops derivations below 0": deaf(lambda answer: value(answer) < 0),
+    "drops derivations that are not digits": deaf(lambda answer: not answer.isdigit()),
+    "drops derivations with a point": deaf(lambda answer: "." in answer),
+    "drops derivations over 500": deaf(lambda answer: value(answer) > 500),
+    "drops derivations with a comma": deaf(lambda answer: "," in answer),
     "ships the absolute value": ships_the_absolute_value,
     "forgets zero": forgets_zero,
-    "deaf to certified answers over 200 characters": deaf_to_long_certified,
-    "deaf to certified answers over 12 words": deaf_to_many_words,
+    "deaf to certified answers over 200 characters": deaf(lambda answer: len(answer) > 200, "retrieval"),
+    "deaf to certified answers over 12 words": deaf(lambda answer: len(answer.split()) > 12, "retrieval"),
 }
 
 SLIPS: dict[str, dict[str, Any]] = {"certificate": CERTIFICATES, "rule": RULES}

@@ -17,6 +17,11 @@ from eldgr_dspy.programs.selector import Selector
 class Wrapped(Selector):
     """A selector that changes what it is called with before it decides, and perhaps what it decided."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.last: Any = None
+        self.found: dict[str, Any] = {}
+
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         return call
 
@@ -39,8 +44,6 @@ class Wrapped(Selector):
 class ReusesEvidence(Wrapped):
     """Without evidence it uses that of the call before."""
 
-    last: Any = None
-
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         self.last = call["evidence"] or self.last
         return {**call, "evidence": self.last}
@@ -48,8 +51,6 @@ class ReusesEvidence(Wrapped):
 
 class ReusesEvidenceNotGiven(Wrapped):
     """Where no evidence is given at all, that of the call before."""
-
-    last: Any = None
 
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         if call["evidence"] is None:
@@ -61,8 +62,6 @@ class ReusesEvidenceNotGiven(Wrapped):
 class OneBehind(Wrapped):
     """The evidence of the call before."""
 
-    last: Any = None
-
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         own, evidence = call["evidence"], self.last
         self.last = own
@@ -72,34 +71,24 @@ class OneBehind(Wrapped):
 class Gathers(Wrapped):
     """The evidence of all calls."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.found: list[Any] = []
+    def key(self, call: dict[str, Any]) -> str:
+        return ""
 
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
-        self.found += call["evidence"] or []
-        return {**call, "evidence": list(self.found)}
-
-
-class GathersOfAQuestion(Wrapped):
-    """The evidence of all calls with the same question."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.found: dict[str, list[Any]] = {}
-
-    def before(self, call: dict[str, Any]) -> dict[str, Any]:
-        found = self.found.setdefault(call["question"], [])
+        found = self.found.setdefault(self.key(call), [])
         found += call["evidence"] or []
         return {**call, "evidence": list(found)}
 
 
+class GathersOfAQuestion(Gathers):
+    """The evidence of all calls with the same question."""
+
+    def key(self, call: dict[str, Any]) -> str:
+        return str(call["question"])
+
+
 class ReusesEvidenceOfAQuestion(Wrapped):
     """The evidence with which a question was first asked."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.found: dict[str, Any] = {}
 
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         return {**call, "evidence": self.found.setdefault(call["question"], call["evidence"])}
@@ -107,8 +96,6 @@ class ReusesEvidenceOfAQuestion(Wrapped):
 
 class ReusesCandidates(Wrapped):
     """The candidates of the call before where they answer the same question."""
-
-    last: Any = None
 
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         if self.last is not None and self.last["question"] == call["question"]:
@@ -122,12 +109,8 @@ class Remembers(Wrapped):
 
     key: tuple[str, ...] = ()
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.known: dict[str, Any] = {}
-
     def after(self, call: dict[str, Any], pred: Any) -> Any:
-        return copy.deepcopy(self.known.setdefault(repr([call[name] for name in self.key]), pred))
+        return copy.deepcopy(self.found.setdefault(repr([call[name] for name in self.key]), pred))
 
 
 class ByQuestion(Remembers):
@@ -155,13 +138,11 @@ class ByTheSetOfCandidates(Remembers):
 
     def after(self, call: dict[str, Any], pred: Any) -> Any:
         answers = sorted({str(one) for one in call["candidates"]})
-        return copy.deepcopy(self.known.setdefault(repr((call["question"], answers, call["evidence"])), pred))
+        return copy.deepcopy(self.found.setdefault(repr((call["question"], answers, call["evidence"])), pred))
 
 
 class Repeats(Wrapped):
     """Ships the last decision where question and candidates are those of the call before."""
-
-    last: Any = None
 
     def after(self, call: dict[str, Any], pred: Any) -> Any:
         key = call["question"], repr(call["candidates"])
@@ -242,19 +223,20 @@ class Seven(Wrapped):
 class DropsNegative(Wrapped):
     """Ships consensus in the place of a negative sum."""
 
+    def drops(self, answer: str) -> bool:
+        return answer.startswith("-")
+
     def after(self, call: dict[str, Any], pred: Any) -> Any:
-        if pred.branch == "repair" and str(pred.answer).startswith("-"):
+        if pred.branch != "consensus" and self.drops(str(pred.answer)):
             pred.answer, pred.branch = pred.consensus, "consensus"
         return pred
 
 
-class ShortAnswersOnly(Wrapped):
+class ShortAnswersOnly(DropsNegative):
     """Ships consensus in the place of a long answer."""
 
-    def after(self, call: dict[str, Any], pred: Any) -> Any:
-        if pred.branch != "consensus" and len(str(pred.answer)) > 45:
-            pred.answer, pred.branch = pred.consensus, "consensus"
-        return pred
+    def drops(self, answer: str) -> bool:
+        return len(answer) > 45
 
 
 def with_a_grudge() -> Selector:
