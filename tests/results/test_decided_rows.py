@@ -1,17 +1,17 @@
-"""The table of decided questions: figures are functions of it, whatever the order of its rows, and it stays small."""
+"""The table of decided questions: its figures do not depend on its order, it stays small, and copies are a unit."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.decision import Choice, Steps
 from eldgr_dspy.figures.authority import QuestionBounds, bounds_of, question_bounds
 from eldgr_dspy.figures.decided_rows import DecidedRows, Outcome, RoleColumns, reply_marks
-from eldgr_dspy.figures.distinct import Column, Units, counts_by
+from eldgr_dspy.figures.distinct import Column, Units, counts_by, text_key
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.rule.cases import Case
@@ -105,3 +105,28 @@ def test_columns_hold_the_values_of_the_questions(given_: list[str], data: Any) 
     pairs = column.beside(Column(others))
     assert [[*pairs][code] for code in pairs.codes()] == [*zip(given_, others, strict=True)]
     assert counts_by(column.counts(), ord) == Counter(map(ord, given_))
+
+
+# -- units ------------------------------------------------------------------------------------------------------------
+
+copied = st.lists(st.tuples(st.integers(0, 12), st.sampled_from("abc")), max_size=40)
+
+
+@given(copied)
+@example([])
+@example([(1, "a"), (1, "b"), (2, "b"), (2, "a"), (3, "a")])
+@example([(1, "a"), (1, "a"), (1, "b"), (2, "a")])
+def test_a_unit_is_the_values_of_all_copies_of_a_question(questions: list[tuple[int, str]]) -> None:
+    copies = defaultdict[int, list[str]](list)
+    for text, marks in questions:
+        copies[text].append(marks)
+    texts = np.array([text_key(f"Question {text}?") for text, _ in questions], np.int64)
+    found = Column(marks for _, marks in questions).units(texts)
+    sorted_units = Counter({tuple(sorted(unit)): n for unit, n in found.items()})
+    assert sorted_units == Counter(tuple(sorted(marks)) for marks in copies.values())
+    assert len(sorted_units) == len(found)  # each kind once
+
+
+def test_a_copy_is_a_question_with_the_same_folded_text() -> None:
+    texts = np.array([text_key(text) for text in ("Who?", "who?  ", "WHO?", "When?")])
+    assert Column("aaaa").units(texts) == {("a", "a", "a"): 1, ("a",): 1}
