@@ -3,7 +3,7 @@
 SLIPS["repeats"]      the law, and the type
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 
 from eldgr_dspy.answer_types.base import Certifying, Grouping, Score
@@ -95,59 +95,39 @@ class Directed(ForgetsItsClasses):
 
 
 class _Certified:
-    """Passages that certify by what a subclass says of the answer and the usual certificate."""
+    """Passages that certify by what is made of the answer and the usual certificate."""
 
-    def __init__(self, passages: Sequence[Passage], policy: Policy) -> None:
-        self.passages = tuple(passages)
-        self._usual = Evidence(passages, policy)
+    def __init__(self, usual: Evidence, made: Callable[[str, Certificate], Certificate]) -> None:
+        self.passages, self._usual, self._made = usual.passages, usual, made
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
-        return self.certified(answer or "", self._usual.certify(answer, question))
-
-    def certified(self, answer: str, usual: Certificate) -> Certificate:
-        return usual
-
-
-class _ByLength(_Certified):
-    def certified(self, answer: str, usual: Certificate) -> Certificate:
-        return usual if len(answer) < 5 else Certificate(False, "too long")
-
-
-class _CapitalsApply(_Certified):
-    def certified(self, answer: str, usual: Certificate) -> Certificate:
-        return Certificate(None, "in capitals") if answer.isupper() else usual
-
-
-class _OfTheFirst(_Certified):
-    def __init__(self, passages: Sequence[Passage], policy: Policy) -> None:
-        super().__init__(passages[:1], policy)
-
-
-class _Undisputed(_Certified):
-    def certified(self, answer: str, usual: Certificate) -> Certificate:
-        return usual if len({one.text for one in self.passages}) < 2 else Certificate(False, "disputed")
+        return self._made(answer or "", self._usual.certify(answer, question))
 
 
 class SpellingDecides(Names):
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
-        return _ByLength(passages, policy)
+        no = Certificate(False, "too long")
+        return _Certified(Evidence(passages, policy), lambda answer, usual: usual if len(answer) < 5 else no)
 
 
 class SpellingApplies(Names):
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
-        return _CapitalsApply(passages, policy)
+        none = Certificate(None, "in capitals")
+        return _Certified(Evidence(passages, policy), lambda answer, usual: none if answer.isupper() else usual)
 
 
 class FirstPassage(Names):
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
-        return _OfTheFirst(passages, policy)
+        return Evidence(passages[:1], policy)
 
 
 class Vetoed(Names):
     """Another passage withdraws a certificate."""
 
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
-        return _Undisputed(passages, policy)
+        disputed = len({one.text for one in passages}) > 1
+        no = Certificate(False, "disputed")
+        return _Certified(Evidence(passages, policy), lambda _, usual: no if disputed else usual)
 
 
 class Contradicted(Vetoed):
