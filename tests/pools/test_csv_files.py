@@ -131,7 +131,7 @@ def test_semicolons_separate_cells_where_the_header_has_them(tmp_path: Path, hea
 
 def test_a_semicolon_in_a_table_with_commas_is_text(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text("id,a;b,prediction\n1,x;y;z,Nice;Paris\n")
+    path.write_text("id,a;b;c,prediction\n1,x;y;z,Nice;Paris\n")
     assert texts(read(path)) == [("1", ["Nice;Paris"])]
 
 
