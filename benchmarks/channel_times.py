@@ -30,7 +30,7 @@ from eldgr_dspy.channels.undefined import Floats, Undefined
 from eldgr_dspy.pools import Row as PoolRow
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.scoring.bm25 import BM25
-from eldgr_dspy.programs.scoring.group import Compared, gather
+from eldgr_dspy.programs.scoring.group import StepPairs, gather
 from eldgr_dspy.programs.scoring.nli_pairs import MaybeRow, Pair, Row
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 
@@ -59,14 +59,14 @@ def reasonings(row: PoolRow) -> list[Reasoning]:
     return [Reasoning(candidate.text, row.question, passages, candidate.answer or "") for candidate in row.candidates]
 
 
-def naive(step: Compared) -> int:
+def naive(step: StepPairs) -> int:
     """Return how many pairs a step takes if every channel asks separately."""
     return (
         len(pairs(step.before)) + 3 * len(pairs(step.documents)) + len(pairs(step.changed)) + len(pairs(*claims(step)))
     )
 
 
-def together(step: Compared) -> int:
+def together(step: StepPairs) -> int:
     """Return how many different pairs a step takes."""
     return len(set(pairs(step.before, step.documents, step.changed, *claims(step))))
 
@@ -76,7 +76,7 @@ def pairs(*rows: MaybeRow) -> list[Pair]:
     return [pair for row in rows if isinstance(row, Row) for pair in row.pairs]
 
 
-def claims(step: Compared) -> tuple[Row, ...]:
+def claims(step: StepPairs) -> tuple[Row, ...]:
     """Return the rows of a step's claims."""
     return () if isinstance(step.claims, Undefined) else step.claims
 

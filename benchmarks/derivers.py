@@ -54,7 +54,7 @@ class AtLevel(Case):
     level = ""
     cache: ClassVar[dict[tuple[Derivation, str], dict[str, Checked]]] = {}
 
-    def checked(self, derivation: Derivation) -> Checked:
+    def check(self, derivation: Derivation) -> Checked:
         """Return the check at the level."""
         alone = self._levels(derivation)
         if not self.level.endswith("agreed"):
@@ -116,7 +116,7 @@ def measure(derived: Sequence[Derived]) -> Iterator[str]:
             case = AtLevel(one.question)
             case.level = level
             right = numeric_equal(one.derivation.answer, one.gold)
-            passed = case.checked(one.derivation).passed
+            passed = case.check(one.derivation).passed
             counts.update(passed=passed, right=passed and right)
             if passed:
                 before = numeric_equal(case.consensus, one.gold)

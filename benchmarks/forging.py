@@ -10,7 +10,7 @@ after another until one passes.
 from collections.abc import Iterator
 from fractions import Fraction
 
-from eldgr_dspy.derivation.tracing import stated
+from eldgr_dspy.derivation.tracing import question_numbers
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.rule.derivations import check_derivation
 from eldgr_dspy.words import Strictness
@@ -29,7 +29,7 @@ def forged(question: str, answer: int, level: Strictness = "bounded") -> Derivat
 
 def ways(question: str, answer: int) -> Iterator[Derivation]:
     """Yield derivations of any answer, from the numbers that the question states."""
-    for number in sorted(Fraction(value) for value in stated(question) if value > 0):
+    for number in sorted(Fraction(value) for value in question_numbers(question) if value > 0):
         ones: Lines = [(f"{_literal(number)} / {_literal(number)}", 1)]
         for lines, checks in (*_in_base_four(ones, answer), *_doubled(ones, answer), *_turned(ones, answer)):
             for check in checks:

@@ -21,7 +21,7 @@ import dspy
 from dspy.lm15 import Request
 
 from benchmarks._timing import cpu, pools_dir
-from eldgr_dspy.base.formatting import figure, interval, signed
+from eldgr_dspy.base.formatting import figure, interval, with_sign
 from eldgr_dspy.figures.results.summary_fields import JudgeFigures, PoolFigures
 from eldgr_dspy.pools import Pool, open_pool
 from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
@@ -164,7 +164,7 @@ def cells(of: JudgeFigures, cost: float | None) -> list[str]:
         for flip in (of["alone_against_majority"], of["locked_against_alone"])
     ]
     spent = [f"{(total or 0) / max(1, of['asked']):.1f}" for total in (of["calls"], of["tokens"])]
-    delta = f"{signed(of['delta']['delta'])} {interval(of['delta']['ci'])}" if of["delta"] else "N/A"
+    delta = f"{with_sign(of['delta']['delta'])} {interval(of['delta']['ci'])}" if of["delta"] else "N/A"
     worst = [figure(of["worst_alone"]), figure(of["worst_locked"])]
     values = [figure(of["alone"]), figure(of["locked"]), delta, *flips, *worst, *spent]
     return [*values, "" if cost is None else f"{1000 * cost:.3f}", *facts]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._timing import pools_dir
-from eldgr_dspy.laws.invariances import DECORATIONS, decorated
+from eldgr_dspy.laws.invariances import DECORATIONS, decorate
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 
@@ -30,7 +30,7 @@ def figures(rows: list[dict[str, Any]], decoration: str, folder: Path) -> dict[s
     with pool.open("w", encoding="utf-8") as lines:
         for row in rows:
             spelled = [
-                {**candidate, "answer": decorated(candidate["answer"], decoration)} for candidate in row["candidates"]
+                {**candidate, "answer": decorate(candidate["answer"], decoration)} for candidate in row["candidates"]
             ]
             lines.write(json.dumps({**row, "candidates": spelled}) + "\n")
     evaluate(heuristic_selector(), Plan([pool], out, rules=("majority", "eldgr"), fresh=True))

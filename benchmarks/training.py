@@ -30,7 +30,7 @@ from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
 from eldgr_dspy.training import steps_reward
-from eldgr_dspy.training.grpo import Recipe, parsed
+from eldgr_dspy.training.grpo import Recipe, parse_arguments
 from eldgr_dspy.training.policy import policy_confidence
 from eldgr_dspy.training.recipe import rewards_of
 
@@ -115,7 +115,7 @@ def recipe_of(shape: Shape, device: str, steps: int, scratch: Path) -> Recipe:
     options = ["--output_dir", str(scratch / "run"), "--max_steps", str(steps + 1), "--save_strategy", "no"]
     options += ["--per_device_train_batch_size", str(COMPLETIONS)]
     flags = [*options, "--disable_tqdm", "true", "--nli", str(nli), *shape.flags, *ON[device]]
-    recipe = parsed(["--config", "ra_msd", *flags])
+    recipe = parse_arguments(["--config", "ra_msd", *flags])
     recipe.rewards.corpus = None
     return recipe
 

@@ -23,7 +23,7 @@ from benchmarks._shapes import COMPLETIONS, SHAPES, policy_config
 from benchmarks._timing import line
 from benchmarks.nli_times import SHAPE as NLI_SHAPE
 from benchmarks.training import AIM
-from eldgr_dspy.training.grpo import Recipe, parsed
+from eldgr_dspy.training.grpo import Recipe, parse_arguments
 from eldgr_dspy.training.policy import CHUNK
 
 PROMPT, LINE, PAIR, NLI_BATCH = 100, 20, 150, 16
@@ -228,7 +228,7 @@ def show(parts: dict[str, Work]) -> None:
 def main() -> None:
     """Print the counts and the bounds."""
     warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it will soon drop
-    recipe = parsed(["--config", "ra_msd", "--use_cpu", "true", "--bf16", "false"])
+    recipe = parse_arguments(["--config", "ra_msd", "--use_cpu", "true", "--bf16", "false"])
     completions, length = COMPLETIONS, recipe.training.max_completion_length
     counts = counted(recipe)
     for name, value in counts._asdict().items():

@@ -132,12 +132,12 @@ class Evidence:
 
     def _of_leaves(self, leaves: Sequence[str | None]) -> Certificate:
         """The certificate of a list or an object: of all its leaves. None applies to a truth value or to null."""
-        found = [None if leaf is None else self.certify(leaf).certified for leaf in leaves]
-        if not found:
+        marks = [None if leaf is None else self.certify(leaf).certified for leaf in leaves]
+        if not marks:
             return Certificate(False, "the list or object is empty")
-        if False in found:
-            return Certificate(False, f"{found.count(False)} of {len(found)} values do not occur in the evidence")
-        if None in found:
+        if False in marks:
+            return Certificate(False, f"{marks.count(False)} of {len(marks)} values do not occur in the evidence")
+        if None in marks:
             return Certificate(None, "a value is a yes, a no or null, which an occurrence does not support")
         return Certificate(True, "every value occurs in the evidence")
 

@@ -2,14 +2,14 @@
 
 Each message is a whole sentence: what was given, what was expected, what to do. The command prints only the message,
 never a traceback of one of these errors. Text from outside is shown in a message as
-`eldgr_dspy.showing` shows it, wherever it is printed or logged. Several messages are made with `settled` and `brief`.
+`eldgr_dspy.showing` shows it, wherever it is printed or logged. Several messages are made with `result_of` and `brief`.
 """
 
 import inspect
 from typing import TypeVar
 
 from eldgr_dspy.redaction import redacted
-from eldgr_dspy.showing import shown
+from eldgr_dspy.showing import display_text
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ class EldgrError(Exception):
     """Base of all errors raised on purpose."""
 
     def __str__(self) -> str:
-        return shown(super().__str__())
+        return display_text(super().__str__())
 
 
 class ArgumentError(EldgrError, ValueError):
@@ -68,7 +68,7 @@ class ScoringError(EldgrError, RuntimeError):
 _AHEAD = 1_000  # characters after the quoted part that are also read
 
 
-def settled(value: T, what: str, instead: str) -> T:
+def result_of(value: T, what: str, instead: str) -> T:
     """Return the result of a function of the user's that was called without await.
 
     Raises:
@@ -88,8 +88,8 @@ def describe_failure(error: Exception) -> str:
 
 
 def brief(value: object, longest: int = 300) -> str:
-    """Return foreign text as a message quotes it: as `shown` returns it, and cut with an ellipsis if long."""
-    text = shown(redacted(str(value))[: longest + _AHEAD])  # a credential that is cut in two would not be found
+    """Return foreign text as a message quotes it: as `display_text` returns it, and cut with an ellipsis if long."""
+    text = display_text(redacted(str(value))[: longest + _AHEAD])  # a credential that is cut in two would not be found
     if len(text) <= longest:
         return text
     head, _, _ = text[: longest + 1].rpartition(" ")

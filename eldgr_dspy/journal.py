@@ -19,22 +19,22 @@ from typing import Any
 
 import numpy as np
 
-from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, MAX_LINE, RAISE, n_values, require_few, scaled
+from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, MAX_LINE, RAISE, n_values, require_few, scale
 from eldgr_dspy.base.files import GZIP, append_whole, require_text, sync_folder, whole_lines
-from eldgr_dspy.base.system import naming, opened
+from eldgr_dspy.base.system import naming, open_file
 from eldgr_dspy.errors import JournalError, PoolError
 from eldgr_dspy.formats.journal_lines import (
     consultation_of,
     head_of,
-    parsed,
+    parse,
     record_of,
     require_types,
-    sealed,
+    seal,
     without_credentials,
 )
 from eldgr_dspy.rule.consultations import Consultation, Key
 from eldgr_dspy.rule.named_judges import Asked
-from eldgr_dspy.showing import shown
+from eldgr_dspy.showing import display_text
 
 _BLOCK, _LINE = 2**18, 2**12  # bytes that are read at once, of all lines and of one
 _LONGEST = 4 * MAX_LINE  # the longest line that is read: a row fits, with its escapes
@@ -142,7 +142,7 @@ class Journal:
         if offset is None:
             return None
         line = next(self._lines(offset, _LINE))
-        consultation = consultation_of(parsed(line, self.path, f"byte {offset}"), self.path, f"byte {offset}")
+        consultation = consultation_of(parse(line, self.path, f"byte {offset}"), self.path, f"byte {offset}")
         return consultation if consultation.key == key else None  # two keys of one hash: one of them is asked again
 
     def attempts(self, key: Key) -> int:
@@ -172,7 +172,7 @@ class Journal:
 
     def _append(self, record: Mapping[str, Any]) -> int:
         """Append a line; return where it ends."""
-        line = sealed(record)
+        line = seal(record)
         with self._write_lock:
             with naming(self.path):
                 append_whole(self._file, line)
@@ -200,7 +200,7 @@ class Journal:
     def consultations(self) -> Iterator[Consultation]:
         """Yield all consultations, in order, also those that were appended since the journal was opened."""
         for number, line in enumerate(self._lines(), start=1):
-            record = parsed(line, self.path, f"line {number}")
+            record = parse(line, self.path, f"line {number}")
             if record["kind"] == "consultation":
                 yield consultation_of(record, self.path, f"line {number}")
 
@@ -237,10 +237,10 @@ class Journal:
             os.ftruncate(self._file, offset)
             os.fsync(self._file)
         torn = f"{self.path}, line {number}: torn after {size} bytes and dropped"
-        warnings.warn(shown(f"{torn}; what it recorded will be asked again."), TornLineWarning, stacklevel=4)
+        warnings.warn(display_text(f"{torn}; what it recorded will be asked again."), TornLineWarning, stacklevel=4)
 
     def _take(self, index: _Index, line: bytes, where: str, offset: int) -> None:
-        record = parsed(line, self.path, where)
+        record = parse(line, self.path, where)
         if record.get("kind") != "consultation":
             index.heads.append(head_of(record, self.path, where))
             index.n_values += _n_values(line, index.n_values, self.path, where)
@@ -273,7 +273,7 @@ def read_journal(
         if not line.strip():
             continue
         try:
-            record = parsed(line, path, where := f"line {number}")
+            record = parse(line, path, where := f"line {number}")
             entry = (consultation_of if record.get("kind") == "consultation" else head_of)(record, path, where)
         except JournalError as error:
             if on_torn is None or line.endswith(b"\n"):
@@ -301,7 +301,7 @@ def _n_values(head: bytes, before: int, path: Path, where: str) -> int:
 
 
 def _require_short(path: Path, line: bytes) -> None:
-    if len(line) > (longest := scaled(_LONGEST)):
+    if len(line) > (longest := scale(_LONGEST)):
         raise JournalError(f"{path}: a line is longer than {longest:,} bytes; a journal has no such line. {RAISE}")
 
 
@@ -309,11 +309,11 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield (number, line); a plain journal may have any number of lines, a compressed one has the limits of a pool."""
     expected = "a recording is a journal, plain or .gz"
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             beginning = file.peek()
             if not beginning.startswith(GZIP):
                 require_text(path, beginning, expected)
-                for number, line in enumerate(iter(partial(file.readline, scaled(_LONGEST) + 1), b""), start=1):
+                for number, line in enumerate(iter(partial(file.readline, scale(_LONGEST) + 1), b""), start=1):
                     _require_short(path, line)
                     yield number, line
                 return

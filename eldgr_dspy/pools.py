@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from eldgr_dspy.answer_types.base import NAMES_IN_FILES, AnswerType
-from eldgr_dspy.base.file_limits import MAX_LINE, scaled
+from eldgr_dspy.base.file_limits import MAX_LINE, scale
 from eldgr_dspy.base.files import (
     read_lines,
     read_object,
@@ -86,12 +86,12 @@ class Pool:
         for start in range(0, len(self.digests), DIGEST):
             block = [*islice(rows, BLOCK)]
             if digest_of(row.digest() for _, row in block) != self.digests[start : start + DIGEST]:
-                raise self._changed(" to ".join(dict.fromkeys(where for where, _ in block[:1] + block[-1:])) or "end")
+                raise self._change(" to ".join(dict.fromkeys(where for where, _ in block[:1] + block[-1:])) or "end")
             yield from (row for _, row in block)
         for where, _ in rows:
-            raise self._changed(where)
+            raise self._change(where)
 
-    def _changed(self, where: str) -> PoolError:
+    def _change(self, where: str) -> PoolError:
         return PoolError(f"{self.path}, {where}: changed since the pool was opened; restore the file and start again.")
 
 
@@ -196,8 +196,8 @@ def _refuse_twins(path: Path, twins: Sequence[tuple[int, int]]) -> None:
     """Raise for an id that occurs twice. Ids are remembered by hash alone. Only a suspicion reads the file again."""
     if not twins:
         return
-    wanted = {index for pair in twins for index in pair}
-    suspects = {index: (where, row.id) for index, (where, row) in enumerate(_rows(path)) if index in wanted}
+    indices = {index for pair in twins for index in pair}
+    suspects = {index: (where, row.id) for index, (where, row) in enumerate(_rows(path)) if index in indices}
     for (first, id_), (second, other) in ((suspects[i], suspects[j]) for i, j in twins):
         if id_ == other:
             raise PoolError(f"{path}: id {id_!r} is in {first} and in {second}; make ids unique.")
@@ -271,7 +271,7 @@ def _record(row: Row) -> dict[str, Any]:
 def line_of(path: Path, row: Row) -> bytes:
     """Return a row as a line of JSON for the pool at `path`. Raises `PoolError` if it is too long to be read."""
     line = _line(_record(row))
-    if len(line) > (longest := scaled(MAX_LINE)):
+    if len(line) > (longest := scale(MAX_LINE)):
         fault = f"a row of {len(line) - 1:,} bytes; at most {longest:,} can be read"
         raise PoolError(f"{path}, id {row.id!r}: {fault}.")
     return line

@@ -225,11 +225,11 @@ def _within(value: str) -> Iterator[str]:
     parts = [piece for part in re.split(r"[\s;,]+", value) for piece in (part, part.partition("=")[2])]
     scheme, _, payload = value.partition(" ")
     if scheme.lower() == "basic":
-        parts += _decoded(payload)
+        parts += _decode(payload)
     yield from (part for part in parts if not _WORD.fullmatch(part))
 
 
-def _decoded(payload: str) -> list[str]:
+def _decode(payload: str) -> list[str]:
     """The user with the password that a Basic header holds, and the password."""
     try:
         credentials = b64decode(payload, validate=True).decode("utf-8")
@@ -263,7 +263,7 @@ def _bare(text: str) -> str:
 
 def _forms(text: str) -> str:
     """A text bare, then also with its escapes undone, and in one line: a credential may hide in each of them."""
-    forms, unescaped = [text], _unescaped(text)
+    forms, unescaped = [text], _unescape(text)
     if unescaped != text:
         forms.append(unescaped)
     if "\n" in text or "\\" in text:
@@ -271,7 +271,7 @@ def _forms(text: str) -> str:
     return _bare("\n".join(forms))
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     for sign, escape in (("%", _PERCENT), ("\\", _BACKSLASH)):
         if sign in text:
             text = escape.sub(lambda match: chr(int(match[1], 16)), text)
@@ -281,10 +281,10 @@ def _unescaped(text: str) -> str:
 @lru_cache(maxsize=256)
 def _pattern(spelling: str, wrapped: bool) -> re.Pattern[str]:
     between = f"{_LINE_BREAK}{{0,4}}" if wrapped else ""
-    return re.compile(r"(?<!\\)" + between.join(map(_escaped, spelling)), re.IGNORECASE)
+    return re.compile(r"(?<!\\)" + between.join(map(_escape, spelling)), re.IGNORECASE)
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     """A pattern of a character in every usual escape. No run of backslashes is tried twice."""
     code, plain = ord(character), re.escape(character)
     hexadecimal = f"|%(?:25)*{code:02x}|x{code:02x}" if code < 128 else ""
@@ -295,7 +295,7 @@ def _escaped(character: str) -> str:
 def _spellings(secret: str) -> Iterator[str]:
     """A credential, and those of its spellings that do not escape it character by character, in one line."""
     data = secret.encode("utf-8", "surrogatepass")
-    yield from (secret, _unescaped(secret), quote(secret, errors="replace"), quote_plus(secret, errors="replace"))
+    yield from (secret, _unescape(secret), quote(secret, errors="replace"), quote_plus(secret, errors="replace"))
     yield from (json.dumps(secret)[1:-1], repr(data)[2:-1], data.hex())
 
 

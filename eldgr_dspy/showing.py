@@ -1,7 +1,7 @@
 """Show text from outside: without credentials, and without characters that a terminal obeys.
 
-Error texts, model names, file names and texts of a pool pass through `shown` before they are printed, logged or raised.
-Pages and tables show texts that were redacted when they were journaled, and need only `printable`.
+Error texts, model names, file names and texts of a pool pass through `display_text` before they are printed, logged or
+raised. Pages and tables show texts that were redacted when they were journaled, and need only `printable`.
 """
 
 import re
@@ -26,7 +26,7 @@ def is_printable(text: str) -> bool:
     return _OBEYED.search(text) is None
 
 
-def shown(text: str) -> str:
+def display_text(text: str) -> str:
     """Return a text from outside as it may be printed: without credentials, and as `printable` returns it."""
     return printable(redacted_message(text))
 
@@ -41,5 +41,5 @@ def encodable(text: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Return a text as `shown` does, with every run of white space as one space."""
-    return shown(" ".join(text.split()))
+    """Return a text as `display_text` does, with every run of white space as one space."""
+    return display_text(" ".join(text.split()))

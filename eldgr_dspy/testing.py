@@ -177,14 +177,14 @@ def lm_replies() -> st.SearchStrategy[str]:
 @st.composite
 def verdicts(draw: st.DrawFn, question: Question) -> Verdict | Abstention:
     """Draw a valid reply of a judge: often a candidate in the evidence; silence where no candidate has an answer."""
-    answered = [at for at, one in enumerate(question.answers) if answer_class(one, "retrieval") is not None]
-    if not answered:
+    indices = [at for at, one in enumerate(question.answers) if answer_class(one, "retrieval") is not None]
+    if not indices:
         return SILENT
     text = " ".join(passage.text for passage in question.passages)
-    others = [at for at in answered if question.answers[at] != question.answers[answered[0]]]
+    others = [at for at in indices if question.answers[at] != question.answers[indices[0]]]
     rivals = [at for at in others if (question.answers[at] or "") in text]
     scores = draw(st.none() | st.tuples(*[_SCORES] * len(question.answers)))
-    return Verdict(draw(st.sampled_from((*answered, *rivals, *rivals, *rivals))), scores)
+    return Verdict(draw(st.sampled_from((*indices, *rivals, *rivals, *rivals))), scores)
 
 
 def repairs(question: Question) -> st.SearchStrategy[Repair]:
@@ -229,9 +229,9 @@ def consultations(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> T
     question = draw(questions(answer))
     roles: tuple[Role, ...] = ("judge", question.type.repairer)
     replies: dict[Role, Reply] = {role: draw(replies_of(question, role)) for role in roles}
-    listed = next((one for one in _situations(question.type) if one.question is question), None)
-    if listed and draw(st.integers(0, 3)):
-        replies |= {role: listed.reply(role) for role in roles}
+    situation = next((one for one in _situations(question.type) if one.question is question), None)
+    if situation and draw(st.integers(0, 3)):
+        replies |= {role: situation.reply(role) for role in roles}
     offers = [reply.answer for reply in replies.values() if isinstance(reply, Repair | Derivation)]
     right = [answer for answer in (*question.answers, *offers) if answer and answer.strip()] or [""]
     return Trial(question, draw(rule_settings), replies, draw(st.sampled_from(right[::-1])), draw(evidence(right)))
@@ -284,9 +284,9 @@ def check_laws(
             raise ArgumentError("certificate is async, and it was called without await; give a function that is not.")
         subject = Subject(rule, lambda question, settings: Case(question, replace(settings, certificate=own)))
     kind = None if answer is None else answer_type(answer, "answer", BUILT_IN)
-    chosen = laws_left([law for law in LAWS if law.statement is not None], laws, without)
+    selection = laws_left([law for law in LAWS if law.statement is not None], laws, without)
     texts = around(literals(rule, own and own.function), "retrieval" if rule is evidence_locked else kind)
-    return _check(subject.settle_twice, chosen, kind, chain(situations(kind), texts), max_examples)
+    return _check(subject.settle_twice, selection, kind, chain(situations(kind), texts), max_examples)
 
 
 def check_answer_type(
@@ -307,8 +307,8 @@ def check_answer_type(
         Exception: What the type raises, with the trial as its note.
     """
     __tracebackhide__ = True
-    kind, chosen = load_type(answer), laws_left(LAWS_OF_TYPES, None, without)
-    return _check(Subject(RULES["majority"]).settle, chosen, kind, situations(kind), max_examples)
+    kind, selection = load_type(answer), laws_left(LAWS_OF_TYPES, None, without)
+    return _check(Subject(RULES["majority"]).settle, selection, kind, situations(kind), max_examples)
 
 
 def _check(

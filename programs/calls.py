@@ -17,10 +17,10 @@ from dspy.utils.usage_tracker import UsageTracker
 from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.engines.usage import is_count
-from eldgr_dspy.programs.lms.consulting import FAILURES, Said, aask, ask
+from eldgr_dspy.programs.lms.consulting import FAILURES, RoleOutput, aask, ask
 from eldgr_dspy.programs.lms.lms import holds_lm, view
 from eldgr_dspy.programs.lms.rollouts import keep_trace, own_trace
-from eldgr_dspy.programs.requests.retrying import Limit, limited
+from eldgr_dspy.programs.requests.retrying import Limit, with_limit
 from eldgr_dspy.programs.service.threads import start
 from eldgr_dspy.rule.consultations import Abstention
 from eldgr_dspy.words import CONSULTED
@@ -96,7 +96,7 @@ class Calls:
 
     def ask(
         self, who: str, module: dspy.Module, inputs: Mapping[str, object], later: Sequence[str]
-    ) -> Said | Abstention:
+    ) -> RoleOutput | Abstention:
         """Ask a role.
 
         Args:
@@ -110,7 +110,7 @@ class Calls:
 
     async def aask(
         self, who: str, module: dspy.Module, inputs: Mapping[str, object], later: Sequence[str]
-    ) -> Said | Abstention:
+    ) -> RoleOutput | Abstention:
         """Do the same, awaiting it."""
         try:
             return await self.awithin(who, lambda role: aask(role, inputs, who), module, later)
@@ -132,7 +132,7 @@ class Calls:
         """
         limit = self._limit(who, later)
         if limit is None:
-            with self._timed(who):
+            with self._time(who):
                 return call(module)
         records = _Records(module, limit)
 
@@ -140,7 +140,7 @@ class Calls:
             with records.context():
                 return call(records.module)
 
-        with self._timed(who) as began:
+        with self._time(who) as began:
             future = _made_within(recorded, limit.ends - began)
         if not future.done():
             records.usage.is_late = True
@@ -152,7 +152,7 @@ class Calls:
         """Do the same, awaiting it. A call that is late is cancelled, and not waited for."""
         limit = self._limit(who, later)
         if limit is None:
-            with self._timed(who):
+            with self._time(who):
                 return await call(module)
         records = _Records(module, limit)
 
@@ -161,7 +161,7 @@ class Calls:
                 return await call(records.module)
 
         task = asyncio.ensure_future(recorded())
-        with self._timed(who) as began:
+        with self._time(who) as began:
             try:
                 ended, _ = await asyncio.wait([task], timeout=limit.ends - began)
             finally:
@@ -174,7 +174,7 @@ class Calls:
         return task.result()
 
     @contextmanager
-    def _timed(self, who: str) -> Iterator[float]:
+    def _time(self, who: str) -> Iterator[float]:
         began = monotonic()
         try:
             yield began
@@ -270,9 +270,9 @@ class _Records:
             self._settings["usage_tracker"] = self.usage
         self.module, self._originals = module, dict[int, Any]()
         if dspy.settings.send_stream is None:
-            self._settings["lm"] = limited(dspy.settings.lm, limit)
+            self._settings["lm"] = with_limit(dspy.settings.lm, limit)
             if isinstance(module, dspy.Module) and holds_lm(module):
-                self.module, self._originals = view(module, lambda lm: limited(lm, limit))
+                self.module, self._originals = view(module, lambda lm: with_limit(lm, limit))
 
     def context(self) -> AbstractContextManager[None]:
         """Keep the records of the block here."""

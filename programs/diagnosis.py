@@ -24,7 +24,7 @@ from eldgr_dspy.programs.engines.ollama import FAILURES as OF_OLLAMA
 from eldgr_dspy.programs.engines.ollama import OllamaLM, fault_of
 from eldgr_dspy.programs.engines.reply_forms import refuses_schema
 from eldgr_dspy.programs.engines.strict import STRICT, ReplyFormat
-from eldgr_dspy.programs.lms.consulting import FAILURES, Said, ask
+from eldgr_dspy.programs.lms.consulting import FAILURES, RoleOutput, ask
 from eldgr_dspy.programs.lms.credentials import remember_lm
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.redaction import remember_environment
@@ -32,7 +32,7 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import inputs_of
 from eldgr_dspy.rule.consultations import Abstention, Verdict
 from eldgr_dspy.rule.replies import read_reply
-from eldgr_dspy.showing import shown
+from eldgr_dspy.showing import display_text
 from eldgr_dspy.signatures import JudgeCandidates
 
 _ASKED = {
@@ -92,7 +92,7 @@ def diagnose(lm: dspy.LM, seconds: float, pull: Pull | None = None, pool: Pool |
     remember_lm(lm)
     findings = _Ollama(lm, seconds).findings(pull, pool) if isinstance(lm, OllamaLM) else _answers(lm, seconds, pool)
     for finding in findings:
-        yield replace(finding, text=shown(finding.text))
+        yield replace(finding, text=display_text(finding.text))
 
 
 class _Ollama:
@@ -106,13 +106,13 @@ class _Ollama:
     def findings(self, pull: Pull | None, pool: Pool | None) -> Iterator[Finding]:
         with Client(self.host, follow_redirects=False, timeout=self.seconds) as client:
             try:
-                names = [_tagged(entry.model) for entry in client.list().models if entry.model]
+                names = [_with_tag(entry.model) for entry in client.list().models if entry.model]
             except OF_OLLAMA as error:
                 yield self._failed("server", error)
                 return
             yield Finding("server", True, f"Ollama answers at {self.host}.")
             try:
-                if pull is not None and _tagged(self.model) not in names:
+                if pull is not None and _with_tag(self.model) not in names:
                     pull(client, self.model, self.seconds)
                 details = client.show(self.model)
             except OF_OLLAMA as error:
@@ -146,26 +146,26 @@ def _answers(lm: dspy.LM, seconds: float, pool: Pool | None) -> Iterator[Finding
     judge = Judge()
     judge.set_lm(lm)
     try:
-        _, waited, _ = _metered(judge, _ASKED)
-        reply, took, tokens = _metered(judge, _ASKED)
-        wanted = STRICT.reply_format(lm, JudgeCandidates)  # afterwards: a server may have refused a schema
+        _, waited, _ = _meter(judge, _ASKED)
+        reply, took, tokens = _meter(judge, _ASKED)
+        form = STRICT.reply_format(lm, JudgeCandidates)  # afterwards: a server may have refused a schema
     except FAILURES as error:
         yield Finding("call", False, f"{_cause(error, seconds).removesuffix('.')}.")
         return
     try:
-        response = _sealed(lm)
-        yield Finding("structured output", True, f"A JSON schema was tried: {_obeys(response)}. {_reads(wanted)}")
+        response = _seal(lm)
+        yield Finding("structured output", True, f"A JSON schema was tried: {_obeys(response)}. {_reads(form)}")
     except FAILURES as error:
         refused = _cause(error, seconds).removesuffix(".")
-        yield Finding("structured output", True, f"A JSON schema was tried, and failed: {refused}. {_reads(wanted)}")
+        yield Finding("structured output", True, f"A JSON schema was tried, and failed: {refused}. {_reads(form)}")
         response = None
     if refuses_schema(lm):
         without = "It is asked without one from its second call on; --structured off spares the first refusal."
         yield Finding("schema", True, f"The server refuses the JSON schema of the judge's reply. {without}")
-    yield _verdict(reply, wanted)
+    yield _verdict(reply, form)
     if isinstance(lm, OllamaLM) and response is not None:
         yield _thinking(response, asked_for=bool(lm.kwargs["metadata"]["think"]))
-        yield _served(response.model, lm.model.partition("/")[2])
+        yield _server_finding(response.model, lm.model.partition("/")[2])
     yield Finding("speed", True, f"{took:.1f} seconds a call and {tokens}; the first took {waited:.1f}.")
     if pool is not None:
         yield _longest(judge, seconds, pool)
@@ -176,7 +176,7 @@ def _longest(judge: Judge, seconds: float, pool: Pool) -> Finding:
     case = max((Case(row.to_question()) for row in pool.rows()), key=lambda one: len(str(_judge_inputs(one, judge))))
     question = f"The longest question of {pool.name}, {brief(repr(case.question.text), 80)}"
     try:
-        output, took, tokens = _metered(judge, _judge_inputs(case, judge))
+        output, took, tokens = _meter(judge, _judge_inputs(case, judge))
     except FAILURES as error:
         return Finding("your question", False, f"{question}, failed: {_cause(error, seconds).removesuffix('.')}.")
     reply = read_reply("judge", output.content, case.question.answers, len(case.question.passages))
@@ -189,14 +189,14 @@ def _judge_inputs(case: Case, judge: Judge) -> Mapping[str, object]:
     return inputs_of(case, "judge", {}, judge)
 
 
-def _metered(judge: Judge, inputs: Mapping[str, object]) -> tuple[Said, float, str]:
+def _meter(judge: Judge, inputs: Mapping[str, object]) -> tuple[RoleOutput, float, str]:
     """Return the outcome of a call, its seconds, and its tokens as a message has them."""
     began, usage = time.monotonic(), Usage()
     with dspy.context(usage_tracker=usage):
         reply = ask(judge, inputs, "judge")
     took, (prompt, completion) = time.monotonic() - began, map(usage.total, ("prompt_tokens", "completion_tokens"))
-    counted = prompt is not None and completion is not None
-    return reply, took, f"{prompt:,} tokens read, {completion:,} written" if counted else "an unknown number of tokens"
+    complete = prompt is not None and completion is not None
+    return reply, took, f"{prompt:,} tokens read, {completion:,} written" if complete else "an unknown number of tokens"
 
 
 def _cause(error: Exception, seconds: float) -> str:
@@ -213,7 +213,7 @@ def _ran_out(error: BaseException | None) -> bool:
     return isinstance(error, dspy.LMTimeoutError | TimeoutError | httpx.TimeoutException) or _ran_out(error.__cause__)
 
 
-def _sealed(lm: dspy.LM) -> Response:
+def _seal(lm: dspy.LM) -> Response:
     response_format = {"type": "json_schema", "name": "verdict", "schema": _SCHEMA}
     config = Config(response_format=response_format)
     return lm(Request(model=lm.model, messages=(Message.user(_PROMPT),), config=config))
@@ -231,15 +231,15 @@ def _obeys(response: Response) -> str:
     return f"the server accepts it but does not hold the model to it, which wrote {brief(repr(text), 120)}"
 
 
-def _reads(wanted: ReplyFormat) -> str:
-    return f"The Selector {_SENDS[wanted]}, and abstains if a reply is not exactly as asked."
+def _reads(form: ReplyFormat) -> str:
+    return f"The Selector {_SENDS[form]}, and abstains if a reply is not exactly as asked."
 
 
-def _verdict(output: Said, wanted: ReplyFormat) -> Finding:
+def _verdict(output: RoleOutput, form: ReplyFormat) -> Finding:
     """Return what the rule would make of the judge's reply."""
     reply = read_reply("judge", output.content, _ASKED["candidates"], len(_ASKED["evidence"]))
     if isinstance(reply, Abstention):
-        other = ", or a server that holds it to a JSON schema" if wanted == "json_schema" else ""
+        other = ", or a server that holds it to a JSON schema" if form == "json_schema" else ""
         advice = f" Use another model as judge{other}." if reply.kind == "unreadable" else ""
         return Finding("verdict", False, f"The Selector would abstain: {reply.reason.removesuffix('.')}.{advice}")
     right = isinstance(reply, Verdict) and reply.preferred == _RIGHT
@@ -267,19 +267,19 @@ def _thinking(response: Response, *, asked_for: bool) -> Finding:
     return Finding("thinking", True, f"{text} a model or an Ollama that can turn it off saves that time.")
 
 
-def _served(served: str, model: str) -> Finding:
-    if _tagged(served) == _tagged(model):
+def _server_finding(served: str, model: str) -> Finding:
+    if _with_tag(served) == _with_tag(model):
         return Finding("model served", True, f"{served} answers.")
     return Finding(
         "model served", False, f"{served} answers, but {model} was asked; check which model this address serves."
     )
 
 
-def _tagged(model: str) -> str:
+def _with_tag(model: str) -> str:
     return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
 
 
 def as_json(findings: list[Finding], model: str) -> str:
     """Return the findings as a JSON object."""
-    listed = [{"check": finding.check, "ok": finding.ok, "text": finding.text} for finding in findings]
-    return json.dumps({"judge": model, "ok": all(finding.ok for finding in findings), "findings": listed}, indent=2)
+    rows = [{"check": finding.check, "ok": finding.ok, "text": finding.text} for finding in findings]
+    return json.dumps({"judge": model, "ok": all(finding.ok for finding in findings), "findings": rows}, indent=2)

@@ -64,11 +64,11 @@ def to_question(
     _require_field(pool, answer_field)
     kind = answer_type(answer)
     pairs = [_candidate(candidate, index, kind, answer_field) for index, candidate in enumerate(pool)]
-    text, texts, answers = _capped(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
+    text, texts, answers = _cap(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
     values = any_stated(_values_of(pool)) if columns else ()
-    passages, listed = to_passages(evidence), _options(options, kind)
+    passages, option_texts = to_passages(evidence), _options(options, kind)
     return Question(
-        text, kind.name_in_files, answers, texts, passages, listed, kind, partial(tuple, values), comparisons
+        text, kind.name_in_files, answers, texts, passages, option_texts, kind, partial(tuple, values), comparisons
     )
 
 
@@ -87,13 +87,13 @@ def to_passages(evidence: Any) -> tuple[Passage, ...]:
 def _options(options: Any, kind: AnswerType) -> tuple[str, ...]:
     if isinstance(options, _NO_LIST) or not isinstance(options, Iterable):
         raise ArgumentError(f"options must be a list of texts; got {_on_one_line(options)}.")
-    listed = [_number_as_text(option) for option in options]
-    _require_at_most(MAX_OPTIONS, len(listed), "options")
-    for index, option in enumerate(listed):
+    texts = [_number_as_text(option) for option in options]
+    _require_at_most(MAX_OPTIONS, len(texts), "options")
+    for index, option in enumerate(texts):
         if not isinstance(option, str):
             raise _wrong(f"options[{index}]", option, "text")
-    require_options(kind, listed)
-    return tuple(_capped(option, f"options[{index}]") for index, option in enumerate(listed))
+    require_options(kind, texts)
+    return tuple(_cap(option, f"options[{index}]") for index, option in enumerate(texts))
 
 
 def _pool(candidates: Any, answer_field: str) -> list[Any]:
@@ -126,12 +126,12 @@ def _candidate(value: Any, index: int, kind: AnswerType, answer_field: str) -> t
         reasoning = next((str(text) for text in texts if text is not None and isinstance(text, _REASONS)), "")
         name, expected, value = f"{name}.{answer_field}", "text, a finite number or None", value.get(answer_field)
     if value is None or (isinstance(value, float) and math.isnan(value)):  # as a table writes what is missing
-        return _capped(reasoning, name), None
+        return _cap(reasoning, name), None
     value = value if isinstance(value, str) else _number_as_text(value)
     if not isinstance(value, str):
         raise _wrong(name, value, expected)
     text = f"{reasoning}\n{value}" if reasoning and reasoning.strip() != value.strip() else value
-    return _capped(text, name), _final(value, kind)
+    return _cap(text, name), _final(value, kind)
 
 
 def _columns(pool: Iterable[Any]) -> Iterator[Columns]:
@@ -143,7 +143,7 @@ def _columns(pool: Iterable[Any]) -> Iterator[Columns]:
 def _values_of(pool: Sequence[Any]) -> Iterator[Stated]:
     for candidate, columns in zip(pool, _columns(pool), strict=True):
         source = candidate.get("source") if isinstance(candidate, _RECORD) else None
-        yield columns.stated(source if isinstance(source, str) else None)
+        yield columns.to_stated(source if isinstance(source, str) else None)
 
 
 def _number_as_text(value: Any) -> Any:
@@ -188,13 +188,13 @@ def _passages(evidence: Any) -> list[Any]:
 
 def _passage(value: Any, index: int) -> Passage:
     if isinstance(value, str):
-        return Passage("", _capped(value, f"evidence[{index}]"))
+        return Passage("", _cap(value, f"evidence[{index}]"))
     fields = {name: _field(value, name) for name in (*_TEXT, "title")}
     text = next((fields[name] for name in _TEXT if fields[name] is not None), None)
     title = "" if fields["title"] is None else fields["title"]
     if not isinstance(text, str) or not isinstance(title, str):
         raise _wrong(f"evidence[{index}]", value, "a string, or something with text or long_text, and perhaps title")
-    return Passage(title, _capped(text, f"evidence[{index}]"))
+    return Passage(title, _cap(text, f"evidence[{index}]"))
 
 
 def _field(record: Any, name: str) -> Any:
@@ -206,7 +206,7 @@ def _require_at_most(most: int, n: int, what: str) -> None:
         raise ArgumentError(f"There are {n:,} {what}; give at most {most:,}.")
 
 
-def _capped(text: str, name: str) -> str:
+def _cap(text: str, name: str) -> str:
     if len(text) > MAX_CHARACTERS:
         raise ArgumentError(f"{name} has {len(text):,} characters; give at most {MAX_CHARACTERS:,}.")
     return text

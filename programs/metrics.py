@@ -100,12 +100,12 @@ def _is_right(answer: Any, gold: dspy.Example) -> bool:
 
 
 def _accepted(gold: dspy.Example) -> Sequence[str]:
-    accepted = gold.get("gold")
-    if not accepted:
+    answers = gold.get("gold")
+    if not answers:
         raise ArgumentError(
-            f"gold of an example must be an answer or a list of answers, such as ['Doha']; got {accepted!r}."
+            f"gold of an example must be an answer or a list of answers, such as ['Doha']; got {answers!r}."
         )
-    return [accepted] if isinstance(accepted, str) else list(accepted)
+    return [answers] if isinstance(answers, str) else list(answers)
 
 
 def _task(gold: dspy.Example) -> Task:
@@ -122,12 +122,12 @@ def _type(gold: dspy.Example) -> AnswerType:
 
 def _outcome(gold: dspy.Example, pred: dspy.Prediction) -> str:
     answer, branch = pred.get("answer"), pred.get("branch")
-    shipped = "No answer shipped" if answer is None else f"The answer {answer!r} shipped"
+    text = "No answer shipped" if answer is None else f"The answer {answer!r} shipped"
     support = {True: "certified", False: "uncertified", None: "to which no certificate applies"}[pred.get("certified")]
     how = f" (branch {branch}, {support})" if branch else ""
     if _is_right(answer, gold):
-        return f"{shipped}{how}, and it is right."
-    return f"{shipped}{how}, and it is wrong; the right answer is {' or '.join(map(repr, _accepted(gold)))}."
+        return f"{text}{how}, and it is right."
+    return f"{text}{how}, and it is wrong; the right answer is {' or '.join(map(repr, _accepted(gold)))}."
 
 
 def _on_role(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
@@ -148,8 +148,8 @@ def _on_role(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[
 def _of_judge(gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
     options = gold.get("options") or ()
     pool = to_question(gold.question, gold.candidates, gold.get("evidence"), _task(gold), "answer", options)
-    kind, accepted = _type(gold), _accepted(gold)  # one type, and so one limit of time, for all candidates
-    right = [index for index, answer in enumerate(pool.answers) if kind.right(answer, accepted)]
+    kind, answers = _type(gold), _accepted(gold)  # one type, and so one limit of time, for all candidates
+    right = [index for index, answer in enumerate(pool.answers) if kind.right(answer, answers)]
     preferred: int = pred.preference
     if preferred in right:
         yield f"The judge preferred candidate {preferred}, which is right."

@@ -11,7 +11,7 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.lms.consulting import Said, aask, ask
+from eldgr_dspy.programs.lms.consulting import RoleOutput, aask, ask
 from eldgr_dspy.programs.lms.lms import holds_lm
 from eldgr_dspy.programs.lms.one_call import calls_of
 from eldgr_dspy.programs.lms.rollouts import rollout
@@ -56,23 +56,23 @@ class RepeatedDeriver(dspy.Module):
         Raises:
             dspy.LMError: A request failed.
         """
-        return _agreed(question, [self._sample(question, number) for number in range(self.n)])
+        return _agreement(question, [self._sample(question, number) for number in range(self.n)])
 
     async def aforward(self, *, question: str) -> dspy.Prediction:
         """Do the same as `forward`, asking all at once."""
         samples = (self._asample(question, number) for number in range(self.n))
-        return _agreed(question, await asyncio.gather(*samples))
+        return _agreement(question, await asyncio.gather(*samples))
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
         """Return how many LM calls it takes at most, or None if the deriver does not say."""
         calls = calls_of(self.deriver, candidates)
         return None if calls is None else self.n * calls
 
-    def _sample(self, question: str, number: int) -> Said:
+    def _sample(self, question: str, number: int) -> RoleOutput:
         with self._rollout(number) as (deriver, _):
             return ask(deriver, {"question": question}, "deriver")
 
-    async def _asample(self, question: str, number: int) -> Said:
+    async def _asample(self, question: str, number: int) -> RoleOutput:
         with self._rollout(number) as (deriver, _):
             return await aask(deriver, {"question": question}, "deriver")
 
@@ -80,7 +80,7 @@ class RepeatedDeriver(dspy.Module):
         return rollout(self.deriver, number, self.n, self.temperature, bound=holds_lm(self.deriver))
 
 
-def _agreed(question: str, samples: Sequence[Said]) -> dspy.Prediction:
+def _agreement(question: str, samples: Sequence[RoleOutput]) -> dspy.Prediction:
     """Return the derivation that another confirms, else the first, with the others. An abstention without any."""
     replies = [(sample.content, read_reply("deriver", sample.content, (), 0)) for sample in samples]
     usable = [(content, reply) for content, reply in replies if isinstance(reply, Derivation)]
@@ -90,7 +90,7 @@ def _agreed(question: str, samples: Sequence[Said]) -> dspy.Prediction:
             raise error
         return dspy.Prediction(**samples[0].content)
     checks = [check_derivation(reply, question) for _, reply in usable]
-    passed = [check.answer for check in checks if check.passed]
-    first = next((at for at, one in enumerate(checks) if one.passed and passed.count(one.answer) > 1), 0)
+    answers = [check.answer for check in checks if check.passed]
+    first = next((at for at, one in enumerate(checks) if one.passed and answers.count(one.answer) > 1), 0)
     others = [dict(content) for at, (content, _) in enumerate(usable) if at != first]
     return dspy.Prediction(**usable[first][0], other_derivations=others)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import dspy
 
 from eldgr_dspy.decision import adrive, drive
-from eldgr_dspy.errors import ArgumentError, describe_failure, settled
+from eldgr_dspy.errors import ArgumentError, describe_failure, result_of
 from eldgr_dspy.formats.rows import MAX_CANDIDATES
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.consulting import awaitable, is_failed_call
@@ -24,10 +24,10 @@ from eldgr_dspy.programs.samples import (
     candidate_of,
     evidence_of,
     gives_evidence,
+    passages_of_sample,
     question_of,
     require_prediction,
-    retrieved,
-    shipped,
+    shipment,
     with_completions,
 )
 from eldgr_dspy.programs.selector import Selector
@@ -197,7 +197,7 @@ class Sampled(Saved):
     def _sample(self, call: "_Call", number: int) -> Sample:
         with rollout(self.program, number, self.n, self.temperature, bound=call.bound) as (program, trace):
             try:
-                output = settled(program(**call.inputs), "program", "await it: await sampled.acall(...)")
+                output = result_of(program(**call.inputs), "program", "await it: await sampled.acall(...)")
                 return self._read(output, call, trace)
             except Exception as error:  # noqa: BLE001 - the selector says what a failing sample does
                 return Sample(trace, self._with_note(error, number))
@@ -215,7 +215,7 @@ class Sampled(Saved):
         advice = "Name the field that holds the answer: Sampled(program, select=Selector(answer_field=...))."
         prediction = require_prediction(output, name, field, advice)
         candidate = candidate_of(prediction, field)
-        passages = None if gives_evidence(call.inputs) else retrieved(call.outputs, {}, prediction, trace)
+        passages = None if gives_evidence(call.inputs) else passages_of_sample(call.outputs, {}, prediction, trace)
         columns = getattr(self.select.judge, "takes_ballot", False)  # then the selector reads them too
         to_question("", [candidate], passages, self.select.type, field, **self._options(call.inputs), columns=columns)
         return Sample(trace, None, prediction, candidate, passages)
@@ -256,7 +256,7 @@ class Sampled(Saved):
         self, call: "_Call", calling: dict[str, Any], choice: Any, samples: list[Sample], roles: Trace
     ) -> dspy.Prediction:
         case, field = Case(self._question(calling), self.select.settings), self.select.answer_field
-        values, index = shipped(case, choice.toDict(), [one.prediction for one in samples], call.outputs, field)
+        values, index = shipment(case, choice.toDict(), [one.prediction for one in samples], call.outputs, field)
         keep_trace([*(samples[index].trace if index is not None else ()), *(roles or ())])
         failed = [{"sample": at, "error": describe_failure(one.error)} for at, one in enumerate(samples) if one.error]
         return with_completions({**values, "failed_samples": failed}, [one.prediction for one in samples], index)

@@ -62,10 +62,10 @@ def by_name(program: dspy.Module, args: tuple[Any, ...], inputs: Mapping[str, An
     """Return the inputs of a call by name. Those given by position have the names of the program's `forward`."""
     if not args:
         return dict(inputs)
-    named = [one.name for one in parameters_of(program)]
-    if len(args) > len(named) or isinstance(program, dspy.Predict):
+    names = [one.name for one in parameters_of(program)]
+    if len(args) > len(names) or isinstance(program, dspy.Predict):
         raise TypeError(f"{type(program).__name__} takes its inputs by name; got {len(args)} by position.")
-    return dict(zip(named, args, strict=False)) | dict(inputs)
+    return dict(zip(names, args, strict=False)) | dict(inputs)
 
 
 def parameters_of(program: dspy.Module) -> list[inspect.Parameter]:
@@ -93,7 +93,7 @@ def candidate_of(prediction: dspy.Prediction, field: str) -> dict[str, Any]:
     return {**prediction.toDict(), field: as_candidate(prediction[field])}
 
 
-def retrieved(
+def passages_of_sample(
     outputs: Container[str], fields: Mapping[str, Any], output: dspy.Prediction, trace: Trace, field: str | None = None
 ) -> tuple[Passage, ...] | None:
     """Return the passages of a sample: among its inputs, in its prediction, or else what its predictors were given.
@@ -132,7 +132,7 @@ def evidence_of(inputs: Mapping[str, Any], samples: Sequence[Sample]) -> Any:
     return list(dict.fromkeys(passage for passages in retrievals for passage in passages)) if retrievals else None
 
 
-def shipped(
+def shipment(
     case: Case,
     decided: Mapping[str, Any],
     predictions: Sequence[dspy.Prediction | None],

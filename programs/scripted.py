@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, cast
 import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
 
-from eldgr_dspy.errors import ArgumentError, settled
+from eldgr_dspy.errors import ArgumentError, result_of
 from eldgr_dspy.programs.engines.reply_forms import FORM
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
 from eldgr_dspy.words import ROLES, Role
@@ -82,7 +82,7 @@ class ScriptedEngine:
                 "give one reply a request, or a callable that answers every request."
             )
         reply = self._script(request) if callable(self._script) else self._script[number]
-        reply = settled(reply, "reply", "give a callable that is not")
+        reply = result_of(reply, "reply", "give a callable that is not")
         if isinstance(reply, Exception):
             raise reply
         if isinstance(reply, Response):
@@ -166,15 +166,15 @@ def role_of(request: Request) -> Role | None:
     """
     response_format: Any = request.config.response_format
     schema = (response_format or {}).get("schema")
-    named = schema.get("properties", ()) if schema else _listed(_opening(request))
-    return next((role for role in ROLES if {*_SIGNATURES[role].output_fields} <= {*named}), None)
+    names = schema.get("properties", ()) if schema else _output_names(_opening(request))
+    return next((role for role in ROLES if {*_SIGNATURES[role].output_fields} <= {*names}), None)
 
 
-def _listed(opening: str) -> list[str]:
+def _output_names(opening: str) -> list[str]:
     """Return the outputs that a system message lists: in the form of our adapters, else as DSPy's list them."""
     _, ours, form = opening.rpartition(FORM)
-    listed = _OUTPUTS.search(opening)
-    return _FORM_FIELD.findall(form) if ours else _LISTED.findall(listed[1]) if listed else []
+    match = _OUTPUTS.search(opening)
+    return _FORM_FIELD.findall(form) if ours else _LISTED.findall(match[1]) if match else []
 
 
 def _opening(request: Request) -> str:

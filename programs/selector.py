@@ -18,7 +18,7 @@ from eldgr_dspy.programs.certifier import Certifier
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.lms.consulting import FAILURES, Said
+from eldgr_dspy.programs.lms.consulting import FAILURES, RoleOutput
 from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
 from eldgr_dspy.programs.repeated_deriver import RepeatedDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
@@ -34,7 +34,7 @@ from eldgr_dspy.programs.scoring.candidates import (
 from eldgr_dspy.programs.service.saved_state import CHOICES, Saved, SavedChoices
 from eldgr_dspy.programs.service.service_log import log_silence
 from eldgr_dspy.programs.service.threads import at_once, in_thread
-from eldgr_dspy.programs.telemetry import watched
+from eldgr_dspy.programs.telemetry import watch
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import certificates_in, certifying, inputs_of, is_withheld, replies_in
 from eldgr_dspy.rule.consultations import Abstention, Heard, Reply
@@ -189,7 +189,7 @@ class Selector(Saved):
             Exception: what a scorer raises, if `on_error` is `raise`.
         """
         calls = Calls(self.on_failure, self.timeout, self.role_timeouts, len(self.scorers))
-        with watched(self, calls) as report:
+        with watch(self, calls) as report:
             case = self._case(calls, self._kind(answer), question, candidates, evidence, options)
             replies_so_far: dict[Consulted, Heard] = {}
 
@@ -216,7 +216,7 @@ class Selector(Saved):
         """Do the same as `forward`, awaiting the roles."""
         calls, kind = Calls(self.on_failure, self.timeout, self.role_timeouts, len(self.scorers)), self._kind(answer)
         taking = in_thread if kind.pooled else at_once  # comparing answers may take long
-        with watched(self, calls) as report:
+        with watch(self, calls) as report:
             case = await taking(partial(self._case, calls, kind, question, candidates, evidence, options))
             replies_so_far: dict[Consulted, Heard] = {}
 
@@ -248,8 +248,8 @@ class Selector(Saved):
         names = ("rule", "on_error", "on_failure", "replies", "uncertified", "answer_field")
         rule = self._unnamed or rule_named(self.rule)
         source: dict[str, Any] = {"rule_source": source_of(rule)} if is_own(self.rule) else {}
-        chosen = {"task": self.type.name_in_files, **{name: getattr(self, name) for name in names}}
-        return {**chosen, **source, **self.settings.to_json()}
+        choices = {"task": self.type.name_in_files, **{name: getattr(self, name) for name in names}}
+        return {**choices, **source, **self.settings.to_json()}
 
     def rule_on(self, case: Case) -> Rule:
         """Return the selector's rule on a case."""
@@ -268,14 +268,14 @@ class Selector(Saved):
         adapter = LENIENT if self.replies == "lenient" else STRICT
         return nullcontext() if dspy.settings.adapter is not None else dspy.context(adapter=adapter)
 
-    def reply_of(self, name: Consulted, output: Said | Abstention, case: Case) -> Heard:
+    def reply_of(self, name: Consulted, output: RoleOutput | Abstention, case: Case) -> Heard:
         """Return what was said as a rule sees it."""
         reply = output if isinstance(output, Abstention) else self._read(name, output, case)
         if isinstance(reply, Abstention):
             log_silence(name, reply)
         return reply
 
-    def _read(self, name: Consulted, output: Said, case: Case) -> Heard:
+    def _read(self, name: Consulted, output: RoleOutput, case: Case) -> Heard:
         if output.error is not None and self.on_error == "raise":
             raise output.error
         if not is_role(name):
@@ -297,15 +297,15 @@ class Selector(Saved):
         try:
             return calls.within(SCORER, lambda one: score_candidates(one, texts), scorer)
         except Exception as error:  # noqa: BLE001 - the answer is decided, and no scorer may change that
-            return self._unscored(error, len(texts))
+            return self._without_scores(error, len(texts))
 
     async def _ascore(self, scorer: "Scorer", texts: "Sequence[Reasoning]", calls: Calls) -> Tables:
         try:
             return await calls.awithin(SCORER, lambda one: ascore_candidates(one, texts), scorer)
         except Exception as error:  # noqa: BLE001 - as in `_score`
-            return self._unscored(error, len(texts))
+            return self._without_scores(error, len(texts))
 
-    def _unscored(self, error: Exception, n: int) -> Tables:
+    def _without_scores(self, error: Exception, n: int) -> Tables:
         if self.on_error == "raise" and not (self.on_failure == "abstain" and isinstance(error, FAILURES)):
             raise error
         log_silence(SCORER, Abstention.failure(error))

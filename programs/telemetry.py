@@ -76,7 +76,7 @@ class DecisionEvent:
 
 
 @contextmanager
-def watched(select: dspy.Module, calls: Calls) -> Iterator[_Report]:
+def watch(select: dspy.Module, calls: Calls) -> Iterator[_Report]:
     """Watch a selector decide in the block, which gives its prediction, and the replies, to what is yielded.
 
     A callback of DSPy's, of the settings or of the selector, is given the event if it has a method

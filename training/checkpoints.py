@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from eldgr_dspy.base.file_limits import document, parsed_json
 from eldgr_dspy.errors import ArgumentError, brief
-from eldgr_dspy.programs.scoring.weights import located, revision_of
+from eldgr_dspy.programs.scoring.weights import locate, revision_of
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
@@ -43,16 +43,16 @@ class Checkpoint:
         """
         folder = Path(model).expanduser()
         if not (folder / _ADAPTER).is_file():
-            return cls(name, str(located(model)), None)
-        named = base or parsed_json(document(folder / _ADAPTER), str(folder / _ADAPTER)).get("base_model_name_or_path")
-        if not named:
+            return cls(name, str(locate(model)), None)
+        path = base or parsed_json(document(folder / _ADAPTER), str(folder / _ADAPTER)).get("base_model_name_or_path")
+        if not path:
             raise ArgumentError(f"The adapter of the checkpoint {name!r} names no base; give it as base=.")
         if not any(folder.glob("*.safetensors")):
             raise ArgumentError(
                 f"The adapter of the checkpoint {name!r} has no weights as safetensors in {str(folder)!r} (pickles are "
                 "not loaded); give the folder that the trainer saved its model to."
             )
-        return cls(name, str(folder), str(located(named)))
+        return cls(name, str(folder), str(locate(path)))
 
     def identity(self) -> dict[str, Any]:
         """Return what identifies it: a digest of each folder's weights, or its commit in the cache of the Hub."""
@@ -71,7 +71,7 @@ class Checkpoint:
         whole: Any = AutoTokenizer
         bare = self.base is not None and not (Path(self.model) / "tokenizer_config.json").is_file()
         place = str(self.base) if bare else self.model
-        tokenizer = self._loaded("tokenizer", place, lambda: whole.from_pretrained(place))
+        tokenizer = self._load("tokenizer", place, lambda: whole.from_pretrained(place))
         if tokenizer.pad_token_id is None:
             tokenizer.pad_token = tokenizer.eos_token
         return tokenizer
@@ -81,7 +81,7 @@ class Checkpoint:
         from transformers import AutoConfig
 
         place = self.base or self.model
-        config = self._loaded("configuration", place, lambda: AutoConfig.from_pretrained(place))
+        config = self._load("configuration", place, lambda: AutoConfig.from_pretrained(place))
         window: int | None = getattr(config, "max_position_embeddings", None)
         return window
 
@@ -104,17 +104,17 @@ class Checkpoint:
         causal: Any = AutoModelForCausalLM
         plain: Any = GenerationConfig
         place = self.base or self.model
-        model = self._loaded("model", place, lambda: causal.from_pretrained(place, dtype=dtype, use_safetensors=True))
+        model = self._load("model", place, lambda: causal.from_pretrained(place, dtype=dtype, use_safetensors=True))
         own = model.generation_config.eos_token_id
         ends = {*(own if isinstance(own, list) else [own]), tokenizer.eos_token_id} - {None}
         model.generation_config = plain(eos_token_id=sorted(ends), pad_token_id=tokenizer.pad_token_id)
         if self.base is not None:
             from peft import PeftModel
 
-            model = self._loaded("adapter", self.model, lambda: PeftModel.from_pretrained(model, self.model))
+            model = self._load("adapter", self.model, lambda: PeftModel.from_pretrained(model, self.model))
         return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
-    def _loaded(self, what: str, place: str, load: Callable[[], _Loaded]) -> _Loaded:
+    def _load(self, what: str, place: str, load: Callable[[], _Loaded]) -> _Loaded:
         try:
             return load()
         except (OSError, ValueError, RuntimeError, ImportError, KeyError) as error:
@@ -125,7 +125,7 @@ class Checkpoint:
             ) from error
 
 
-def rendered(tokenizer: Any, checkpoint: str, question: str, prompt: Any) -> list[int]:
+def render(tokenizer: Any, checkpoint: str, question: str, prompt: Any) -> list[int]:
     """Return the tokens of a prompt as the model must read it, ready for its answer.
 
     Args:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training.reward_base import Measured, Reward, require_names
+from eldgr_dspy.training.reward_base import Reward, RewardResults, require_names
 from eldgr_dspy.training.reward_calls import Call
 
 
@@ -50,7 +50,7 @@ class Conditioned(Reward):
         super().__init__(name or f"{reward.__name__}_conditioned", list(needs), confidence=confidence, parts=parts)
         self.at_least = float(at_least)
 
-    def measure(self, call: Call) -> Measured:
+    def measure(self, call: Call) -> RewardResults:
         """Return the reward where the condition passes, and 0 elsewhere; see `Reward.measure`."""
         terms = {part.__name__: part.measure(replace(call, reward=part.__name__)) for part in self.parts}
         condition, reward = (terms[part.__name__].scores for part in (self.parts[0], self.parts[-1]))
@@ -61,7 +61,7 @@ class Conditioned(Reward):
             logged |= {name: term.scores, f"{name}/undefined": Scores.of((~term.scores.defined).astype(float))}
             logged |= {f"{name}/{inner}": part for inner, part in term.parts.items()}
         columns = {f"{name}_{column}": rows for name, term in terms.items() for column, rows in term.columns.items()}
-        return Measured(scores, logged, columns)
+        return RewardResults(scores, logged, columns)
 
     def _of(self, passed: Score, score: Score) -> Score:
         if isinstance(passed, Undefined):

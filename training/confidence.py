@@ -73,11 +73,11 @@ def token_confidence(tokenizer: Any, ids: Sequence[int], logps: Sequence[float])
     """
     special = set(tokenizer.all_special_ids)
     sampled = [(token, logp) for token, logp in zip(ids, logps, strict=True) if token not in special]
-    pieces = spelled(tokenizer.decode, [token for token, _ in sampled])
+    pieces = spell(tokenizer.decode, [token for token, _ in sampled])
     return TokenConfidence("".join(pieces), tuple(accumulate(map(len, pieces))), tuple(logp for _, logp in sampled))
 
 
-def spelled(decode: Callable[[list[int]], str], ids: list[int]) -> list[str]:
+def spell(decode: Callable[[list[int]], str], ids: list[int]) -> list[str]:
     """Return what each token adds to the text that all of them spell.
 
     If several tokens spell one character together, the first gets it and the others nothing. Decoding continues from a

@@ -122,10 +122,10 @@ class _Draw:
         for warper in self._warpers:
             warped = warper(input_ids, warped)
         sums = warped.double().softmax(dim=-1).cumsum(dim=-1)
-        chosen = (sums > self._drawn[:, self._at, None].to(sums.device) * sums[:, -1:]).int().argmax(-1, keepdim=True)
-        self.logps.append(scores.float().log_softmax(dim=-1).gather(1, chosen)[:, 0].tolist())
+        choice = (sums > self._drawn[:, self._at, None].to(sums.device) * sums[:, -1:]).int().argmax(-1, keepdim=True)
+        self.logps.append(scores.float().log_softmax(dim=-1).gather(1, choice)[:, 0].tolist())
         self._at += 1
-        return scores.new_full(scores.shape, -float("inf")).scatter(1, chosen, 0.0)
+        return scores.new_full(scores.shape, -float("inf")).scatter(1, choice, 0.0)
 
 
 def _completion(model: Any, tokenizer: Any, tokens: list[int], logps: Sequence[float]) -> Completion:

@@ -14,7 +14,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.lexical import is_yes_no
 from eldgr_dspy.rule.questions import Question, Settings
-from eldgr_dspy.training.reward_base import Measured, Reward
+from eldgr_dspy.training.reward_base import Reward, RewardResults
 from eldgr_dspy.training.reward_calls import Call
 from eldgr_dspy.words import Policy
 
@@ -71,8 +71,8 @@ class GroupReward(Reward):
         if group_size is not None and (type(group_size) is not int or group_size < 1):
             raise ArgumentError(f"group_size must be a whole number of at least 1; got {group_size!r:.80}.")
         columns = ["question", "evidence", "task", *(auxiliary.needs if auxiliary else ())]
-        wanted, parts = auxiliary is not None and auxiliary.confidence, [auxiliary] if auxiliary else []
-        super().__init__(name, list(dict.fromkeys(columns)), confidence=wanted, parts=parts)
+        needs_confidence, parts = auxiliary is not None and auxiliary.confidence, [auxiliary] if auxiliary else []
+        super().__init__(name, list(dict.fromkeys(columns)), confidence=needs_confidence, parts=parts)
         self.auxiliary, self.group_size = auxiliary, group_size
         self.settings = Settings(certificate=certificate)
 
@@ -83,7 +83,7 @@ class GroupReward(Reward):
         if any(kind is None or kind.way == "evidence" for kind in kinds):
             call.require_passages()
 
-    def measure(self, call: Call) -> Measured:
+    def measure(self, call: Call) -> RewardResults:
         """Return the place of each completion; see `Reward.measure`.
 
         Raises:
@@ -101,7 +101,7 @@ class GroupReward(Reward):
             places += midranks(own)
         supported = [key[0] == SUPPORTED for key in keys]
         parts = {"supported": Scores.of(list(map(float, supported))), "auxiliary": scores}
-        return Measured(Scores.of(places, "place", 0, 1), parts, {"supported": supported})
+        return RewardResults(Scores.of(places, "place", 0, 1), parts, {"supported": supported})
 
     def _size(self, call: Call) -> int:
         """Return how many completions a prompt has: as the trainer samples now, which differs in evaluation."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from eldgr_dspy.base.files import replacing
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import ArgumentError, EldgrError, brief
-from eldgr_dspy.showing import shown
+from eldgr_dspy.showing import display_text
 from eldgr_dspy.training.recipe import NAMES, RewardArguments, recipe_path, rewards_of
 from eldgr_dspy.training.reward_base import Reward, require_columns, require_names, weights_of
 
@@ -30,7 +30,7 @@ class Recipe(NamedTuple):
     datasets: Any
 
 
-def parsed(arguments: Sequence[str]) -> Recipe:
+def parse_arguments(arguments: Sequence[str]) -> Recipe:
     """Return the recipe that `--config` names, with other flags replacing its values.
 
     Args:
@@ -160,11 +160,11 @@ def _require_template(dataset: Any, tokenizer: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; an error that is raised on purpose is one sentence, and ends with exit code 1."""
     try:
-        trainer = train(parsed(sys.argv[1:] if arguments is None else arguments))
+        trainer = train(parse_arguments(sys.argv[1:] if arguments is None else arguments))
     except EldgrError as error:
         sys.exit(str(error))
     except OSError as error:
-        sys.exit(shown(refusal(error)))
+        sys.exit(display_text(refusal(error)))
     if hasattr(trainer, "end"):  # of transformers from 5.18
         trainer.end()
 

@@ -67,14 +67,14 @@ def _output(at: int, completion: object, rendered: bool, prompt: object) -> Outp
             "is empty."
         )
     own = [_message(message, rendered) for message in messages if message.get("role") == "assistant"]
-    return own[0] if len(own) == 1 else _joined(own)
+    return own[0] if len(own) == 1 else _join(own)
 
 
 def _message(message: Message, rendered: bool) -> Output:
     content = _text(message, "content")
     thought = next(filter(None, (_text(message, name).strip() for name in THINKING)), "")
     answer = _read(content, inside=rendered and not thought)
-    return _joined([Output(thought, thought, ""), answer])._replace(final=answer.final) if thought else answer
+    return _join([Output(thought, thought, ""), answer])._replace(final=answer.final) if thought else answer
 
 
 def _read(whole: str, *, inside: bool) -> Output:
@@ -96,7 +96,7 @@ def _gap(texts: Iterable[str]) -> str:
     return "\n\n" if any(_BLANK_LINE.search(text) for text in texts) else "\n"
 
 
-def _joined(own: Sequence[Output]) -> Output:
+def _join(own: Sequence[Output]) -> Output:
     """Return several messages as one; if the last one does not get beyond its thinking, there is no answer."""
     filled = [output for output in own if output.whole.strip()]
     gap = _gap(output.reasoning for output in filled)

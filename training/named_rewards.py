@@ -54,7 +54,7 @@ class NamedNLI:
     @property
     def name(self) -> str:
         """The name of the loaded model."""
-        return self._loaded().name
+        return self._load().name
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         """Return what the model reads in (premise, hypothesis) pairs; see `NLI`.
@@ -62,9 +62,9 @@ class NamedNLI:
         Raises:
             ArgumentError: The model cannot be loaded.
         """
-        return self._loaded().probabilities(pairs)
+        return self._load().probabilities(pairs)
 
-    def _loaded(self) -> NLI:
+    def _load(self) -> NLI:
         model = self.model or os.environ.get(NLI_VARIABLE) or DEFAULT
         return _load(model, self.dtype, self.batch_size, self.device or _device_of_trainer())
 

@@ -9,7 +9,7 @@ from eldgr_dspy.answer_types.extraction import Extraction, extract_answer
 from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training.reward_base import Measured, Reward, reasons
+from eldgr_dspy.training.reward_base import Reward, RewardResults, reasons
 from eldgr_dspy.training.reward_calls import COLUMNS, Call, is_marked
 from eldgr_dspy.words import Task
 
@@ -36,14 +36,14 @@ class OutcomeReward(Reward):
     def __init__(self, *, name: str = "orm") -> None:
         super().__init__(name, ["gold", "task"])
 
-    def measure(self, call: Call) -> Measured:
+    def measure(self, call: Call) -> RewardResults:
         """Return whether each completion is right; see `Reward.measure`."""
         tasks, extractions, golds = call.tasks(), call.answers(), self._golds(call)
         scores = Scores.of(_right(*row) for row in zip(extractions, golds, tasks, strict=True))
         answers = [extraction.answer if extraction else None for extraction in extractions]
         parts = {"exact_match": scores, "answered": _flags(extraction is not None for extraction in extractions)}
         notes = [why if extraction else NO_ANSWER for why, extraction in zip(reasons(scores), extractions, strict=True)]
-        return Measured(scores, parts, {"answer": answers, "note": notes})
+        return RewardResults(scores, parts, {"answer": answers, "note": notes})
 
     def check(self, call: Call) -> None:
         """Raise if a row's gold cannot be read as an answer of its task; see `Reward.check`."""
@@ -51,7 +51,7 @@ class OutcomeReward(Reward):
 
     def _golds(self, call: Call) -> list[tuple[str, ...]]:
         rows = enumerate(zip(call.column("gold"), call.tasks(), strict=True))
-        return [read_gold(f"gold[{at}]", _accepted(call, at, gold), task) for at, (gold, task) in rows]
+        return [read_gold(f"gold[{at}]", _accepted_answers(call, at, gold), task) for at, (gold, task) in rows]
 
 
 class FormatReward(Reward):
@@ -68,16 +68,16 @@ class FormatReward(Reward):
     def __init__(self, *, name: str = "format") -> None:
         super().__init__(name, ["task"])
 
-    def measure(self, call: Call) -> Measured:
+    def measure(self, call: Call) -> RewardResults:
         """Return whether each completion marks its answer; see `Reward.measure`."""
         extractions = call.answers()
-        return Measured(
+        return RewardResults(
             _flags(is_marked(extraction) for extraction in extractions),
             columns={"form": [extraction.form if extraction else None for extraction in extractions]},
         )
 
 
-def _accepted(call: Call, at: int, gold: object) -> tuple[str, ...]:
+def _accepted_answers(call: Call, at: int, gold: object) -> tuple[str, ...]:
     """Return the answers that a row accepts; an empty list without gold."""
     accepted = (gold,) if isinstance(gold, str) else tuple(gold) if isinstance(gold, list | tuple) else gold
     if accepted is None:

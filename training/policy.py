@@ -96,22 +96,22 @@ def _logps(model: Any, batch: list[tuple[list[int], list[int]]]) -> Iterator[lis
     longest = max(len(prompt) + len(completion) for prompt, completion in batch)
     first = min(len(prompt) for prompt, _ in batch) - 1  # earlier logits do not predict a completion
     ids = torch.zeros((len(batch), longest), dtype=torch.long)
-    mask, wanted = torch.zeros_like(ids), torch.zeros((len(batch), longest - first), dtype=torch.bool)
+    mask, targets = torch.zeros_like(ids), torch.zeros((len(batch), longest - first), dtype=torch.bool)
     for at, (prompt, completion) in enumerate(batch):
         ids[at, : len(prompt) + len(completion)] = torch.tensor(prompt + completion)
         mask[at, : len(prompt) + len(completion)] = 1
-        wanted[at, len(prompt) - 1 - first : len(prompt) - 1 - first + len(completion)] = True
+        targets[at, len(prompt) - 1 - first : len(prompt) - 1 - first + len(completion)] = True
     tokens = torch.tensor([token for _, completion in batch for token in completion], dtype=torch.long)
 
     inputs = {"input_ids": ids.to(model.device), "attention_mask": mask.to(model.device)}
-    logits = model(**inputs, use_cache=False, logits_to_keep=longest - first).logits[:, -wanted.shape[1] :]
-    logps = iter(_by_chunks(logits, wanted.to(logits.device), tokens.to(logits.device)))
+    logits = model(**inputs, use_cache=False, logits_to_keep=longest - first).logits[:, -targets.shape[1] :]
+    logps = iter(_by_chunks(logits, targets.to(logits.device), tokens.to(logits.device)))
     yield from ([next(logps) for _ in completion] for _, completion in batch)
 
 
-def _by_chunks(logits: Any, wanted: Any, tokens: Any) -> list[float]:
+def _by_chunks(logits: Any, targets: Any, tokens: Any) -> list[float]:
     logps: list[float] = []
-    for places, chosen in zip(wanted.nonzero().split(CHUNK), tokens.split(CHUNK), strict=True):
+    for places, chunk_tokens in zip(targets.nonzero().split(CHUNK), tokens.split(CHUNK), strict=True):
         scaled = logits[places[:, 0], places[:, 1]].float()
-        logps += scaled.log_softmax(dim=-1).gather(1, chosen[:, None])[:, 0].tolist()
+        logps += scaled.log_softmax(dim=-1).gather(1, chunk_tokens[:, None])[:, 0].tolist()
     return logps

@@ -45,7 +45,7 @@ def kept_random_state() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RewardResults:
     """A reward's results, one entry a completion.
 
     Attributes:
@@ -102,7 +102,7 @@ class Reward(ABC):
             reward.check(replace(call, reward=reward.__name__))
 
     @abstractmethod
-    def measure(self, call: Call) -> Measured:
+    def measure(self, call: Call) -> RewardResults:
         """Return the results for each completion of a call.
 
         Raises:
@@ -133,7 +133,7 @@ class Reward(ABC):
         self._log(measured, time.perf_counter() - began, columns.get("log_metric"), columns.get("log_extra"))
         return [0.0 if isinstance(score, Undefined) else score for score in measured.scores]
 
-    def _log(self, measured: Measured, seconds: float, log_metric: object, log_extra: object) -> None:
+    def _log(self, measured: RewardResults, seconds: float, log_metric: object, log_extra: object) -> None:
         if callable(log_metric):
             n, means = len(measured.scores), {name: part.mean() for name, part in measured.parts.items()}
             shares: dict[str, Score] = {"undefined": float(n - measured.scores.defined.sum()) / n} if n else {}

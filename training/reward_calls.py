@@ -99,13 +99,13 @@ class Call:
 
     def tasks(self) -> list[Task]:
         """Return the task of each row; raises what `strings` raises, also for a task that is not known."""
-        named = self.strings("task")
-        for at, name in enumerate(named):
+        names = self.strings("task")
+        for at, name in enumerate(names):
             if name not in IN_FILES:
                 raise ArgumentError(
                     f"task[{at}] must be {COLUMNS['task']}, in the dataset's column task; got {name!r:.80}."
                 )
-        return named
+        return names
 
     def answers(self) -> list[Extraction | None]:
         """Return the final answer of each completion with its form; None if it has none, or its thinking never ends."""
@@ -118,7 +118,7 @@ class Call:
         Raises:
             ArgumentError: A row's evidence is not passages; also as `column`.
         """
-        return [None if row is None else self._parsed(at, row) for at, row in enumerate(self.column("evidence"))]
+        return [None if row is None else self._parse(at, row) for at, row in enumerate(self.column("evidence"))]
 
     def require_passages(self) -> None:
         """Raise an `ArgumentError` if no row has passages, as a reward that reads them would be another one then."""
@@ -129,7 +129,7 @@ class Call:
                 "of a recipe or by StepReward(NLIScorer(nli, retriever=...), evidence=False)."
             )
 
-    def _parsed(self, at: int, evidence: object) -> tuple[Passage, ...]:
+    def _parse(self, at: int, evidence: object) -> tuple[Passage, ...]:
         try:
             return to_passages(evidence)
         except ArgumentError as error:

@@ -20,10 +20,10 @@ from eldgr_dspy.formats.rows import Row, validate
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.pools import Pool, pool_name, write_pool
 from eldgr_dspy.programs.inputs import to_passages
-from eldgr_dspy.programs.service.file_locks import locked
+from eldgr_dspy.programs.service.file_locks import hold
 from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.rule.questions import require_one_of
-from eldgr_dspy.training.checkpoints import Checkpoint, Precision, rendered
+from eldgr_dspy.training.checkpoints import Checkpoint, Precision, render
 from eldgr_dspy.training.generation import Sampling, complete, numbers
 from eldgr_dspy.training.model_outputs import outputs_of
 
@@ -87,7 +87,7 @@ def sample_pool(
         raise ArgumentError(f"{path} exists without {beside.name} next to it; give a path that is not in use.")
     settings = {name: getattr(sampling, name) for name in ("seed", "temperature", "top_p", "max_new_tokens")}
     busy = f"{beside}: another process is sampling into it; wait for it, or give another path."
-    with locked(beside.with_name(f".{beside.name}.lock"), busy):
+    with hold(beside.with_name(f".{beside.name}.lock"), busy):
         with Journal(beside) as journal:
             _state(journal, "sampling", {**settings, "dtype": dtype})
             for plan in plans:
@@ -149,7 +149,7 @@ def _question(where: str, fields: Mapping[str, Any]) -> _Question:
 def _plan(checkpoint: Checkpoint, questions: Sequence[_Question], sampling: Sampling) -> _Plan:
     """Render every prompt, so that what a checkpoint lacks is reported before another one is sampled for hours."""
     tokenizer, window = checkpoint.tokenizer(), checkpoint.window()
-    prompts = {one.row.id: rendered(tokenizer, checkpoint.name, one.row.id, one.prompt) for one in questions}
+    prompts = {one.row.id: render(tokenizer, checkpoint.name, one.row.id, one.prompt) for one in questions}
     for id, tokens in prompts.items():
         if window is not None and len(tokens) + sampling.max_new_tokens > window:
             raise ArgumentError(
@@ -165,8 +165,8 @@ def _state(journal: Journal, name: str, details: Mapping[str, Any]) -> None:
     earlier = next((head["details"] for head in journal.heads if head["name"] == name), None)
     if earlier is None:
         journal.append_head({"kind": "settings", "name": name, "details": details})
-    elif changed := differences(earlier, details):
-        lines = "\n".join(f"  {line}" for line in changed)
+    elif changes := differences(earlier, details):
+        lines = "\n".join(f"  {line}" for line in changes)
         raise RunChangedError(
             f"{journal.path}: it was started with another {name}:\n{lines}\nUndo the change, or give another path for "
             "the pool."

@@ -21,7 +21,7 @@ from eldgr_dspy.training.confidence import TokenConfidence
 from eldgr_dspy.training.model_outputs import Output
 from eldgr_dspy.training.padding import without_padding
 from eldgr_dspy.training.policy import policy_confidence
-from eldgr_dspy.training.reward_base import Measured, Reward, reasons
+from eldgr_dspy.training.reward_base import Reward, RewardResults, reasons
 from eldgr_dspy.training.reward_calls import Call, is_marked
 from eldgr_dspy.words import CHANNELS
 
@@ -81,7 +81,7 @@ class StepReward(Reward):
         super().prepare()
         getattr(getattr(self.scorer, "nli", None), "name", None)  # a `NamedNLI` loads its model to know it
 
-    def measure(self, call: Call) -> Measured:
+    def measure(self, call: Call) -> RewardResults:
         """Return the steps' rewards and channels of each completion; see `Reward.measure`."""
         lines, padding = zip(*map(without_padding, call.texts), strict=True) if call.texts else ((), ())
         tables = self._tables(self._reasonings(call, lines))
@@ -90,10 +90,10 @@ class StepReward(Reward):
         }
         parts["padding"] = Scores.of([float(lines) for lines in padding])
         parts["steps"] = Scores.of([float(len(table.scores)) for table in tables])
-        parts["conflated"] = Scores.of(map(_conflated, tables))
-        scores = Scores.of(map(_earned, tables, padding), "reward", 0, 1)
+        parts["conflated"] = Scores.of(map(_conflated_share, tables))
+        scores = Scores.of(map(_mean_reward, tables, padding), "reward", 0, 1)
         steps = list(map(_as_line, tables, scores, padding))
-        return Measured(scores, parts, {"steps": steps, "note": reasons(scores)})
+        return RewardResults(scores, parts, {"steps": steps, "note": reasons(scores)})
 
     def check(self, call: Call) -> None:
         """Raise if it reads passages and no row has any; see `Reward.check`."""
@@ -165,7 +165,7 @@ def _of_steps(tokens: TokenConfidence, output: Output, lines: Lines) -> list[Sco
     )
 
 
-def _earned(table: StepTable, padding: int) -> Score:
+def _mean_reward(table: StepTable, padding: int) -> Score:
     """Return the sum of the rewards by the number of steps and lines of padding; undefined if none is measured."""
     mean = table.reward
     if isinstance(mean, Undefined):
@@ -179,7 +179,7 @@ def _as_line(table: StepTable, reward: Score, padding: int) -> str:
     return json.dumps({**table.to_json(), "padding": padding, **own}, ensure_ascii=False, allow_nan=False)
 
 
-def _conflated(table: StepTable) -> Score:
+def _conflated_share(table: StepTable) -> Score:
     """Return the share of a completion's steps that is conflated, of those for which it is known."""
     flags = [step.conflated for step in table.scores]
     return Scores.of([flag if isinstance(flag, Undefined) else float(flag) for flag in flags], "conflated").mean()

@@ -26,7 +26,7 @@ from eldgr_dspy.programs.pools.prompts import prompt_of
 from eldgr_dspy.statistics import contrast
 from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.generation import Sampling
-from eldgr_dspy.training.grpo import parsed, train
+from eldgr_dspy.training.grpo import parse_arguments, train
 from eldgr_dspy.training.sampling import sample_pool
 
 KEPT: Final = Path("artifacts/results/real-policy.json")
@@ -149,7 +149,11 @@ def trained(out: Path, name: str, seed: int, steps: int, base: Path) -> tuple[Pa
             "resume_from_checkpoint": str(any(folder.glob("checkpoint-*"))).lower(),
         }
         began = perf_counter()
-        train(parsed([*ARMS[name], *(part for flag, value in flags.items() for part in (f"--{flag}", str(value)))]))
+        train(
+            parse_arguments(
+                [*ARMS[name], *(part for flag, value in flags.items() for part in (f"--{flag}", str(value)))]
+            )
+        )
         took.write_text(json.dumps((perf_counter() - began) / steps), encoding="utf-8")
     return folder, json.loads(took.read_text(encoding="utf-8"))
 

@@ -45,7 +45,7 @@ def found_in(named: NamedRun, pool: str) -> Here:
     figures = named.figures(pool)
     leads = {row["against"]: row for row in figures["contrasts"] if row["rule"] == "eldgr"}
     authority = [row for row in figures["contrasts"] if (row["rule"], row["against"]) == ("judge", "majority")]
-    consultations, roles = _consultations(named, pool), named.run.stated("role")
+    consultations, roles = _consultations(named, pool), named.run.heads_of("role")
     return {
         "pool": pool,
         "n": figures["n"],

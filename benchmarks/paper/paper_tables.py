@@ -11,7 +11,7 @@ from benchmarks.paper import published as paper
 from benchmarks.paper.comparability import Here, comparable, not_comparable
 from benchmarks.paper.published import AUDIT, AUTHORITY, LABELS, PUBLISHED, Lead, PublishedScore
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, probability, questions, signed
+from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, probability, questions, with_sign
 from eldgr_dspy.statistics import Contrast, contrast_of_units
 from eldgr_dspy.tables.table import Table, difference, record
 
@@ -195,7 +195,7 @@ def contrasts_table() -> Table:
                     f"{published.n:,}",
                     f"{lead.wins}–{lead.losses}{'*' if lead.counts == 'printed' else ''}",
                     f"{lead.delta:+}",
-                    signed(again.delta),
+                    with_sign(again.delta),
                     _printed_interval(lead.interval),
                     interval(again.interval),
                     _printed_probability(lead.p),

@@ -57,13 +57,13 @@ def load_type(value: object, argument: str = "answer") -> AnswerType:
         ArgumentError: it cannot be found, is not an answer type, or lacks its way or its scores.
     """
     if isinstance(value, AnswerType) or _is_class(value):
-        return _registered(_checked_type(value, argument), None)
+        return _register(_checked_type(value, argument), None)
     if not (isinstance(value, str) and ":" in value):
         return answer_type(value, argument, BUILT_IN)
     if (kind := _OWN.get(value)) is None:
         kind = _checked_type(object_named(value, argument, "my_types:dates"), f"{argument}={value!r}")
         object.__setattr__(kind, "loaded_as", value)
-    _OWN[value] = _registered(kind, value)
+    _OWN[value] = _register(kind, value)
     return kind
 
 
@@ -87,7 +87,7 @@ def _checked_type(value: Any, what: str) -> AnswerType:
     return kind
 
 
-def _registered(kind: AnswerType, loaded_as: Task | None) -> AnswerType:
+def _register(kind: AnswerType, loaded_as: Task | None) -> AnswerType:
     """Let a type be known by its name. One that derives from a built-in type gets its own, or it would replace that."""
     if not kind.is_own:
         return kind

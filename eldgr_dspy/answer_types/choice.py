@@ -77,8 +77,8 @@ class Choice(AnswerType):
     def shown_question(self, question: Asked) -> str:
         """Return the question with its options below, each behind its letter."""
         marks = chain((f"{letter}." for letter in ascii_uppercase), repeat("-"))
-        listed = (f"{mark} {option}" for mark, option in zip(marks, question.options, strict=False))
-        return question.text + OPTIONS_BELOW + "\n".join(listed)
+        lines = (f"{mark} {option}" for mark, option in zip(marks, question.options, strict=False))
+        return question.text + OPTIONS_BELOW + "\n".join(lines)
 
     def read(self, answer: str) -> AnswerClass | None:
         """Return the class of the option that an answer names, or else of the answer as short text."""

@@ -148,23 +148,23 @@ def _turn(text: str, kind: AnswerType) -> SampleReading:
     opened, text = "token", f"\n{text}"
     for end in _END.finditer(text):
         segment = text[start : end.start()]
-        extraction = None if opened == "user" else _marked(segment, kind)
+        extraction = None if opened == "user" else _marked_answer(segment, kind)
         introduces = end.lastgroup == "other" or (end.lastgroup in ("asked", "turn") and _INTRODUCTION.match(segment))
         if extraction is None and opened == "token" and not introduces:  # a question of its own does not end a text
-            extraction = _guessed(segment, kind)
+            extraction = _guess(segment, kind)
         if extraction:
             return SampleReading(extraction, cut=bool(text[end.end() :].strip()))
         start, opened = end.end(), end.lastgroup or ""
         begin = start if opened in ("user", "token") else begin
-    return SampleReading(_marked(text[start:], kind) or _guessed(text[begin:], kind))
+    return SampleReading(_marked_answer(text[start:], kind) or _guess(text[begin:], kind))
 
 
-def _guessed(text: str, kind: AnswerType) -> Extraction | None:
+def _guess(text: str, kind: AnswerType) -> Extraction | None:
     answer, form = kind.unmarked(_ROLE.sub("", text))
     return Extraction(answer, form) if answer else None
 
 
-def _marked(text: str, kind: AnswerType) -> Extraction | None:
+def _marked_answer(text: str, kind: AnswerType) -> Extraction | None:
     """Return the answer that a text marks as one."""
     marks = [*_MARK.finditer(text)]
     marks = [mark for mark in marks if mark.lastgroup == "json"] or marks

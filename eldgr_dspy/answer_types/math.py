@@ -123,9 +123,9 @@ class Math(Related):
 
     def components(self, answers: Mapping[str, str]) -> list[list[str]]:
         """Return the classes of a pool's answers; those that are not compared are alone."""
-        compared = {*sorted(filter(_comparable, answers), key=lambda key: (len(key), key))[:DISTINCT]}
-        classes = super().components({key: answer for key, answer in answers.items() if key in compared})
-        return [*classes, *([key] for key in answers if key not in compared)]
+        keys = {*sorted(filter(_comparable, answers), key=lambda key: (len(key), key))[:DISTINCT]}
+        classes = super().components({key: answer for key, answer in answers.items() if key in keys})
+        return [*classes, *([key] for key in answers if key not in keys)]
 
     def grouping(self, answers: Sequence[str | None]) -> Grouping:
         """Return the answers of a pool in classes, with a note on those that could not be compared in time."""

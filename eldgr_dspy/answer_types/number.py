@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from eldgr_dspy.answer_types.base import AnswerType, Score, require_gold
-from eldgr_dspy.matching.text_keys import AnswerClass, class_of_text, noted, read_answer
+from eldgr_dspy.matching.text_keys import AnswerClass, class_of_text, note_on, read_answer
 from eldgr_dspy.text.folding import BIDI_CONTROLS
 from eldgr_dspy.text.numbers import Number, last_number, parse_number, read_number, stated_number
 from eldgr_dspy.text.stripping import strip_answer
@@ -54,8 +54,8 @@ def number_class(answer: str) -> AnswerClass | None:
     """Return the class of an answer that is a number, or should be one."""
     number = number_in(answer)
     if number is not None:
-        dropped = ["currency sign dropped"] if number.priced else []
-        return AnswerClass(f"{number.value}{'%' * number.percent}", noted(answer, *dropped))
+        notes = ["currency sign dropped"] if number.priced else []
+        return AnswerClass(f"{number.value}{'%' * number.percent}", note_on(answer, *notes))
     text = class_of_text(answer)
     if text is None:
         return None

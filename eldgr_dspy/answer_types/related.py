@@ -65,8 +65,8 @@ class Related(AnswerType):
             own = self.class_of(answer)
             if own is None or answer is None or own.key in class_by_key:
                 return own and class_by_key[own.key]
-            joined = (keys[0] for keys in components if self._joins(answer, [texts[key] for key in keys]))
-            return classes[first] if (first := next(joined, None)) else own
+            matches = (keys[0] for keys in components if self._joins(answer, [texts[key] for key in keys]))
+            return classes[first] if (first := next(matches, None)) else own
 
         return Grouping(tuple(class_ and class_by_key[class_.key] for class_ in own_classes), class_of)
 

@@ -104,9 +104,9 @@ def _greatest_f1(answer: str | None, gold: Sequence[str], normalize: Callable[[s
 def _f1(answer: str, gold: str) -> float:
     if answer != gold and (answer in _ALL_OR_NOTHING or gold in _ALL_OR_NOTHING):
         return 0.0
-    tokens, wanted = answer.split(), gold.split()
-    shared = (Counter(tokens) & Counter(wanted)).total()
-    if not shared:
+    tokens, gold_tokens = answer.split(), gold.split()
+    overlap = (Counter(tokens) & Counter(gold_tokens)).total()
+    if not overlap:
         return 0.0
-    precision, recall = shared / len(tokens), shared / len(wanted)
+    precision, recall = overlap / len(tokens), overlap / len(gold_tokens)
     return 2 * precision * recall / (precision + recall)

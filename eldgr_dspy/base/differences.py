@@ -8,19 +8,19 @@ from typing import Any
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return one readable line for each detail that differs: its path, what it was, what it is."""
-    return list(_compared(before, now, ""))
+    return list(_compare(before, now, ""))
 
 
-def _compared(old: Any, new: Any, path: str) -> Iterator[str]:
+def _compare(old: Any, new: Any, path: str) -> Iterator[str]:
     """One line for each difference. A whole value that is missing on one side is one line."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted(old.keys() | new.keys()):
-            yield from _compared(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))
+            yield from _compare(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))
     elif isinstance(old, list) and isinstance(new, list):
         for index, (was, now) in enumerate(zip_longest(old, new)):
             before = {} if was is None and isinstance(now, Mapping) else was
             after = {} if now is None and isinstance(was, Mapping) else now
-            yield from _compared(before, after, f"{path}[{index}]")
+            yield from _compare(before, after, f"{path}[{index}]")
     elif old != new:
         texts = ["(absent)" if value is None else json.dumps(value, ensure_ascii=False) for value in (old, new)]
         same = takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False))

@@ -44,7 +44,7 @@ _SEPARATORS = (b",", b":", b"[", b"{")
 _NO_BRACKET = bytes(sorted({*range(256)} - {*b"[]{}"}))
 
 
-def scaled(limit: int) -> int:
+def scale(limit: int) -> int:
     """Return a limit in bytes or values, multiplied by the factor of the environment.
 
     Raises:
@@ -62,7 +62,7 @@ def scaled(limit: int) -> int:
 
 def expansion_limit(size: int) -> int:
     """Return how many bytes a file of this size may expand to."""
-    return scaled(_FREE_EXPANSION + MAX_EXPANSION * size)
+    return scale(_FREE_EXPANSION + MAX_EXPANSION * size)
 
 
 def document(path: Path) -> bytes:
@@ -72,7 +72,7 @@ def document(path: Path) -> bytes:
         PoolError: It is longer than the limit.
         OSError: It cannot be read.
     """
-    limit = scaled(MAX_DOCUMENT)
+    limit = scale(MAX_DOCUMENT)
     if path.stat().st_size > limit:
         raise PoolError(f"{path}: holds more than {limit:,} bytes, the limit for reading it whole. {RAISE}")
     return path.read_bytes()
@@ -102,7 +102,7 @@ def parsed_json(data: bytes, where: str, most: int = MAX_VALUES, decode: Callabl
 
 def require_few_in(data: bytes, where: str, most: int = MAX_VALUES) -> None:
     """Refuse JSON text that holds too many values, as `require_few` does. They are counted only if there may be."""
-    if len(data) > scaled(most):
+    if len(data) > scale(most):
         require_few((data.count(b'"') - data.count(b'\\"')) // 2, where, most)  # texts: no more than values
         require_few(n_values(data), where, most)
 
@@ -116,7 +116,7 @@ def require_few(n: int, where: str, most: int = MAX_VALUES) -> None:
     Raises:
         PoolError: There are more.
     """
-    if n > (limit := scaled(most)):
+    if n > (limit := scale(most)):
         raise PoolError(f"{where}: holds more than {limit:,} values, which is the limit; give fewer. {RAISE}")
 
 

@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from eldgr_dspy.base.file_limits import MAX_EXPANSION, MAX_LINE, MAX_VALUES, RAISE, expansion_limit, parsed_json, scaled
-from eldgr_dspy.base.system import created, naming, opened, refusal
+from eldgr_dspy.base.file_limits import MAX_EXPANSION, MAX_LINE, MAX_VALUES, RAISE, expansion_limit, parsed_json, scale
+from eldgr_dspy.base.system import create_file, naming, open_file, refusal
 from eldgr_dspy.errors import PoolError
 
 _MAX_NAME = 120
@@ -61,7 +61,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
         raise FileExistsError(errno.EEXIST, "The path is a link, a folder, a pipe or a device", str(path))
     with removed_afterwards(path.parent) as temporary:  # not made from the name, which may be as long as allowed
-        out = created(temporary, becomes=path)
+        out = create_file(temporary, becomes=path)
         try:
             yield out
             flush_to_disk(path, out)
@@ -182,7 +182,7 @@ def whole_lines(path: Path, expected: str = _POOL) -> Iterator[tuple[int, bytes]
     Raises:
         PoolError: as `read_lines`.
     """
-    with _unpacked(path) as (source, limit):
+    with _unpack(path) as (source, limit):
         yield from _lines(path, source, limit, expected)
 
 
@@ -195,21 +195,21 @@ def read_whole(path: Path, most: int, remedy: str) -> bytes:
         PoolError: if the file cannot be read, is damaged or is not text; or if it holds more, or a compressed file
             expands beyond `expansion_limit`.
     """
-    limit = scaled(most)
-    with _unpacked(path) as (source, expansion):
+    limit = scale(most)
+    with _unpack(path) as (source, expansion):
         data = source.read(min(limit, expansion or limit) + 1)
     if expansion is not None and len(data) > expansion:
-        raise _expanded(path, expansion)
+        raise _expansion_error(path, expansion)
     if len(data) > limit:
         raise PoolError(f"{path}: holds more than {limit:,} bytes, the limit for reading it whole; {remedy}. {RAISE}")
     return require_text(path, data, _POOL)
 
 
 @contextmanager
-def _unpacked(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | None]]:
+def _unpack(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | None]]:
     """Open a plain or .gz file, with how many bytes a compressed one may expand to."""
     try:
-        with opened(path) as raw:
+        with open_file(path) as raw:
             if raw.peek(2).startswith(GZIP):
                 with gzip.GzipFile(fileobj=raw) as unpacked:
                     yield unpacked, expansion_limit(path.stat().st_size)
@@ -221,7 +221,7 @@ def _unpacked(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | Non
         raise PoolError(refusal(error, path)) from error
 
 
-def _expanded(path: Path, limit: int) -> PoolError:
+def _expansion_error(path: Path, limit: int) -> PoolError:
     return PoolError(
         f"{path}: expands to more than {limit:,} bytes, {MAX_EXPANSION} times its size; "
         f"if that is intended, unpack it and give the plain file. {RAISE}"
@@ -231,7 +231,7 @@ def _expanded(path: Path, limit: int) -> PoolError:
 def _lines(
     path: Path, source: IO[bytes] | gzip.GzipFile, limit: int | None, expected: str
 ) -> Iterator[tuple[int, bytes]]:
-    number, total, longest = 0, 0, scaled(MAX_LINE)
+    number, total, longest = 0, 0, scale(MAX_LINE)
     while line := source.readline(longest + 1):
         number += 1
         total += len(line)
@@ -242,7 +242,7 @@ def _lines(
                 f"{path}, line {number}: longer than {longest:,} bytes; one row a line is expected. {RAISE}"
             )
         if limit is not None and total > limit:
-            raise _expanded(path, limit)
+            raise _expansion_error(path, limit)
         yield number, line
 
 

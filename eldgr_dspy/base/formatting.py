@@ -22,7 +22,7 @@ def figure(value: float | None, places: int = 2) -> str:
     return f"{abs(rounded) if rounded.is_zero() else rounded:f}"
 
 
-def signed(value: float | None) -> str:
+def with_sign(value: float | None) -> str:
     """Return a difference with its sign, as `+2.40`. A difference that rounds to 0 has no sign."""
     text = figure(value)
     return text if value is None or value <= 0 or text in (UNDEFINED, "0.00") else f"+{text}"
@@ -45,7 +45,7 @@ def questions(n: int) -> str:
     return f"{n:,} question{'' if n == 1 else 's'}"
 
 
-def listed(names: Iterable[str]) -> str:
+def word_list(names: Iterable[str]) -> str:
     """Return names, at least one, as a list in words, as `eldgr, near(0) and near(1)`."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last

@@ -53,16 +53,16 @@ def is_dotted(name: str) -> bool:
     return _DOTTED.fullmatch(name) is not None
 
 
-def unhashed(value: object) -> Iterator[str]:
+def names_without_hash(value: object) -> Iterator[str]:
     """Yield the names that a file states, at any depth, with a `source` that is not the hash of one."""
     if isinstance(value, Mapping):
         if "name" in value and not isinstance(value.get("source", ""), str):
             yield str(value.get("name"))
         for inner in value.values():
-            yield from unhashed(inner)
+            yield from names_without_hash(inner)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for inner in value:
-            yield from unhashed(inner)
+            yield from names_without_hash(inner)
 
 
 @cache
@@ -116,10 +116,10 @@ def _working_directory_last() -> Iterator[None]:
 
 def name_of(function: Any) -> str:
     """Return the name `module:function` of a function. Of an object, its variable at module level, else its class."""
-    named = function if hasattr(function, "__qualname__") else type(function)
-    around = vars(sys.modules.get(named.__module__, named)) if named is not function else {}
-    variable = next((name for name, value in around.items() if value is function), named.__qualname__)
-    return f"{named.__module__}:{variable}"
+    target = function if hasattr(function, "__qualname__") else type(function)
+    around = vars(sys.modules.get(target.__module__, target)) if target is not function else {}
+    variable = next((name for name, value in around.items() if value is function), target.__qualname__)
+    return f"{target.__module__}:{variable}"
 
 
 def source_of(function: Callable[..., Any]) -> str | None:

@@ -28,7 +28,7 @@ class Structured(str):
 
     def key(self, of: Callable[[str], str]) -> str:
         """Return the canonical JSON with `of(text)` for each leaf that has a text."""
-        return _canonical(_mapped(self.value, of))
+        return _canonical(_map(self.value, of))
 
 
 def text_of_leaf(leaf: Leaf) -> str | None:
@@ -48,10 +48,10 @@ def _leaves(value: Any) -> Iterator[Leaf]:
         yield value
 
 
-def _mapped(value: Any, of: Callable[[str], str]) -> Any:
+def _map(value: Any, of: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
-        return {name: _mapped(one, of) for name, one in value.items()}
+        return {name: _map(one, of) for name, one in value.items()}
     if isinstance(value, list):
-        return [_mapped(one, of) for one in value]
+        return [_map(one, of) for one in value]
     text = text_of_leaf(value)
     return value if text is None else of(text)

@@ -1,7 +1,7 @@
 """Name the file that the operating system refused, why, and what to do.
 
 Python's own reads and writes raise errors that name no file, such as "[Errno 27] File too large". Files that are opened
-by `opened`, and calls inside `naming`, name theirs.
+by `open_file`, and calls inside `naming`, name theirs.
 """
 
 import errno
@@ -42,8 +42,8 @@ def refusal(error: OSError, path: Path | None = None) -> str:
     """
     if error.errno is None or error.strerror is None:
         return f"{error}."
-    named = os.fsdecode(error.filename or path or "The system")
-    return f"{named}: {error.strerror}. {_REMEDIES.get(error.errno, _OTHERWISE)}."
+    name = os.fsdecode(error.filename or path or "The system")
+    return f"{name}: {error.strerror}. {_REMEDIES.get(error.errno, _OTHERWISE)}."
 
 
 @contextmanager
@@ -82,12 +82,12 @@ class _File(io.FileIO):
             return super().truncate(size)
 
 
-def opened(path: Path, buffer: int = _BUFFER) -> io.BufferedReader:
+def open_file(path: Path, buffer: int = _BUFFER) -> io.BufferedReader:
     """Open a file for reading with a buffer of this size. Its errors name it."""
     return io.BufferedReader(_File(path, "r", path), buffer)
 
 
-def created(path: Path, becomes: Path) -> io.BufferedWriter:
+def create_file(path: Path, becomes: Path) -> io.BufferedWriter:
     """Create a file that will replace another one, which its errors name."""
     return io.BufferedWriter(_File(path, "x", becomes), _BUFFER)
 

@@ -112,11 +112,11 @@ _MOST_READ = 20_000
 
 
 def _entity(step: str, passages: Sequence[str]) -> Change | None:
-    own = list(_named(step))
+    own = list(_names(step))
     own_names = {fold(name).text for _, name, _ in own}
-    named = [entity for passage in passages for entity in _named(passage[:_MOST_READ])] if own else []
+    entities = [entity for passage in passages for entity in _names(passage[:_MOST_READ])] if own else []
     others: dict[tuple[int, bool], str] = {}
-    for _, name, _ in sorted(named, key=itemgetter(2)):
+    for _, name, _ in sorted(entities, key=itemgetter(2)):
         if fold(name).text not in own_names:
             others.setdefault(_shape(name), name)
     for start, name, doubtful in reversed(own):
@@ -130,7 +130,7 @@ def _shape(name: str) -> tuple[int, bool]:
     return len(name.split()), name.isupper()
 
 
-def _named(text: str) -> Iterator[tuple[int, str, bool]]:
+def _names(text: str) -> Iterator[tuple[int, str, bool]]:
     """The capitalised runs that look like names: start, name, and whether it may be a word that opens a sentence."""
     for match in _ENTITY.finditer(text):
         start, name = match.start(), match[0]

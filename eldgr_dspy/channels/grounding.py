@@ -108,7 +108,7 @@ class Grounding:
             wrong = np.flatnonzero(~((row >= -1) & (row <= 1)))
             if wrong.size:
                 refuse(f"rows[{at}]", int(wrong[0]), float(row[wrong[0]]), -1, 1)
-        return cls._padded(numbers, [row == 0 for row in numbers], reasons)
+        return cls._pad(numbers, [row == 0 for row in numbers], reasons)
 
     @classmethod
     def from_probabilities(cls, rows: Iterable[ArrayLike | Undefined], reading: Reading = "label") -> "Grounding":
@@ -123,16 +123,16 @@ class Grounding:
         Raises:
             ArgumentError: As `f_nli`.
         """
-        checked = [row if isinstance(row, Undefined) else _distributions(row) for row in rows]
-        reasons = {at: row.reason for at, row in enumerate(checked) if isinstance(row, Undefined)}
-        arrays = [np.zeros((0, 3)) if isinstance(row, Undefined) else row for row in checked]
+        distributions = [row if isinstance(row, Undefined) else _distributions(row) for row in rows]
+        reasons = {at: row.reason for at, row in enumerate(distributions) if isinstance(row, Undefined)}
+        arrays = [np.zeros((0, 3)) if isinstance(row, Undefined) else row for row in distributions]
         ends = np.cumsum([len(row) for row in arrays])[:-1]
         flat = np.concatenate(arrays) if arrays else np.zeros((0, 3))
         f, neutral = np.split(f_nli(flat, reading), ends), np.split(f_nli(flat) == 0, ends)
-        return cls._padded(f, neutral, reasons) if arrays else cls._padded([], [], {})
+        return cls._pad(f, neutral, reasons) if arrays else cls._pad([], [], {})
 
     @classmethod
-    def _padded(cls, f: Sequence[Floats], neutral: Sequence[NDArray[Any]], reasons: dict[int, str]) -> "Grounding":
+    def _pad(cls, f: Sequence[Floats], neutral: Sequence[NDArray[Any]], reasons: dict[int, str]) -> "Grounding":
         lengths = np.array([len(row) for row in f], dtype=np.int64)
         retrieved: Flags = np.arange(lengths.max(initial=0)) < lengths[:, None]
         padded, neutrals = np.zeros(retrieved.shape), np.zeros(retrieved.shape, dtype=np.bool_)
@@ -142,7 +142,7 @@ class Grounding:
             padded, retrieved, neutrals, reasons, np.broadcast_to(np.arange(retrieved.shape[1]), retrieved.shape)
         )
 
-    def numbered(self, documents: Sequence[Sequence[int]]) -> "Grounding":
+    def renumber(self, documents: Sequence[Sequence[int]]) -> "Grounding":
         """Return the same rows with documents numbered as in the corpus and not by their places.
 
         Args:

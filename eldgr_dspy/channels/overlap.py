@@ -69,8 +69,8 @@ def novelty(steps: Sequence[str]) -> Scores:
     holding: dict[str, list[int]] = {}
     scores: list[float | Undefined] = []
     for at, words in enumerate(bags):
-        shared = Counter(earlier for word in words for earlier in holding.get(word, ()))
-        closest = max((n / (len(words) + len(bags[earlier]) - n) for earlier, n in shared.items()), default=0.0)
+        overlaps = Counter(earlier for word in words for earlier in holding.get(word, ()))
+        closest = max((n / (len(words) + len(bags[earlier]) - n) for earlier, n in overlaps.items()), default=0.0)
         scores.append(1 - closest if words else Undefined("the step has only stop words"))
         for word in words:
             holding.setdefault(word, []).append(at)

@@ -107,8 +107,8 @@ def gate(columns: Columns, weighting: Weighting = PAPER) -> Scores:
     Arguments and errors are those of `weighted_mean`.
     """
     matrix, defined = _matrix(columns)
-    counted = defined & np.array([name in weighting.gated for name in CHANNELS])
-    least = np.where(counted, matrix, np.inf).min(axis=1)
+    mask = defined & np.array([name in weighting.gated for name in CHANNELS])
+    least = np.where(mask, matrix, np.inf).min(axis=1)
     return _scores(np.where(np.isinf(least), 0.0, least), ~np.isinf(least), "no channel of the gate was measured")
 
 
@@ -156,8 +156,8 @@ def completion_reward(outcome: float, format_: float, rewards: Values) -> Comple
             raise ArgumentError(f"{name} must be a number from 0 to 1; got {value!r}. Leave the completion out.")
     orm, form = (float(Scores.of([value], name, 0, 1).numbers[0]) for name, value in terms.items())
     steps = Scores.of(rewards, "rewards", 0, 1).mean()
-    measured = 0.0 if isinstance(steps, Undefined) else steps
-    return CompletionReward(OUTCOME_WEIGHT * orm + FORMAT_WEIGHT * form + measured, orm, form, steps)
+    reward = 0.0 if isinstance(steps, Undefined) else steps
+    return CompletionReward(OUTCOME_WEIGHT * orm + FORMAT_WEIGHT * form + reward, orm, form, steps)
 
 
 def columns_of(columns: Columns) -> dict[Channel, Scores]:

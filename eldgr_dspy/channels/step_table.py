@@ -11,7 +11,7 @@ from eldgr_dspy.channels.conflation import conflated
 from eldgr_dspy.channels.grounding import Grounding
 from eldgr_dspy.channels.rewards import PAPER, Columns, Weighting, columns_of, gate, step_reward
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
-from eldgr_dspy.errors import ArgumentError, settled
+from eldgr_dspy.errors import ArgumentError, result_of
 from eldgr_dspy.words import Channel
 
 
@@ -97,7 +97,7 @@ def checked_tables(tables: object, n: int, name: str) -> list[StepTable]:
     Raises:
         ArgumentError: It is not one table for each text, or must still be awaited.
     """
-    tables = settled(tables, name, "give a scorer whose score is not, or one with an async method ascore")
+    tables = result_of(tables, name, "give a scorer whose score is not, or one with an async method ascore")
     if not isinstance(tables, list | tuple) or not all(isinstance(table, StepTable) for table in tables):
         raise ArgumentError(f"{name} returned {tables!r:.80}; expected a list of StepTable, one for each text.")
     if len(tables) != n:

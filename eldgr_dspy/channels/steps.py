@@ -116,7 +116,7 @@ def split_steps(text: str, longest: int = LONGEST, most: int = MOST) -> Steps:
     parts = [(0, len(text))] if answer is None else [(0, answer[0]), (answer[1], len(text))]
     body = [part for part in parts if text[slice(*part)].strip()]
     by, pieces = _first_that_splits(text, body, whole)
-    pieces = [finer for piece in pieces for finer in _refined(text, piece, by, longest, whole)]
+    pieces = [finer for piece in pieces for finer in _refine(text, piece, by, longest, whole)]
     return _laid_out(text, pieces, answer, by, most)
 
 
@@ -140,11 +140,11 @@ Span = tuple[int, int]
 
 
 def _by_markers(text: str, start: int, end: int) -> list[int]:
-    named = [match.start() for match in _NAMED.finditer(text, start, end)]
-    if named:
-        return named
-    numbered = [match.start() for match in _NUMBERED.finditer(text, start, end)]
-    return numbered if len(numbered) > 1 else []
+    starts = [match.start() for match in _NAMED.finditer(text, start, end)]
+    if starts:
+        return starts
+    number_starts = [match.start() for match in _NUMBERED.finditer(text, start, end)]
+    return number_starts if len(number_starts) > 1 else []
 
 
 def _by_ends(pattern: re.Pattern[str], text: str, start: int, end: int) -> list[int]:
@@ -195,7 +195,7 @@ def _outside_blocks(cuts: Sequence[int], whole: list[Span]) -> Iterator[int]:
             yield cut
 
 
-def _refined(text: str, piece: Span, by: By, longest: int, whole: list[Span]) -> list[Span]:
+def _refine(text: str, piece: Span, by: By, longest: int, whole: list[Span]) -> list[Span]:
     """A piece that is too long, cut by the finer kinds one after the other."""
     if piece[1] - piece[0] <= longest:
         return [piece]

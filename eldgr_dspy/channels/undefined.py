@@ -69,11 +69,11 @@ class Scores(Sequence[Score]):
         elif isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "fiu":
             column = cls(values.astype(np.float64), np.ones(len(values), dtype=np.bool_))
         else:
-            column = cls._collected(list(values), name)
+            column = cls._collect(list(values), name)
         return column._within(name, low, high)
 
     @classmethod
-    def _collected(cls, values: list[object], name: str) -> "Scores":
+    def _collect(cls, values: list[object], name: str) -> "Scores":
         reasons = {at: value.reason for at, value in enumerate(values) if isinstance(value, Undefined)}
         numbers = [0.0 if at in reasons else _number(value, name, at) for at, value in enumerate(values)]
         defined = np.array([at not in reasons for at in range(len(values))], dtype=np.bool_)

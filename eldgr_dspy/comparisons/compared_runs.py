@@ -93,8 +93,8 @@ def compare_runs(runs: Mapping[str, NamedRun], *, rule: str = "eldgr") -> Compar
         raise ArgumentError(f"A comparison needs two or more runs; got {len(runs)}.")
     first = next(iter(runs.values()))
     pools = dict[str, ComparedPool]()
-    for pool, chosen in _by_pool(runs).items():
-        arms = {name: rule_scores_of(runs[name], of, rule) for name, of in zip(runs, chosen, strict=True)}
+    for pool, pool_names in _by_pool(runs).items():
+        arms = {name: rule_scores_of(runs[name], of, rule) for name, of in zip(runs, pool_names, strict=True)}
         require_the_same_questions([*arms.values()])
         pools[pool] = _pool(arms, rule)
     family = [of["contrast"] for pool in pools.values() for of in pool["runs"].values() if of["contrast"]]
@@ -113,8 +113,8 @@ def _by_pool(runs: Mapping[str, NamedRun]) -> dict[str, list[str]]:
     if all({*named.pools} == {*first.pools} for named in runs.values()):
         return {pool: [pool] * len(runs) for pool in first.pools}
     if any(len(named.pools) != 1 for named in runs.values()):
-        listed = "; ".join(f"{named}: {', '.join(named.pools)}" for named in runs.values())
-        raise ArgumentError(f"The runs have different pools ({listed}). Say which one is compared, as RUN:POOL.")
+        listing = "; ".join(f"{named}: {', '.join(named.pools)}" for named in runs.values())
+        raise ArgumentError(f"The runs have different pools ({listing}). Say which one is compared, as RUN:POOL.")
     return {first.pools[0]: [named.pools[0] for named in runs.values()]}
 
 
@@ -163,7 +163,7 @@ def _on_contents(arms: Mapping[str, RuleScores]) -> Iterator[str]:
 
 
 def _run(named: NamedRun, reference: NamedRun) -> ComparedRun:
-    heads = named.run.stated("role")
+    heads = named.run.heads_of("role")
     return {
         "run": named.run.path.as_posix(),
         "consultations": sums_of(named.summary["consultations"]),
@@ -179,7 +179,7 @@ def _model(head: Mapping[str, Any] | None) -> str:
 
 def _differences(reference: NamedRun, named: NamedRun) -> Iterator[str]:
     for kind in ("settings", "role"):
-        first, second = reference.run.stated(kind), named.run.stated(kind)
+        first, second = reference.run.heads_of(kind), named.run.heads_of(kind)
         for name in dict.fromkeys([*first, *second]):
             if name not in first or name not in second:
                 yield f"{name}: asked only by {(reference if name in first else named).name}"

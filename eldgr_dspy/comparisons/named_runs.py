@@ -55,15 +55,15 @@ def named_runs(arguments: Iterable[str]) -> dict[str, NamedRun]:
     runs = dict[str, NamedRun]()
     for argument in arguments:
         name, _, place = argument.partition("=") if not Path(argument).is_dir() else ("", "", "")
-        path, pool = _located(place or argument)
-        named = _named(name if name and place else argument, read_run(path), pool)
+        path, pool = _locate(place or argument)
+        named = _name_run(name if name and place else argument, read_run(path), pool)
         if named.name in runs:
             raise ArgumentError(f"{argument!r}: {named.name!r} is given already; give each run a name, NAME=RUN.")
         runs[named.name] = named
     return runs
 
 
-def _located(place: str) -> tuple[Path, str | None]:
+def _locate(place: str) -> tuple[Path, str | None]:
     """A directory whose name has a colon is that directory; otherwise a pool's name may follow the last colon."""
     run, colon, pool = place.rpartition(":")
     if Path(place).is_dir() or not colon or not Path(run).is_dir():
@@ -71,7 +71,7 @@ def _located(place: str) -> tuple[Path, str | None]:
     return Path(run), pool
 
 
-def _named(name: str, run: RunRead, pool: str | None) -> NamedRun:
+def _name_run(name: str, run: RunRead, pool: str | None) -> NamedRun:
     summary = run.summary()
     pools = [*summary["pools"]]
     if pool is not None and pool not in pools:
@@ -107,7 +107,7 @@ class RuleScores:
     @property
     def sha256(self) -> str:
         """The hash of the pool's content."""
-        return str(self.named.run.stated("pool")[self.pool]["details"]["sha256"])
+        return str(self.named.run.heads_of("pool")[self.pool]["details"]["sha256"])
 
     @property
     def scored(self) -> dict[str, Score]:

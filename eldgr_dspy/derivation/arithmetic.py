@@ -97,9 +97,9 @@ class Expression:
                 parts.append(stack[-1])
         return tuple(parts)
 
-    def replaced(self, swaps: Mapping[Exact, Exact]) -> "Expression":
+    def substitute(self, swaps: Mapping[Exact, Exact]) -> "Expression":
         """Return the expression with some numbers replaced, also where they are negated or percentages."""
-        new = (_swapped(item, swaps) if isinstance(item, Operand) else item for item in self.program)
+        new = (_swap(item, swaps) if isinstance(item, Operand) else item for item in self.program)
         return Expression(self.text, tuple(new))
 
     def _run(self, operations: list[Operation] | None) -> Exact:
@@ -133,7 +133,7 @@ class Expression:
         if right == 0:
             raise _refusal(self.text, "it divides by zero, which has no value")
         if kind == "/":
-            return reduced(Fraction(left, right))
+            return simplify(Fraction(left, right))
         return left // right if kind == "//" else left % right
 
     def _power(self, base: Exact, exponent: Exact) -> Exact:
@@ -144,7 +144,7 @@ class Expression:
             raise _refusal(self.text, "zero to the power of zero, or of less, has no value")
         if max(base.numerator.bit_length(), base.denominator.bit_length()) * abs(count) > MAX_BITS:
             raise _refusal(self.text, f"a power in it would be longer than {MAX_BITS} bits")
-        return reduced(Fraction(base) ** count)
+        return simplify(Fraction(base) ** count)
 
     def _bounded(self, result: Exact) -> Exact:
         if result.numerator.bit_length() > MAX_BITS or result.denominator.bit_length() > MAX_BITS:
@@ -315,22 +315,22 @@ def _literal(text: str, token: str) -> Operand:
     shift = int(power) - len(match[2] or "")
     if len(digits) + abs(shift) > _MAX_DIGITS:
         raise _refusal(text, f"a number in it is longer than {MAX_BITS} bits")
-    return Operand(reduced(Fraction(int(digits) * 10 ** max(shift, 0), 10 ** max(-shift, 0))))
+    return Operand(simplify(Fraction(int(digits) * 10 ** max(shift, 0), 10 ** max(-shift, 0))))
 
 
 def _is_number(token: str) -> bool:
     return token[0].isdigit() or token[0] == "."
 
 
-def _swapped(operand: Operand, swaps: Mapping[Exact, Exact]) -> Operand:
+def _swap(operand: Operand, swaps: Mapping[Exact, Exact]) -> Operand:
     for scale in (1, -1, 100, -100) if operand.percent else (1, -1):
         new = swaps.get(operand.value * scale)
         if new is not None:
-            return Operand(reduced(Fraction(new, scale)), operand.percent)
+            return Operand(simplify(Fraction(new, scale)), operand.percent)
     return operand
 
 
-def reduced(value: Exact) -> Exact:
+def simplify(value: Exact) -> Exact:
     """Return a whole fraction as an int, on which the next operation is several times as fast."""
     return value.numerator if value.denominator == 1 else value
 

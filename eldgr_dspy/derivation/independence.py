@@ -41,23 +41,23 @@ def fault_of_check(check: str, steps: Sequence[Sides], sources: Iterable[Exact],
         sides = _as_known(parse_sides(check), steps, numbers, answer)
         values = [side.value() for side in sides]
     except UnexecutableError as error:
-        return f"The check does not execute: {continued(error)}"
+        return f"The check does not execute: {as_ending(error)}"
     if len(sides) != 2:
-        return f"The check {quoted(check)} is not one equation of two sides."
+        return f"The check {quote(check)} is not one equation of two sides."
     if values[0] != values[1]:
-        return f"The check {quoted(check)} is false: its sides are {shown(values[0])} and {shown(values[1])}."
+        return f"The check {quote(check)} is false: its sides are {spell(values[0])} and {spell(values[1])}."
     what = _fault_of_operands(sides, numbers, answer) or _fault_of_equation(sides, steps, answer)
-    return what and f"The check {quoted(check)} {what}."
+    return what and f"The check {quote(check)} {what}."
 
 
 def _fault_of_operands(sides: Sides, numbers: Container[Exact], answer: Fraction) -> str | None:
     operands = [operand for side in sides for operand in side.operands]
     if not _holds(operands, answer):
-        return f"does not contain the answer {shown(answer)}"
+        return f"does not contain the answer {spell(answer)}"
     stray = next((operand for operand in operands if not traces(operand, numbers)), None)
     if stray is None:
         return None
-    return f"uses {shown(stray.readings[-1])}, which neither the question nor a step apart from the answer supplies"
+    return f"uses {spell(stray.readings[-1])}, which neither the question nor a step apart from the answer supplies"
 
 
 def _apart_from(answer: Fraction, steps: Iterable[Sides], sources: Iterable[Exact]) -> set[Exact]:
@@ -88,14 +88,14 @@ def _fault_of_equation(sides: Sides, steps: Sequence[Sides], answer: Fraction) -
     operations = _operations(sides)
     varied: list[Operation] = []
     for other in (10 * answer + 7, answer + 1, answer - 1):
-        tried = tuple(side.replaced({answer: other}) for side in sides)
+        tried = tuple(side.substitute({answer: other}) for side in sides)
         try:
             holds = tried[0].value() == tried[1].value()
             varied = varied or _operations(tried)
         except UnexecutableError:
             continue  # without a value for that answer it does not hold either
         if holds:
-            return f"would hold for {shown(other)} as well as for the answer"
+            return f"would hold for {spell(other)} as well as for the answer"
     if len(varied) != len(operations):
         return "could not be tested with any other answer"
     # An operation is touched if another answer changes what it works on.
@@ -223,11 +223,11 @@ def _undoes_all(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
     check holds for both. If it does not hold, the negative is only the answer with its sign changed.
     """
     for other in (10 * answer + 7, 11 - answer):
-        outcome = recomputed(steps, -answer, other)
+        outcome = recompute(steps, -answer, other)
         if outcome is None or outcome == answer:
             return False
         try:
-            values = [side.replaced({-answer: other, answer: outcome}).value() for side in sides]
+            values = [side.substitute({-answer: other, answer: outcome}).value() for side in sides]
         except UnexecutableError:
             return False
         if values[0] != values[1]:
@@ -235,14 +235,14 @@ def _undoes_all(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
     return True
 
 
-def recomputed(steps: Iterable[Sides], number: Exact, other: Exact) -> Exact | None:
+def recompute(steps: Iterable[Sides], number: Exact, other: Exact) -> Exact | None:
     """Return the result of the steps when one number replaces another throughout, or None without a result."""
     swaps: dict[Exact, Exact] = {number: other}
     outcome: Exact | None = None
     try:
         for step in steps:
             sides = [side for side in step if side.operations()] or step
-            values = [side.replaced(swaps).value() for side in sides]
+            values = [side.substitute(swaps).value() for side in sides]
             outcome = next((value for value in values if value != other), other)
             swaps[step[0].value()] = outcome
     except UnexecutableError:
@@ -264,21 +264,21 @@ def _numbers_behind(part: Iterable[Operand], origins: Origins, answer: Fraction)
 # ---------------------------------------------------------------------------
 
 
-def shown(value: Exact) -> str:
+def spell(value: Exact) -> str:
     """Return a number for a sentence: exact, and cut if it is long."""
-    return _shortened(str(value))
+    return _shorten(str(value))
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return a text quoted for a sentence: as typed, and cut if it is long."""
-    return repr(_shortened(text.strip()))
+    return repr(_shorten(text.strip()))
 
 
-def continued(error: UnexecutableError) -> str:
+def as_ending(error: UnexecutableError) -> str:
     """Return an error's sentence as the end of another one."""
     sentence = str(error)
     return sentence[0].lower() + sentence[1:]
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."

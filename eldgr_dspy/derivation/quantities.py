@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Final
 
 from eldgr_dspy.derivation import tracing
-from eldgr_dspy.derivation.arithmetic import Exact, reduced
+from eldgr_dspy.derivation.arithmetic import Exact, simplify
 
 _MULTIPLIERS: Final = (
     "half halve halves halved twice double doubled doubling both pair couple twin thrice triple tripled tripling"
@@ -62,7 +62,7 @@ def conversions_of(question: str) -> frozenset[Exact]:
     words = set(tracing.tokens_of(question)).difference(_MULTIPLIERS, tracing.SCALES, tracing.PARTS)
     licensed = Counter(value for word in words for value in tracing.TABLE.get(word, ()) if value > 1)
     usual = {_USUAL[word] for word in words if word in _USUAL}
-    return frozenset(reduced(value) for value, times in licensed.items() if times > 1 or value in usual)
+    return frozenset(simplify(value) for value, times in licensed.items() if times > 1 or value in usual)
 
 
 def _of_a_word(before: str, word: str, following: str) -> Quantity | None:
@@ -102,4 +102,4 @@ def _share(share: Fraction) -> Quantity:
 
 
 def _quantity(*readings: Fraction, factor: bool = False, money: bool = False) -> Quantity:
-    return Quantity(frozenset(reduced(value) for value in readings if value > 0), factor, money)
+    return Quantity(frozenset(simplify(value) for value in readings if value > 0), factor, money)

@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from eldgr_dspy.derivation.arithmetic import Exact, reduced
+from eldgr_dspy.derivation.arithmetic import Exact, simplify
 from eldgr_dspy.derivation.quantities import Quantity, conversions_of, quantities_of
 
 NEAR: Final = 3  # detours
@@ -49,7 +49,7 @@ def reach(question: str, near: int = NEAR, few: int = FEW) -> frozenset[Exact]:
         near: Up to how many detours all numbers are within reach.
         few: How many numbers may be within reach if farther ones are among them.
     """
-    quantities = _tried(quantities_of(question))
+    quantities = _limit(quantities_of(question))
     numbers: set[Exact] = set()
     if not quantities or len(quantities) > MOST_QUANTITIES:
         return frozenset()
@@ -65,15 +65,15 @@ def reach(question: str, near: int = NEAR, few: int = FEW) -> frozenset[Exact]:
     return frozenset(numbers)
 
 
-def _tried(quantities: list[Quantity]) -> list[Quantity]:
+def _limit(quantities: list[Quantity]) -> list[Quantity]:
     """Return the quantities. If there are too many, without ones, and then without repetitions."""
     first: dict[frozenset[Exact], int] = {}
     for place, quantity in enumerate(quantities):
         first.setdefault(quantity.readings, place)
     ones = [place for place, quantity in enumerate(quantities) if quantity.readings == {1}]
     repeated = [place for place, quantity in enumerate(quantities) if first[quantity.readings] < place]
-    dropped = set(list(dict.fromkeys([*ones, *repeated]))[: max(len(quantities) - _ALL_TRIED, 0)])
-    return [quantity for place, quantity in enumerate(quantities) if place not in dropped]
+    excess = set(list(dict.fromkeys([*ones, *repeated]))[: max(len(quantities) - _ALL_TRIED, 0)])
+    return [quantity for place, quantity in enumerate(quantities) if place not in excess]
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ class _Group:
         self._later[detours + _EXTRA] = waiting = (set[Exact](), set[Exact]())
         for money in (False, True):
             for number in results[money] - self._numbers[money]:
-                (due if number.denominator == 1 else waiting)[money].add(reduced(number))
+                (due if number.denominator == 1 else waiting)[money].add(simplify(number))
             due[money].difference_update(self._numbers[money])
             self._numbers[money].update(due[money])
         below = {number for kind in due for number in kind if number < 0}

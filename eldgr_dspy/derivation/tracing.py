@@ -110,10 +110,10 @@ def traceable(question: str) -> frozenset[Exact]:
         question: The question as asked; time and memory are linear in its length.
     """
     licensed = {value for token in set(tokens_of(question)) for value in TABLE.get(token, ())}
-    return stated(question).union(licensed)
+    return question_numbers(question).union(licensed)
 
 
-def stated(question: str) -> frozenset[Exact]:
+def question_numbers(question: str) -> frozenset[Exact]:
     """Return the numbers that a question states by a numeral or a number word, without what the table licenses."""
     tokens = tokens_of(question)
     return frozenset(_numbers_in(tokens)).union(SCALES[token] for token in tokens if token in SCALES)
@@ -181,11 +181,11 @@ def _numbers_in(tokens: list[str]) -> Iterator[Fraction]:
             amount *= SCALES[tokens[after]]
             after += 1
             yield amount
-        yield from _combined(amount, tokens, after)
+        yield from _combine(amount, tokens, after)
         position = after
 
 
-def _combined(amount: Fraction, tokens: list[str], after: int) -> Iterator[Fraction]:
+def _combine(amount: Fraction, tokens: list[str], after: int) -> Iterator[Fraction]:
     """Yield `amount` as a percentage, a number of cents or of parts, a fraction, or with a fraction added."""
     following = tokens[after : after + 4]
     if not following:
@@ -230,7 +230,7 @@ def fraction_at(tokens: list[str]) -> Fraction | None:
 def amount_at(tokens: list[str], position: int) -> tuple[Fraction | None, int]:
     """Return the number that a numeral or number words give from `position`, or None, and where it ends."""
     amount = numeral_at(tokens, position)
-    return _spelled(tokens, position) if amount is None else (amount, position + 1)
+    return _word_number(tokens, position) if amount is None else (amount, position + 1)
 
 
 def numeral_at(tokens: list[str], position: int) -> Fraction | None:
@@ -243,7 +243,7 @@ def numeral_at(tokens: list[str], position: int) -> Fraction | None:
     return Fraction(token.replace(",", ""))
 
 
-def _spelled(tokens: list[str], position: int) -> tuple[Fraction | None, int]:
+def _word_number(tokens: list[str], position: int) -> tuple[Fraction | None, int]:
     """Return the number that the words from `position` spell, up to a scale, and where it ends."""
     total, group, after = 0, 0, position
     while after < len(tokens):

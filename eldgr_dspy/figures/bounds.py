@@ -42,10 +42,10 @@ def outcomes(rule: Rule, case: Case, replies: Mapping[Role, Sequence[Reply]]) ->
     untried: list[Mapping[Role, Reply]] = [{}]
     while untried:
         way = dict(untried.pop())
-        yield drive(rule(case), partial(_tried, way, replies, untried)).answer
+        yield drive(rule(case), partial(_next_reply, way, replies, untried)).answer
 
 
-def _tried(
+def _next_reply(
     way: dict[Role, Reply], replies: Mapping[Role, Sequence[Reply]], untried: list[Mapping[Role, Reply]], role: Role
 ) -> Reply:
     """The reply of a role: what it has said, else the first that is possible; the others are to be tried next."""
@@ -91,7 +91,7 @@ def answers_over_any(
     if "judge" not in roles and not spans and not derivations:
         return (silent,)
     one_a_class = {key: index for index, key in enumerate(case.vote.classes) if key is not None}
-    verdicts = [*map(Verdict, one_a_class.values()), *_scored(case, [*one_a_class.values()])]
+    verdicts = [*map(Verdict, one_a_class.values()), *_score_verdicts(case, [*one_a_class.values()])]
     replies: dict[Role, Sequence[Reply]] = {"judge": [_SILENT, *verdicts], "repairer": [_SILENT, *map(Repair, spans)]}
     replies["deriver"] = [_SILENT, *derivations]
     supposing: Any = _Supposing(case) if derivations else case
@@ -104,7 +104,7 @@ def ends_of(answers: Iterable[str | None], correct: Callable[[str | None], bool]
     return all(every), any(every)
 
 
-def _scored(case: Case, indices: Sequence[int]) -> Iterator[Verdict]:
+def _score_verdicts(case: Case, indices: Sequence[int]) -> Iterator[Verdict]:
     """Verdicts with scores, where `stratum` takes the best certified candidate in the place of the preferred one."""
     if case.settings.preference == "stratum":
         answers = case.question.answers
@@ -139,7 +139,7 @@ class _Supposing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._case, name)
 
-    def checked(self, derivation: Derivation) -> Checked:
+    def check(self, derivation: Derivation) -> Checked:
         return Checked(True, self._case.settings.derivation, "supposed to pass", None)
 
 
@@ -183,17 +183,17 @@ def extreme_spans(case: Case, gold: Sequence[str], correct: Callable[[str | None
     """
     most = len(gold) + 2  # pieces of a wrong span: no more than this can all be right, or consensus
     spans = (
-        _first(case, spans, wanted)
-        for spans, wanted in ((_spans_like(case, gold), correct), (_spans(case, most), _not(correct)))
+        _first(case, spans, accepts)
+        for spans, accepts in ((_spans_like(case, gold), correct), (_spans(case, most), _not(correct)))
     )
     return [span for span in spans if span is not None]
 
 
-def _first(case: Case, spans: Iterable[str], wanted: Callable[[str], bool]) -> str | None:
+def _first(case: Case, spans: Iterable[str], accepts: Callable[[str], bool]) -> str | None:
     """The first span that overrides consensus with an answer that is as wanted."""
     overriding = (span for span in spans if not case.same(span, case.consensus) and case.certified(span))
-    shipped = ((span, case.repaired(Repair(span))) for span in overriding)
-    return next((span for span, ships in shipped if ships is not None and wanted(ships)), None)
+    repairs = ((span, case.repaired(Repair(span))) for span in overriding)
+    return next((span for span, ships in repairs if ships is not None and accepts(ships)), None)
 
 
 def _not(correct: Callable[[str | None], bool]) -> Callable[[str], bool]:
@@ -232,22 +232,22 @@ def _spans_like(case: Case, gold: Sequence[str]) -> Iterator[str]:
     """
     yield from (answer for answer in gold if answer and any(answer in source for source in _sources(case)))
     for wanted in (normalise(strip_answer(answer)) for answer in gold):
-        spelled = _spelled(wanted)
+        patterns = _span_patterns(wanted)
         for source in _sources(case):
             plain = without_markup(source).translate(_AS_MARKS)  # as long as the source
-            for pattern, text in product(spelled, dict.fromkeys((source, plain))):
+            for pattern, text in product(patterns, dict.fromkeys((source, plain))):
                 for match in pattern.finditer(text):
                     yield from _with_what_is_beside(source, *match.span(1))
 
 
-def _spelled(wanted: str) -> tuple[re.Pattern[str], ...]:
+def _span_patterns(answer: str) -> tuple[re.Pattern[str], ...]:
     """Patterns whose group 1 is every shortest span that normalises to an answer, and few that do not."""
-    if not wanted:  # a gold answer such as "A", of which the normalisation leaves nothing
+    if not answer:  # a gold answer such as "A", of which the normalisation leaves nothing
         return tuple(re.compile(f"(?=({form}))", re.IGNORECASE) for form in ("a", _ARTICLE, _MARK))
-    words = (f"{_MARK}*+".join(map(re.escape, word)) for word in wanted.split())
+    words = (f"{_MARK}*+".join(map(re.escape, word)) for word in answer.split())
     two = f"i{_MARK}*+\u0307"  # what the one letter of Istanbul's is in lower case
-    spelled = _GAP.join(words).replace(two, f"(?:{two}|\u0130)")
-    return (re.compile(f"(?=({spelled}))", re.IGNORECASE),)
+    pattern = _GAP.join(words).replace(two, f"(?:{two}|\u0130)")
+    return (re.compile(f"(?=({pattern}))", re.IGNORECASE),)
 
 
 def _with_what_is_beside(source: str, start: int, end: int) -> Iterator[str]:

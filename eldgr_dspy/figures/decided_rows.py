@@ -227,22 +227,22 @@ class DecidedRows:
             return score(answer, gold, case.type), official_score(answer, gold, case.type)
 
         scored = scores_of if gold else None
-        ruled = {name: _ruled(name, case, outcomes.get(name), scored) for name in self.rules}
+        ruled = {name: _apply_rule(name, case, outcomes.get(name), scored) for name in self.rules}
         for name, column in self.rules.items():
             column.append(ruled[name])
-        used = {one.label: one for outcome in outcomes.values() for one in outcome.consultations}
-        replies = {label: journaled_reply(case.question, one) for label, one in used.items() if is_role(one.role)}
+        entries = {one.label: one for outcome in outcomes.values() for one in outcome.consultations}
+        replies = {label: journaled_reply(case.question, one) for label, one in entries.items() if is_role(one.role)}
         self._texts.append(text_key(case.question.text))
-        judged: Any = {label: reply for label, reply in replies.items() if role_of(label) == "judge"}
-        self.chances.append(chances_of(case, gold, sources, judged) if gold else None)
+        verdicts: Any = {label: reply for label, reply in replies.items() if role_of(label) == "judge"}
+        self.chances.append(chances_of(case, gold, sources, verdicts) if gold else None)
         rules = dict.fromkeys(map(unlabelled, self.rules))
         self.bounds.append(question_bounds(rules, case, gold) if gold else None)
         self.spellings.append(spellings_of(case))
         for name, audit in self.audits.items():
             eldgr = outcomes.get(name)
             if eldgr and eldgr.decision:
-                audit.append(_audited(case, name, eldgr.decision, failed, scored))
-        for label, one in used.items():
+                audit.append(_audit(case, name, eldgr.decision, failed, scored))
+        for label, one in entries.items():
             self.roles[label].append(len(self), one, reply_marks(one, replies.get(label)))
         self.facts.append(_facts(case, scored=bool(gold), failed=bool(failed)))
         return {name: ruled[name].score for name in outcomes}
@@ -274,7 +274,9 @@ class DecidedRows:
         return self.roles[label].sums(self.rules[rule].each(lambda of: label in of.used).astype(bool))
 
 
-def _ruled(name: str, case: Case, outcome: Outcome | None, scores_of: Callable[[str | None], _Scores] | None) -> Ruled:
+def _apply_rule(
+    name: str, case: Case, outcome: Outcome | None, scores_of: Callable[[str | None], _Scores] | None
+) -> Ruled:
     if outcome is None or outcome.decision is None:
         return Ruled(outcome.missing if outcome else None)
     bare = unlabelled(name) in _WITHOUT_CERTIFICATES
@@ -286,7 +288,7 @@ def _ruled(name: str, case: Case, outcome: Outcome | None, scores_of: Callable[[
     return Ruled(None, scored, None if official == scored else official, trusted, answered, used)
 
 
-def _audited(
+def _audit(
     case: Case,
     rule: str,
     decision: Decision,

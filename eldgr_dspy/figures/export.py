@@ -97,10 +97,10 @@ def _write_csv(out: IO[bytes], rows: Iterable[Mapping[str, Any]]) -> None:
 def _csv_cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return disarmed(value) if isinstance(value, str) else value
+    return disarm(value) if isinstance(value, str) else value
 
 
-def disarmed(text: str) -> str:
+def disarm(text: str) -> str:
     """Return a text that no spreadsheet reads as a formula: with a `'` in front if its first character could start one.
 
     That is the first one that is seen, in its compatibility form: a small or full-width sign counts as the sign itself.

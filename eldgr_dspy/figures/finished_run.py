@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from eldgr_dspy.answer_types import remember_type
 from eldgr_dspy.answer_types.comparing import Comparisons, recorded_in
 from eldgr_dspy.base.file_limits import MAX_DOCUMENT_VALUES, MAX_VALUES, document, require_few_in
-from eldgr_dspy.base.system import opened, refusal
+from eldgr_dspy.base.system import open_file, refusal
 from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
 from eldgr_dspy.figures.record import JournalTotals, journal_totals
 from eldgr_dspy.figures.results import DECIDED, RECORD, SUMMARY
@@ -53,7 +53,7 @@ class RunRead:
     torn: bool = False
     own: Mapping[str, object] = field(default_factory=dict)
 
-    def stated(self, kind: Literal["settings", "pool", "role"]) -> dict[str, dict[str, Any]]:
+    def heads_of(self, kind: Literal["settings", "pool", "role"]) -> dict[str, dict[str, Any]]:
         """Return the journal's lines of a kind by name, each with its `details`; the last one for each name."""
         return {head["name"]: head for head in self.heads if head["kind"] == kind}
 
@@ -64,12 +64,12 @@ class RunRead:
         Raises:
             ArgumentError: this version does not know them, or what the run states of the user's own is not in `own`.
         """
-        return self._settings(self.stated("settings")["rule"]["details"], self.own)
+        return self._settings(self.heads_of("settings")["rule"]["details"], self.own)
 
     @property
     def stated_settings(self) -> dict[str, Any]:
         """The settings as files state them; what is of the user's own is as the run states it, and not looked up."""
-        details = self.stated("settings")["rule"]["details"]
+        details = self.heads_of("settings")["rule"]["details"]
         own = {name: details[name] for name in own_names(details)}
         return self._settings({name: value for name, value in details.items() if name not in own}).to_json() | own
 
@@ -87,20 +87,20 @@ class RunRead:
     @property
     def ungiven(self) -> str | None:
         """A sentence if the run was made with code of the user's own that is not in `own`, so that it is only shown."""
-        settings = self.stated("settings")["rule"]["details"]
+        settings = self.heads_of("settings")["rule"]["details"]
         lacking = [name for name in own_names(settings) if self.own.get(name) is None]
         if not lacking:
             return None
-        named = " and ".join(f"{name}={settings[name].get('name')!r:.80}" for name in lacking)
+        names = " and ".join(f"{name}={settings[name].get('name')!r:.80}" for name in lacking)
         return (
-            f"Votes and certificates are not shown: they need {named}, and a file imports nothing. Give it by "
+            f"Votes and certificates are not shown: they need {names}, and a file imports nothing. Give it by "
             f"{' and '.join(option_of(name) for name in lacking)} to see them."
         )
 
     @property
     def versions(self) -> list[str]:
         """The versions of the package that asked its roles; empty if none was asked."""
-        versions = (role["details"].get("versions") for role in self.stated("role").values())
+        versions = (role["details"].get("versions") for role in self.heads_of("role").values())
         own = [one.get("eldgr_dspy") for one in versions if isinstance(one, Mapping)]
         return sorted({str(version) for version in own if version is not None})
 
@@ -151,7 +151,7 @@ class RunRead:
 
     def _counts_all(self, summary: Summary) -> bool:
         """Whether a summary belongs to this journal: the same pools, and the same totals of the consultations."""
-        heads = self.stated("pool")
+        heads = self.heads_of("pool")
         pools = all(pool["n"] <= heads.get(name, _NONE)["details"]["rows"] for name, pool in summary["pools"].items())
         return not self.torn and pools and summary["consultations"] == self.totals.roles
 
@@ -171,9 +171,9 @@ class RunRead:
         """
         path, counts = self.path / "decisions.jsonl", Counter[tuple[str, str]]()
         try:
-            with opened(path) as file:
+            with open_file(path) as file:
                 for number, line in enumerate(file, start=1):
-                    decided = self._parsed(line, f"{path}, line {number},", DECIDED, MAX_VALUES)
+                    decided = self._parse(line, f"{path}, line {number},", DECIDED, MAX_VALUES)
                     counts[decided["pool"], decided["rule"]] += 1
                     yield decided
         except OSError as error:
@@ -189,13 +189,13 @@ class RunRead:
     def _result(self, name: str, content: TypeAdapter[_Content]) -> _Content:
         path = self.path / name
         try:
-            return self._parsed(document(path), str(path), content, MAX_DOCUMENT_VALUES)
+            return self._parse(document(path), str(path), content, MAX_DOCUMENT_VALUES)
         except PoolError as error:
             raise ArgumentError(error.args[0]) from error
         except OSError as error:
             raise self._missing(name, error) from error
 
-    def _parsed(self, data: bytes, where: str, content: TypeAdapter[_Content], most: int) -> _Content:
+    def _parse(self, data: bytes, where: str, content: TypeAdapter[_Content], most: int) -> _Content:
         try:
             require_few_in(data, where, most)
             return content.validate_json(data, strict=True)
@@ -250,11 +250,11 @@ def read_run(path: Path, **own: object) -> RunRead:
         run = RunRead(path, heads, journal_totals(_whole_lines(journal, heads)), torn, own)
     except OSError as error:
         raise ArgumentError(refusal(error, journal)) from error
-    if "rule" not in run.stated("settings"):
+    if "rule" not in run.heads_of("settings"):
         raise ArgumentError(
             f"{journal} does not state the settings of a run: it is a recording, or its run never started."
         )
-    for name, head in run.stated("pool").items():
+    for name, head in run.heads_of("pool").items():
         if {"sha256": str, "rows": int} != {key: type(head["details"].get(key)) for key in ("sha256", "rows")}:
             raise JournalError(f"{journal}: pool {name!r} is stated without sha256 and rows, as by another version.")
     return run

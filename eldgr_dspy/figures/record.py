@@ -46,8 +46,8 @@ class _Line(NamedTuple):
     decided: bool
     settled: bool
     reason: tuple[Outcome, str, str] | None = None
-    asked: str | None = None
-    served: str | None = None
+    model: str | None = None
+    server_model: str | None = None
     calls: int = 0
     cached: int = 0
     shortened: bool = False
@@ -131,10 +131,10 @@ def _role(role: Asked, lines: Counter[_Line], amounts: Mapping[tuple[Asked, str]
 def _models(lines: Counter[_Line]) -> list[Model]:
     calls = Counter[tuple[Asked, str | None, str | None]]()
     for line, n in lines.items():
-        calls[line.label, line.asked, line.served] += line.calls * n
+        calls[line.label, line.model, line.server_model] += line.calls * n
     return [
-        {"role": role, "asked": wanted, "served": served, "same": is_same_model(wanted, served), "calls": n}
-        for (role, wanted, served), n in sorted(calls.items(), key=str)
+        {"role": role, "asked": model, "served": server_model, "same": is_same_model(model, server_model), "calls": n}
+        for (role, model, server_model), n in sorted(calls.items(), key=str)
         if n
     ]
 
@@ -197,17 +197,17 @@ def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
     return total if len(numbers) == len(amounts) else None
 
 
-def is_same_model(asked: str | None, served: str | None) -> bool | None:
+def is_same_model(models: str | None, server_model: str | None) -> bool | None:
     """Return whether the model that answered is one that was asked for; None if either is unknown.
 
     Providers and dates aside: `gpt-4o-2024-08-06` is an `openai/gpt-4o`, and `gpt-4o-mini` is not.
 
     Args:
-        asked: As DSPy names it; several models of one role are joined by `+`. served: as the server names it.
+        models: As DSPy names them; several models of one role are joined by `+`. server_model: as the server names it.
     """
-    if asked is None or served is None:
+    if models is None or server_model is None:
         return None
-    return any(_names(model) & _names(served) for model in asked.split("+"))
+    return any(_names(model) & _names(server_model) for model in models.split("+"))
 
 
 def _names(model: str) -> set[str]:

@@ -60,11 +60,11 @@ def _on_kinds(role: Asked, marks: Counter[ReplyMarks]) -> Iterator[str]:
     kinds = counts_by(marks, lambda mark: mark.kind)
     del kinds[""]
     if _is_most(kinds.total(), marks.total()):
-        listed = ", ".join(f"{n:,} {kind}" for kind, n in sorted(kinds.items()))
+        listing = ", ".join(f"{n:,} {kind}" for kind, n in sorted(kinds.items()))
         called = any(mark.called for mark in marks)
         doctor = f" `eldgr doctor --judge MODEL` looks into the {role}'s model." if called else ""
         share = f"{_of(kinds.total(), marks.total())} that it was asked"
-        yield f"The {role} gave no usable reply on {share} ({listed}): {_INSTEAD[role_of(role)]}.{doctor}"
+        yield f"The {role} gave no usable reply on {share} ({listing}): {_INSTEAD[role_of(role)]}.{doctor}"
 
 
 _PART = "The {part} of the {role} could not be used on {of} ({first}); the rest of the reply counts."

@@ -48,9 +48,9 @@ def shipping_of(rows: DecidedRows, rule: str) -> Shipping:
     """Return what a rule ships if uncertified answers abstain, and if they do not."""
     counts, units = rows.rules[rule].counts(), rows.units(rows.rules[rule])
 
-    def ships(wanted: Callable[[Ruled], bool]) -> Shipped:
-        marks = counts_by(units, lambda unit: tuple((wanted(of), of.defined.em) for of in unit))
-        return shipped(counts_by(counts, wanted)[True], len(rows), marks)
+    def ships(accepts: Callable[[Ruled], bool]) -> Shipped:
+        marks = counts_by(units, lambda unit: tuple((accepts(of), of.defined.em) for of in unit))
+        return shipped(counts_by(counts, accepts)[True], len(rows), marks)
 
     return {"abstain": ships(lambda of: of.answered and of.trusted), "consensus": ships(lambda of: of.answered)}
 

@@ -32,7 +32,7 @@ def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = Non
     counts, chances, scored = rows.facts.counts(), rows.units(rows.chances), int(rows.scored.sum())
     without = [name for name in names if judge_in(name) in lacking]
     ends = bounds_of(rows.task, names, rows.units(rows.bounds), without=without, withheld=rows.withheld)
-    audit, decided = _audited(rows, first_of("eldgr", names), whole)
+    audit, decided = _audit(rows, first_of("eldgr", names), whole)
     figures: PoolFigures = {
         "n": n,
         "n_scored": scored,
@@ -111,7 +111,7 @@ def _on_officials(rules: Mapping[str, RuleFigures]) -> Iterator[str]:
         )
 
 
-def _audited(rows: DecidedRows, locked: str, whole: list[str]) -> tuple[AuditCounts | None, AuditInFull | None]:
+def _audit(rows: DecidedRows, locked: str, whole: list[str]) -> tuple[AuditCounts | None, AuditInFull | None]:
     """The audit of `eldgr`, or of `eldgr[NAME]`, in short and in full; None without its result."""
     if locked not in whole:
         return None, None
@@ -131,7 +131,7 @@ def _judge_figures(
     worst = {rule: ends[0] for rule, ends in pool["bounds"].items() if ends and lacks is None}
     outcomes = counts_by(rows.roles[alone].marks.counts(), lambda of: of.outcome)
     n, calls, tokens, _ = rows.roles[alone].sums()
-    audit, decided = _audited(rows, locked, [*rules])
+    audit, decided = _audit(rows, locked, [*rules])
     return {
         "alone": rules[alone]["em"] if alone in rules else None,
         "locked": rules[locked]["em"] if locked in rules else None,

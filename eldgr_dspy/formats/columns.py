@@ -41,7 +41,7 @@ def _number(low: float, high: float, fault: str) -> BeforeValidator:
 
     def checked(value: Any) -> float:
         if not _is_number(value) or not low <= value <= high:
-            raise ValueError(fault.format(quoted(value)))
+            raise ValueError(fault.format(quote(value)))
         return float(value)
 
     return BeforeValidator(checked)
@@ -51,19 +51,19 @@ def _scores(scores: Any) -> dict[str, Any]:
     if scores is None:
         return {}
     if not isinstance(scores, Mapping):
-        raise ValueError(f'must be an object; got {quoted(scores)}. Name each score: {{"prm": 0.9}}')
+        raise ValueError(f'must be an object; got {quote(scores)}. Name each score: {{"prm": 0.9}}')
     if len(scores) > MOST_SCORES:
         raise ValueError(f"must have at most {MOST_SCORES} scores; got {len(scores):,}. Leave some out")
     for name, score in scores.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ValueError(
-                f"must have names of 1 to 100 letters, digits, '_', '-' and '.'; got {quoted(name)}. Rename it"
+                f"must have names of 1 to 100 letters, digits, '_', '-' and '.'; got {quote(name)}. Rename it"
             )
         steps = score if isinstance(score, list | tuple) else [score]
         if not steps or len(steps) > MOST_NUMBERS or not all(map(_is_number, steps)):
             raise ValueError(
                 f"must have under {name!r} a number from -1e300 to 1e300, or a list with one for each step; "
-                f"got {quoted(score)}. Leave it out"
+                f"got {quote(score)}. Leave it out"
             )
     return {name: [*map(float, s)] if isinstance(s, list | tuple) else float(s) for name, s in scores.items()}
 
@@ -76,9 +76,9 @@ def _tags(tags: Any) -> list[str]:
     if tags is None:
         return []
     if not isinstance(tags, list | tuple) or not all(isinstance(tag, str) and tag.strip() for tag in tags):
-        raise ValueError(f'must be a list of texts that are not blank; got {quoted(tags)}. Write ["cot"]')
+        raise ValueError(f'must be a list of texts that are not blank; got {quote(tags)}. Write ["cot"]')
     if halves := [tag for tag in tags if _HALF.search(tag)]:
-        raise ValueError(f"must be valid Unicode; got {quoted(halves[0])}. Fix or drop it")
+        raise ValueError(f"must be valid Unicode; got {quote(halves[0])}. Fix or drop it")
     return [*tags]
 
 
@@ -167,7 +167,7 @@ class Columns(BaseModel):
     scores: Scores = Field(default_factory=dict, description="A number by name, or one for each step of its reasoning.")
     tags: Tags = Field(default_factory=list, description="What made it: the parts of its pipeline.")
 
-    def stated(self, source: str | None = None) -> Stated:
+    def to_stated(self, source: str | None = None) -> Stated:
         """Return the columns as selectors read them, with where the candidate came from."""
         if (source, self.confidence, self.logprobs) == (None, None, None) and not self.scores and not self.tags:
             return NOTHING
@@ -229,14 +229,14 @@ def fault_of(error: ErrorDetails) -> str:
         return error["msg"].removeprefix("Value error, ")
     if kind == "too_long":
         return f"must have at most {MOST_NUMBERS:,} numbers; got {len(value):,}. Leave it out"
-    return _EXPECTED.get(kind, _COUNT).format(quoted(value))
+    return _EXPECTED.get(kind, _COUNT).format(quote(value))
 
 
 _SHORT = reprlib.Repr()  # a value may be nested so deeply, or be so large, that `repr` fails
 _SHORT.maxstring = _SHORT.maxother = 80
 
 
-def quoted(value: object) -> str:
+def quote(value: object) -> str:
     """Return any value as a message quotes it: shortened, on one line."""
     try:
         return " ".join(_SHORT.repr(value).splitlines())

@@ -58,7 +58,7 @@ CHECKSUM = b', "crc32": '
 """The text before the checksum of a line, its last field; the checksum covers everything before this text."""
 
 
-def sealed(record: Mapping[str, Any]) -> bytes:
+def seal(record: Mapping[str, Any]) -> bytes:
     """Return a record as a line with its checksum and without credentials."""
     text = ENCODER.encode(record)
     if redacted(text) != text:  # a credential was missed when the record was made; the key that finds it stays
@@ -67,7 +67,7 @@ def sealed(record: Mapping[str, Any]) -> bytes:
     return b'%b%b"%08x"}\n' % (body, CHECKSUM, crc32(body))
 
 
-def parsed(line: bytes, path: Path, where: str) -> dict[str, Any]:
+def parse(line: bytes, path: Path, where: str) -> dict[str, Any]:
     """Return a line as a JSON object whose checksum, if it has one, is right."""
     try:  # an editor may have put a mark before a recording
         record = parsed_json(line.removeprefix(BOM_UTF8), f"{path}, {where}", decode=_DECODER.decode)

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from eldgr_dspy.base.file_limits import RAISE, VARIABLE
 from eldgr_dspy.base.files import read_object
-from eldgr_dspy.base.system import opened
+from eldgr_dspy.base.system import open_file
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.formats.parquet_process import REFUSED, memory_limit
 from eldgr_dspy.formats.rows import CandidateRow, PassageRow, Row
@@ -57,8 +57,8 @@ def read_rows(arrow: Any, path: Path, at_once: int) -> Iterator[dict[str, Any]]:
         OSError: The file cannot be opened. PoolError: It or one of its rows expands beyond a limit.
         ValueError: It is not readable. The message says why.
     """
-    opened(path).close()  # its error names the file
-    process = _idle() or _started()
+    open_file(path).close()  # its error names the file
+    process = _idle() or _start_process()
     number, ending = 0, b""
     try:
         for part in _answer(arrow, process, [str(path.absolute()), str(path), at_once, os.environ.get(VARIABLE)]):
@@ -107,7 +107,7 @@ def _idle() -> "subprocess.Popen[bytes] | None":
     return None
 
 
-def _started() -> "subprocess.Popen[bytes]":
+def _start_process() -> "subprocess.Popen[bytes]":
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", _START, *map(str, sys.path)],
         stdin=subprocess.PIPE,
@@ -163,7 +163,7 @@ def write_parquet(path: Path, out: IO[bytes], records: Iterator[dict[str, Any]])
         "options": arrow.list_(text),
     }
     shape = arrow.schema([(name, columns.get(name, text)) for name in Row.model_fields])
-    _write(arrow, out, shape, map(_packed, records))
+    _write(arrow, out, shape, map(_pack, records))
 
 
 def write_table(
@@ -191,7 +191,7 @@ def _write(arrow: Any, out: IO[bytes], shape: Any, records: Iterator[dict[str, A
             writer.write_batch(arrow.RecordBatch.from_pylist(batch, schema=shape))
 
 
-def _packed(record: dict[str, Any]) -> dict[str, Any]:
+def _pack(record: dict[str, Any]) -> dict[str, Any]:
     _pack_json(record, ("meta",))
     for one in record["candidates"]:
         _pack_json(one, JSON_COLUMNS)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
-from eldgr_dspy.base.file_limits import MAX_LINE, MAX_VALUES, RAISE, VARIABLE, expansion_limit, require_few, scaled
+from eldgr_dspy.base.file_limits import MAX_LINE, MAX_VALUES, RAISE, VARIABLE, expansion_limit, require_few, scale
 from eldgr_dspy.errors import PoolError, brief
 
 MEMORY: Final = 1 << 30
@@ -27,7 +27,7 @@ _ROW = 64  # bytes that a row takes at least
 
 def memory_limit() -> int:
     """Return how many bytes of address space the process may take."""
-    return max(scaled(MEMORY), MEMORY // 2)  # with less it could not start
+    return max(scale(MEMORY), MEMORY // 2)  # with less it could not start
 
 
 def serve() -> None:
@@ -80,14 +80,14 @@ def _send(arrow: Any, path: Path, name: str, rows: int, out: IO[bytes]) -> None:
 def _parts(batches: Iterable[Any]) -> Iterator[Any]:
     """Yield each batch, or each of its rows if together they would be refused."""
     for batch in batches:
-        if batch.nbytes <= scaled(MAX_LINE) and _n_values(batch) <= scaled(MAX_VALUES):
+        if batch.nbytes <= scale(MAX_LINE) and _n_values(batch) <= scale(MAX_VALUES):
             yield batch
         else:
             yield from (batch.slice(at, 1) for at in range(len(batch)))
 
 
 def _require_small(rows: Any, where: str) -> None:
-    if rows.nbytes > (longest := scaled(MAX_LINE)):
+    if rows.nbytes > (longest := scale(MAX_LINE)):
         raise PoolError(f"{where}: takes more than {longest:,} bytes, the limit of a row; shorten it. {RAISE}")
     require_few(_n_values(rows), where)
 

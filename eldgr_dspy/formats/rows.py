@@ -27,7 +27,7 @@ from eldgr_dspy.answer_types.base import require_options
 from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.formats.columns import COLUMNS, Columns, any_stated, fault_of, quoted
+from eldgr_dspy.formats.columns import COLUMNS, Columns, any_stated, fault_of, quote
 from eldgr_dspy.formats.foreign_formats import named_layout
 from eldgr_dspy.rule.ballots import Stated
 from eldgr_dspy.rule.questions import Question
@@ -169,13 +169,13 @@ class Row(_Model):
             texts=tuple(candidate.text or candidate.answer or "" for candidate in self.candidates),
             passages=tuple(Passage(passage.title, passage.text) for passage in self.evidence),
             options=tuple(self.options),
-            states=self.stated,
+            states=self.to_stated,
             comparisons=comparisons,
         )
 
-    def stated(self) -> tuple[Stated, ...]:
+    def to_stated(self) -> tuple[Stated, ...]:
         """Return what is stated of each candidate besides text and answer. Empty if nothing is stated of any."""
-        return any_stated(candidate.stated(candidate.source) for candidate in self.candidates)
+        return any_stated(candidate.to_stated(candidate.source) for candidate in self.candidates)
 
     @property
     def unstated(self) -> set[str]:
@@ -203,8 +203,8 @@ def validate(record: Any, where: str) -> Row:
         return Row.model_validate(record)
     except ValidationError as error:
         id_ = record.get("id") if isinstance(record, Mapping) else None
-        named = f", id {id_!r:.80}" if isinstance(id_, str) else ""
-        raise PoolError(f"{where}{named}: {named_layout(record) or _explain(error)}") from None
+        id_text = f", id {id_!r:.80}" if isinstance(id_, str) else ""
+        raise PoolError(f"{where}{id_text}: {named_layout(record) or _explain(error)}") from None
 
 
 _REMEDIES = {
@@ -245,14 +245,14 @@ def _explain(error: ValidationError) -> str:
     elif place[:1] == ("candidates",) and place[2:3] and place[2] in COLUMNS:
         fault = f"{name} {fault_of(first)}."
     elif kind in ("string_too_long", "too_long"):
-        length, allowed = len(first["input"]), first.get("ctx", {})["max_length"]
+        length, most = len(first["input"]), first.get("ctx", {})["max_length"]
         what = "characters" if kind == "string_too_long" else "items"
-        fault = f"{name} has {length:,} {what}, and at most {allowed:,} are read: shorten it or drop the row."
+        fault = f"{name} has {length:,} {what}, and at most {most:,} are read: shorten it or drop the row."
     elif kind == "value_error":
         fault = f"{name} {first['msg'].removeprefix('Value error, ')}."
     else:
         remedy = _PARTS.get((place[0], kind) if place else ("", kind)) or _REMEDIES.get(kind, first["msg"])
         if kind == "string_type" and place[-1] == "answer":
             remedy += ", or null for no answer"
-        fault = f"{name} is {quoted(first['input'])} ({type(first['input']).__name__}); {remedy}."
+        fault = f"{name} is {quote(first['input'])} ({type(first['input']).__name__}); {remedy}."
     return f"{fault} ({len(more)} more in this row.)" if more else fault

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.laws.trials import Outcome, describe, shipped, table
+from eldgr_dspy.laws.trials import Outcome, describe, describe_shipment, table
 
 
 class Finding(NamedTuple):
@@ -62,7 +62,7 @@ class LawBroken(AssertionError):
         self.law, self.outcome = law, outcome
         lines = [*describe(outcome), ("demanded", finding.demanded)]
         if finding.other is not None:
-            lines.append(("but there", shipped(finding.other)))
+            lines.append(("but there", describe_shipment(finding.other)))
         end = f"\n\nBroken too: {', '.join(others)}." if others else ""
         super().__init__(f"Law {law.number}, {law.name}, is broken. {law.claim}\n\n{table(lines)}{end}")
 
@@ -84,9 +84,9 @@ def require_laws(laws: Sequence[Law], outcome: Outcome) -> list[str]:
 
 def laws_left(among: Sequence[Law], laws: Sequence[str] | None, without: Sequence[str]) -> list[Law]:
     """Return those of some laws that are named, or all, without those that are left out; at least one."""
-    wanted = [*among] if laws is None else laws_named("laws", laws, among)
+    selection = [*among] if laws is None else laws_named("laws", laws, among)
     left_out = laws_named("without", without, among)
-    if not (left := [law for law in wanted if law not in left_out]):
+    if not (left := [law for law in selection if law not in left_out]):
         raise ArgumentError(
             f"laws={laws!r} and without={without!r} must leave at least one law to try. Leave out fewer."
         )

@@ -17,7 +17,7 @@ from typing import Any, get_args
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType, Way
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.laws.situations import apart, certified_alone, opposed, opposed_sums
+from eldgr_dspy.laws.situations import apart, certified_alone, opposed_sums, oppositions
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.words import ROLES, TASKS, Branch, Task
 
@@ -63,8 +63,8 @@ def _parts(thing: Any, packages: set[str]) -> Iterable[object]:
         return []
     if isinstance(thing, FunctionType):
         texts = [one for one in thing.__code__.co_consts if one != thing.__doc__]
-        named = [thing.__globals__.get(name) for name in _names(thing.__code__)]
-        return [*texts, thing.__defaults__, thing.__kwdefaults__, *getclosurevars(thing).nonlocals.values(), *named]
+        objects = [thing.__globals__.get(name) for name in _names(thing.__code__)]
+        return [*texts, thing.__defaults__, thing.__kwdefaults__, *getclosurevars(thing).nonlocals.values(), *objects]
     if isinstance(thing, type):
         return [value for name, value in vars(thing).items() if name not in ("__doc__", "__module__", "__qualname__")]
     return [*type(thing).__mro__, *getattr(thing, "__dict__", {}).values()]
@@ -89,9 +89,9 @@ def around(texts: Iterable[str], answer: Task | AnswerType | None = None) -> Ite
 def _of_text(text: str, way: Way | None) -> Iterator[Trial]:
     if way != "derivation":
         for word in (text, f"{text} Kyoto {text}", f"{text}Kyoto{text}"):
-            yield from opposed(word, "Lyon")
-            yield from opposed("Rome", word)
-        yield from (_about(text, trial) for trial in opposed("Rome", "Lyon"))
+            yield from oppositions(word, "Lyon")
+            yield from oppositions("Rome", word)
+        yield from (_about(text, trial) for trial in oppositions("Rome", "Lyon"))
         yield from _evidence(text)
     if way != "evidence":
         for wrong in (text, f"{text}19", f"19{text}"):

@@ -40,7 +40,7 @@ def no_answer_has_no_class(outcome: Outcome) -> Finding | None:
     empty = [index for index, answer in enumerate(answers) if not (answer and answer.strip())]
     classes = outcome.case.type.grouping(answers).classes
     voting = [answers[index] for index in empty if classes[index] is not None]
-    return Finding(not voting, f"no class of {_listed(voting)}") if empty else None
+    return Finding(not voting, f"no class of {_join(voting)}") if empty else None
 
 
 @law(24, "The same candidates vote together whatever their order.")
@@ -63,24 +63,24 @@ def a_candidate_is_of_its_class(outcome: Outcome) -> Finding | None:
     grouping = outcome.case.type.grouping(answers)
     own = zip(answers, _keys(grouping.classes), _keys([*map(grouping.class_of, answers)]), strict=True)
     apart = [answer for answer, voted, repeated in own if voted != repeated]
-    return Finding(not apart, f"the class of the candidate for {_listed(apart)} from a role") if answers else None
+    return Finding(not apart, f"the class of the candidate for {_join(apart)} from a role") if answers else None
 
 
 @law(27, "Candidates that vote together are certified alike.")
 def a_certificate_is_of_a_class(outcome: Outcome) -> Finding | None:
-    pairs, case = _spelled(outcome), outcome.case
+    pairs, case = _spellings(outcome), outcome.case
     unlike = [pair for pair in pairs if case.certified(pair[0]) is not case.certified(pair[1])]
-    return Finding(not unlike, f"one certificate for {_listed(unlike[0] if unlike else ())}") if pairs else None
+    return Finding(not unlike, f"one certificate for {_join(unlike[0] if unlike else ())}") if pairs else None
 
 
 @law(28, "Under the default certificate, answers that vote together are certified alike, whichever of them a pool has.")
 def a_spelling_changes_no_certificate(outcome: Outcome) -> Finding | None:
-    pairs = _spelled(outcome) if outcome.trial.settings.certificate == Settings().certificate else []
+    pairs = _spellings(outcome) if outcome.trial.settings.certificate == Settings().certificate else []
     for pair in pairs:
         alone = [outcome.again(outcome.trial.about(answers=(answer,), texts=())) for answer in pair]
         if alone[0].mark is not alone[1].mark:
             weaker = min(alone, key=lambda one: one.mark is True)
-            return Finding(False, f"one certificate for {_listed(pair)}, each as the only candidate", weaker)
+            return Finding(False, f"one certificate for {_join(pair)}, each as the only candidate", weaker)
     return Finding(True, "one certificate for each spelling") if pairs else None
 
 
@@ -97,13 +97,13 @@ def a_gold_answer_is_right(outcome: Outcome) -> Finding | None:
 def a_score_says_what_is_right(outcome: Outcome) -> Finding | None:
     kind, gold, answers = outcome.case.type, outcome.trial.gold, outcome.trial.question.answers
     unlike = [answer for answer in answers if gold and score(answer, [gold], kind).em != kind.is_right(answer, [gold])]
-    return Finding(not unlike, f"a score that says whether {_listed(unlike)} is right by {gold!r}") if gold else None
+    return Finding(not unlike, f"a score that says whether {_join(unlike)} is right by {gold!r}") if gold else None
 
 
 # -- what the statements share -----------------------------------------------------------------------------------------
 
 
-def _spelled(outcome: Outcome) -> list[tuple[str, str]]:
+def _spellings(outcome: Outcome) -> list[tuple[str, str]]:
     """Different answers of the pool that vote together, in pairs."""
     spellings = dict.fromkeys(filter(None, outcome.trial.question.answers))
     return [pair for pair in combinations(spellings, 2) if outcome.case.same(*pair)]
@@ -114,14 +114,14 @@ def _as_together(outcome: Outcome, classes: Sequence[AnswerClass | None], where:
     keys = _keys(outcome.case.type.grouping(outcome.trial.question.answers).classes), _keys(classes)
     here, there = ([key and one.index(key) for key in one] for one in keys)
     moved = [a for a, one, other in zip(outcome.trial.question.answers, here, there, strict=True) if one != other]
-    return Finding(not moved, f"the same candidates in one class {where}; {_listed(moved)} moved")
+    return Finding(not moved, f"the same candidates in one class {where}; {_join(moved)} moved")
 
 
 def _keys(classes: Sequence[AnswerClass | None]) -> list[str | None]:
     return [class_.key if class_ else None for class_ in classes]
 
 
-def _listed(answers: Answers) -> str:
+def _join(answers: Answers) -> str:
     return " and ".join(f"{answer!r:.60}" for answer in answers)
 
 

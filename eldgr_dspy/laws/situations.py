@@ -79,10 +79,10 @@ _VALUES = (
 def situations(answer: Task | AnswerType | None = None) -> Iterator[Trial]:
     """Yield every situation of an answer type, or of all; in retrieval the smallest first, then the central ones."""
     way = None if answer is None else answer_type(answer).way
-    retrieval = (_least, _contests, _scored, _spelled, _undisputed, _respelled, _sized, _large, _passages)
+    retrieval = (_least, _contests, _scores, _spellings, _single_classes, _respellings, _sizes, _large, _passages)
     for several in retrieval if way != "derivation" else ():
         yield from several()
-    for several in (_sums, _valued) if way != "evidence" else ():
+    for several in (_sums, _values) if way != "evidence" else ():
         yield from several()
 
 
@@ -164,7 +164,7 @@ def _trial(question: Question, judge: str | None, settings: Settings, gold: str,
     return Trial(question, settings, {"judge": verdict, role: reply}, gold, (Passage("", "Rome"),))
 
 
-def opposed(consensus: str, other: str) -> Iterator[Trial]:
+def oppositions(consensus: str, other: str) -> Iterator[Trial]:
     """Yield consensus against another answer, with one, both or neither certified, and a repair by the other answer."""
     pool = (other, consensus, consensus)
     for certified in ((), (other,), (consensus,), (consensus, other)):
@@ -230,7 +230,7 @@ def _contests() -> Iterator[Trial]:
             yield contest(answers, judge, offer)
 
 
-def _scored() -> Iterator[Trial]:
+def _scores() -> Iterator[Trial]:
     """Scores that rise and fall, under both readings of the preference; two candidates are certified."""
     answers = ("Lyon", "Nice", "Oslo", "no", "Rome", "Rome")
     rising = tuple((index + 1) / 8 for index in range(len(answers)))
@@ -240,7 +240,7 @@ def _scored() -> Iterator[Trial]:
             yield trial.replying("judge", Verdict(answers.index(judge), scores))
 
 
-def _spelled() -> Iterator[Trial]:
+def _spellings() -> Iterator[Trial]:
     """Candidates that vote together in two spellings, a repair in consensus's class, and missing answers."""
     lyon, rome = ("the Lyon", "Lyon"), ("the Rome", "Rome")
     for judge in (None, *lyon, *rome):
@@ -253,7 +253,7 @@ def _spelled() -> Iterator[Trial]:
         yield contest((None, "Lyon", "", "Rome", "Rome"), judge)
 
 
-def _undisputed() -> Iterator[Trial]:
+def _single_classes() -> Iterator[Trial]:
     """Pools of one class, and without one, under each setting of what is still asked."""
     pools: Sequence[Answers] = (("Rome", None, "Rome"), ("Paris",), ("yes",), (None, ""), ())
     for answers, homogeneous in product(pools, (None, *HOMOGENEOUS)):
@@ -261,7 +261,7 @@ def _undisputed() -> Iterator[Trial]:
             yield contest(answers, answers[0] if answers else None, offer, Settings(homogeneous=homogeneous))
 
 
-def _respelled() -> Iterator[Trial]:
+def _respellings() -> Iterator[Trial]:
     """A class in three spellings in each order, one of them in the evidence: consensus, preferred, or a repair."""
     spellings = ("Lyon", "the Lyon", "LYON")
     for members, spelling in product(permutations(spellings), spellings):
@@ -271,13 +271,13 @@ def _respelled() -> Iterator[Trial]:
         yield contest(outvoted, None, members[1], texts=texts)
 
 
-def _sized() -> Iterator[Trial]:
+def _sizes() -> Iterator[Trial]:
     """Consensus and another class in other words; of each number of words; and certified, of each number of letters."""
     for pair in _WORDINGS:
-        yield from (trial for one, other in (pair, pair[::-1]) for trial in opposed(one, other))
+        yield from (trial for one, other in (pair, pair[::-1]) for trial in oppositions(one, other))
     for n in range(2, _MOST_WORDS + 1):
         words = [*islice(cycle(_NAMES), n)]
-        yield from opposed(" ".join(words), " ".join(reversed(words)))
+        yield from oppositions(" ".join(words), " ".join(reversed(words)))
     for n in range(1, _MOST_CHARACTERS + 1):
         name = f"{' '.join(islice(cycle(_NAMES), n))[: n - 1]}s"
         yield contest((name, name), texts=(name,))
@@ -287,7 +287,7 @@ def _large() -> Iterator[Trial]:
     """Contests of three to twenty candidates, with a long question, long texts and up to thirty passages more."""
     for n in (*range(1, 11), 16):
         filler = [Passage("", f"Passage {number}.") for number in range(3 * n if n > 3 else 0)]
-        for trial in opposed("Rome", "Lyon"):
+        for trial in oppositions("Rome", "Lyon"):
             answers = (*trial.question.answers, *["Rome"] * n)
             larger = trial.about(answers=answers, passages=(*trial.question.passages, *filler))
             if n > 10:
@@ -323,7 +323,7 @@ def _sums() -> Iterator[Trial]:
         yield calculation(answers, answers[0] if answers else None, reply, Settings(homogeneous=homogeneous))
 
 
-def _valued() -> Iterator[Trial]:
+def _values() -> Iterator[Trial]:
     """Right sums that are negative, zero, fractions, or of many digits, and one in three spellings."""
     for right, wrong in _VALUES:
         yield from opposed_sums(wrong, right)

@@ -75,12 +75,12 @@ def default_is_consensus(outcome: Outcome) -> Finding | None:
 
 @law(7, "What ships is consensus, the judge's preference or the repair, and the branch says which.")
 def answer_is_consensus_preference_or_repair(outcome: Outcome) -> Finding | None:
-    named: Mapping[str, Sequence[str | None]] = {
+    sources: Mapping[str, Sequence[str | None]] = {
         "consensus": [outcome.consensus],
         "judge": [answer for answer in (outcome.preference, outcome.nominee) if answer is not None],
         "repair": [answer for answer in (outcome.repair,) if answer is not None],
     }
-    return Finding(outcome.answer in named.get(outcome.branch, ()), "the answer that the branch names")
+    return Finding(outcome.answer in sources.get(outcome.branch, ()), "the answer that the branch names")
 
 
 @law(
@@ -150,7 +150,7 @@ def failed_judge_equals_silent_judge(outcome: Outcome) -> Finding | None:
 @law(16, "In arithmetic a derivation that fails its check ships the same as a deriver that abstains.")
 def unchecked_derivation_changes_nothing(outcome: Outcome) -> Finding | None:
     reply = outcome.trial.reply("deriver")
-    if outcome.case.task != "arithmetic" or not isinstance(reply, Derivation) or outcome.case.checked(reply).passed:
+    if outcome.case.task != "arithmetic" or not isinstance(reply, Derivation) or outcome.case.check(reply).passed:
         return None
     silent = outcome.again(outcome.trial.replying("deriver", SILENT))
     return Finding(outcome.agrees(silent), "the same where the deriver is silent", silent)

@@ -12,7 +12,7 @@ from typing import Any
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import Decision, Rule, drive
-from eldgr_dspy.errors import ArgumentError, settled
+from eldgr_dspy.errors import ArgumentError, result_of
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.rule.questions import Question, Settings
@@ -79,7 +79,7 @@ class Subject:
             replies.append((require_role(name, role), trial.reply(role)))
             return replies[-1][1]
 
-        steps = settled(self.rule(case), "rule(case)", "a rule is a plain generator function")
+        steps = result_of(self.rule(case), "rule(case)", "a rule is a plain generator function")
         if not isgenerator(steps):
             raise ArgumentError(
                 f"rule(case) returned {steps!r:.80}; a rule is a generator function: it yields the roles that it asks,"
@@ -136,7 +136,7 @@ class Outcome:
     roles: tuple[Role, ...]
 
     def __repr__(self) -> str:
-        return f"<Outcome: {shipped(self)}; asked {', '.join(self.roles) or 'nobody'}>"
+        return f"<Outcome: {describe_shipment(self)}; asked {', '.join(self.roles) or 'nobody'}>"
 
     def again(self, trial: Trial) -> "Outcome":
         """Return the same rule's outcome on another trial."""
@@ -227,18 +227,18 @@ def describe(outcome: Outcome) -> Iterator[tuple[str, str]]:
     if question.passages or question.type.way == "evidence":
         passages = (f"{one.title!r}: {one.text!r}" if one.title else repr(one.text) for one in question.passages)
         yield "evidence", "\n".join(passages) or "none"
-    changed = [(name, one) for name, one in trial.settings.arguments().items() if one != getattr(default, name)]
-    yield "settings", ", ".join(f"{name}={one!r}" for name, one in changed) or "the defaults"
+    changes = [(name, one) for name, one in trial.settings.arguments().items() if one != getattr(default, name)]
+    yield "settings", ", ".join(f"{name}={one!r}" for name, one in changes) or "the defaults"
     for role in dict.fromkeys((*outcome.case.roles(), *outcome.roles)):
         yield role, in_words(trial.reply(role))
-    yield "consensus", _marked(outcome.case, outcome.case.consensus)
+    yield "consensus", _mark(outcome.case, outcome.case.consensus)
     yield "asked", ", ".join(outcome.roles) or "nobody"
-    yield "shipped", shipped(outcome)
+    yield "shipped", describe_shipment(outcome)
 
 
-def shipped(outcome: Outcome) -> str:
+def describe_shipment(outcome: Outcome) -> str:
     """Return in words what ships, by which branch and with what certificate."""
-    return f"{_marked(outcome.case, outcome.answer)}, by branch {outcome.branch}"
+    return f"{_mark(outcome.case, outcome.answer)}, by branch {outcome.branch}"
 
 
 def table(lines: Iterable[tuple[str, str]]) -> str:
@@ -251,7 +251,7 @@ def name_of(function: object) -> str:
     return getattr(function, "__qualname__", None) or repr(function)
 
 
-def _marked(case: Case, answer: str | None) -> str:
+def _mark(case: Case, answer: str | None) -> str:
     if answer is None or case.task == "arithmetic":
         return repr(answer)
     words = {True: "certified", False: "uncertified", None: "certificate inapplicable"}

@@ -16,7 +16,7 @@ from eldgr_dspy.derivation.amounts import is_part, quantity_key
 from eldgr_dspy.matching.text_keys import text_key, without_article
 from eldgr_dspy.matching.wholes import in_word, whole
 from eldgr_dspy.text.folding import BIDI_CONTROLS, Folded, fold
-from eldgr_dspy.text.reading import ENTITY, read, respelled
+from eldgr_dspy.text.reading import ENTITY, read, respell
 from eldgr_dspy.text.sentence_ends import sentence_ends
 from eldgr_dspy.text.stripping import is_balanced, strip_answer
 
@@ -220,7 +220,7 @@ def _needle(answer: str, keep_case: bool) -> tuple[str, int, int]:
 @lru_cache(maxsize=1 << 14)
 def _key_of(folded: str) -> str:
     """The key of a part of a folded text, read as an answer."""
-    return quantity_key(text_key(respelled(strip_answer(folded))))
+    return quantity_key(text_key(respell(strip_answer(folded))))
 
 
 def _without_edges(text: str, start: int, end: int) -> Span:

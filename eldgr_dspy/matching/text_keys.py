@@ -15,7 +15,7 @@ from itertools import compress
 from eldgr_dspy.derivation.amounts import quantity_key
 from eldgr_dspy.text.folding import BIDI_CONTROLS, drop_invisible
 from eldgr_dspy.text.numbers import CURRENCY_SIGNS, fold_digits, fold_marks
-from eldgr_dspy.text.reading import read, respelled
+from eldgr_dspy.text.reading import read, respell
 from eldgr_dspy.text.sentence_ends import sentence_ends
 from eldgr_dspy.text.stripping import strip_answer
 
@@ -97,7 +97,7 @@ def class_of_text(answer: str) -> AnswerClass | None:
     if not visible(stripped) or not visible(key):
         return None
     doubts = _COMMA_KEPT.search(key) is not None, stripped.startswith("- ")
-    return AnswerClass(key, noted(answer, *compress(("ambiguous decimal comma", "detached sign"), doubts)))
+    return AnswerClass(key, note_on(answer, *compress(("ambiguous decimal comma", "detached sign"), doubts)))
 
 
 def text_key(folded: str) -> str:
@@ -109,7 +109,7 @@ def text_key(folded: str) -> str:
         text = f"{text[:start]}{_END}{' ' * text[start:end].endswith(' ')}{text[end:]}"
     numerals = "" if text.isascii() else "".join(sign for sign in text if unicodedata.category(sign) in ("No", "Nl"))
     alike = text.translate(dict.fromkeys(map(ord, numerals), _NUMERAL))
-    plain = _guarded(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)
+    plain = _guard(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)
     key = " ".join(plain.split()).replace(_END, ".")
     following = iter(numerals)
     key = re.sub(_NUMERAL, lambda _: next(following), key)
@@ -118,10 +118,10 @@ def text_key(folded: str) -> str:
 
 def read_answer(answer: str, *, keep_case: bool = False) -> str:
     """Return an answer as it is compared: stripped, folded and respelled."""
-    return respelled(read(strip_answer(answer), keep_case=keep_case).text)
+    return respell(read(strip_answer(answer), keep_case=keep_case).text)
 
 
-def noted(answer: str, *notes: str) -> str | None:
+def note_on(answer: str, *notes: str) -> str | None:
     """Return the note on an answer: what reading it folded or dropped, and what could not be told."""
     if not answer.isascii():
         bare = drop_invisible(answer)
@@ -136,7 +136,7 @@ def without_article(text: str) -> str:
     return _HEAD_ARTICLE.sub("", text)
 
 
-def _guarded(text: str) -> str:
+def _guard(text: str) -> str:
     """The text without the marks that mean nothing next to a number."""
     text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     if "'" in text or '"' in text:

@@ -29,15 +29,15 @@ def path(case: Case | None, decided: Decided) -> Iterator[str]:
         case: The question; None if only what was recorded of it is known.
         decided: A line of `decisions.jsonl` about it.
     """
-    yield f"Consensus is {_quoted(decided['consensus'])}{_votes(case)}."
+    yield f"Consensus is {_quote(decided['consensus'])}{_votes(case)}."
     if case is not None and case.type.way == "evidence" and case.consensus is not None:
-        yield f"Its certificate: {_ended(case.certificate(case.consensus).reason)}"
+        yield f"Its certificate: {_as_ending(case.certificate(case.consensus).reason)}"
     for role in decided["consulted"]:
         yield _said_by(role, case, decided)
     if refusal := refusal_of_derivation(decided["notes"]):
-        yield f"The derivation is not accepted: {_ended(refusal)}"
+        yield f"The derivation is not accepted: {_as_ending(refusal)}"
     yield REASONS.get(decided["reason"], f"What decides is {decided['branch']}.")
-    yield f"{_quoted(decided['answer'])} ships." if decided["answer"] is not None else "Nothing ships."
+    yield f"{_quote(decided['answer'])} ships." if decided["answer"] is not None else "Nothing ships."
 
 
 def _votes(case: Case | None) -> str:
@@ -52,24 +52,24 @@ def _said_by(role: Role, case: Case | None, decided: Decided) -> str:
     reason, preferred = decided["abstentions"].get(role), decided["preference"]
     if reason is not None:
         if reason.startswith(FAILED):  # all that a decision states
-            return f"The {role}'s call failed: {_ended(reason.removeprefix(FAILED))}"
-        return f"The {role} abstains: {_ended(reason)}"
+            return f"The {role}'s call failed: {_as_ending(reason.removeprefix(FAILED))}"
+        return f"The {role} abstains: {_as_ending(reason)}"
     if role != "judge":
-        return f"The {role} gives {_quoted(decided['repair'])}."
+        return f"The {role} gives {_quote(decided['repair'])}."
     if case is None or preferred is None:
         return f"The judge prefers candidate [{preferred}]."
     answer = case.question.answers[preferred]
     if case.type.way == "derivation":
-        return f"The judge prefers candidate [{preferred}], {_quoted(answer)}."
+        return f"The judge prefers candidate [{preferred}], {_quote(answer)}."
     support = {True: "certified", False: "uncertified", None: "a certificate does not apply to it"}
-    return f"The judge prefers candidate [{preferred}], {_quoted(answer)}: {support[case.certified(answer)]}."
+    return f"The judge prefers candidate [{preferred}], {_quote(answer)}: {support[case.certified(answer)]}."
 
 
-def _quoted(answer: str | None) -> str:
+def _quote(answer: str | None) -> str:
     return "no answer" if answer is None else f"“{clip(answer, _LONGEST)}”"
 
 
-def _ended(reason: str) -> str:
+def _as_ending(reason: str) -> str:
     """A reason as the end of a sentence; some are sentences themselves."""
     return f"{clip(reason, _LONGEST).removesuffix('.')}."
 

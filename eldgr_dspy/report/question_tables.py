@@ -27,7 +27,7 @@ _SCORES = {True: "right", False: "wrong", None: UNDEFINED}
 _CERTIFIED = {True: "certified", False: "uncertified", None: "inapplicable"}
 
 
-class Shown(NamedTuple):
+class RunQuestion(NamedTuple):
     """A question of a run, with all that the run knows of it.
 
     Attributes:
@@ -45,19 +45,19 @@ class Shown(NamedTuple):
     consultations: Mapping[Asked, Consultation]
     ungiven: str | None = None
 
-    def used(self) -> list[Consultation]:
+    def relevant_consultations(self) -> list[Consultation]:
         """Return the consultations that decisions took into account, in order."""
         used = {asked_by(decided["rule"], role) for decided in self.decisions for role in decided["consulted"]}
         entries = {role: of for role, of in self.consultations.items() if role in used or not is_role(role_of(role))}
         return [entries[role] for role in in_order(entries) if role in entries]
 
 
-def question_tables(question: Shown) -> Iterator[Table]:
+def question_tables(question: RunQuestion) -> Iterator[Table]:
     """Yield the tables of a question; in the evidence, what is marked is in double brackets."""
     yield from tables_without_evidence(question)
     rows, notes = [], []
-    listed, left_out = passages(question.row.evidence, question.case, question.decisions)
-    for passage in listed:
+    entries, left_out = passages(question.row.evidence, question.case, question.decisions)
+    for passage in entries:
         pieces = (*passage.title, *passage.text)
         labels = dict.fromkeys(piece[1] for piece in pieces if not isinstance(piece, str))
         title, text = (
@@ -72,15 +72,15 @@ def question_tables(question: Shown) -> Iterator[Table]:
     )
 
 
-def tables_without_evidence(question: Shown) -> Iterator[Table]:
+def tables_without_evidence(question: RunQuestion) -> Iterator[Table]:
     """Yield the tables of a question but that of its evidence."""
     yield _rules(question)
     yield _votes(question)
-    yield from _roles(question.used())
+    yield from _roles(question.relevant_consultations())
     yield _candidates(question)
 
 
-def _rules(question: Shown) -> Table:
+def _rules(question: RunQuestion) -> Table:
     rows = tuple(
         (of["rule"], _cell(of["answer"]), _SCORES[of["em"]], of["branch"], _CERTIFIED[of["certified"]])
         for of in question.decisions
@@ -94,7 +94,7 @@ def _rules(question: Shown) -> Table:
     return Table(f"{question.pool}: {question.row.id}", headers, rows, tuple(notes), clip(question.row.question, _TEXT))
 
 
-def _votes(question: Shown) -> Table:
+def _votes(question: RunQuestion) -> Table:
     """The classes of answers, most votes first, each with its candidates and its certificate."""
     case, voters, rows, notes = question.case, dict[str, list[int]](), [], list[str]()
     for index, key in enumerate(case.vote.classes if case else ()):
@@ -103,17 +103,17 @@ def _votes(question: Shown) -> Table:
     for key, indices in sorted(voters.items(), key=lambda item: -len(item[1])):
         assert case is not None
         answer = case.question.answers[indices[0]]
-        named = f"{_cell(answer)}{' (consensus)' if key == case.vote.winner else ''}"
+        label = f"{_cell(answer)}{' (consensus)' if key == case.vote.winner else ''}"
         support = case.certificate(answer) if case.type.way == "evidence" else None
         certificate = UNDEFINED if support is None else _CERTIFIED[support.certified]
-        rows.append((named, f"{len(indices):,}", " ".join(map(str, indices)), certificate))
-        notes += [f"{named}: {clip(support.reason, _TEXT)}"] if support else []
+        rows.append((label, f"{len(indices):,}", " ".join(map(str, indices)), certificate))
+        notes += [f"{label}: {clip(support.reason, _TEXT)}"] if support else []
     if not rows:
         notes.append(question.ungiven or "No candidate has an answer, so there is no consensus.")
     return Table("votes", ("class of answers", "votes", "candidates", "certificate"), tuple(rows), tuple(notes))
 
 
-def _candidates(question: Shown) -> Table:
+def _candidates(question: RunQuestion) -> Table:
     keys = question.case.vote.classes if question.case else [one.answer for one in question.row.candidates]
     rows, texts = [], []
     for index, (candidate, key) in enumerate(zip(question.row.candidates, keys, strict=True)):

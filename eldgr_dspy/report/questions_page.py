@@ -13,7 +13,7 @@ from eldgr_dspy.figures.audit import became
 from eldgr_dspy.figures.results.audit_fields import Became
 from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.report.explanations import Piece, passages
-from eldgr_dspy.report.question_tables import Shown, tables_without_evidence
+from eldgr_dspy.report.question_tables import RunQuestion, tables_without_evidence
 from eldgr_dspy.report.templates import clip, template
 from eldgr_dspy.showing import is_printable, printable
 from eldgr_dspy.tables.formats import as_html, html_text
@@ -43,7 +43,7 @@ class QuestionsPage:
         self.head, self._foot = page.split(_HERE)
         self._largest, self._written, self._left_out = largest, 0, 0
 
-    def question(self, content: Shown) -> str:
+    def question(self, content: RunQuestion) -> str:
         """Return a question as the page holds it; nothing if the page is full."""
         if self._left_out or self._written >= self._largest:
             self._left_out += 1
@@ -67,7 +67,7 @@ def _name(pool: str, question: str) -> str:
     return "".join(char if is_printable(char) and char != _REPLACED else f"{_REPLACED}{ord(char):X};" for char in raw)
 
 
-def _head(question: Shown) -> dict[str, object]:
+def _head(question: RunQuestion) -> dict[str, object]:
     """What a question is listed and filtered by: for each rule branch and outcome."""
     pool, row = question.pool, question.row
     answers = dict.fromkeys(answer for of in question.decisions for answer in (of["answer"], of["consensus"]) if answer)
@@ -87,14 +87,14 @@ def _outcome(row: Decided) -> Became:
     return "unscored" if before is None or after is None else became(before, after)
 
 
-def _body(question: Shown) -> Iterator[str]:
+def _body(question: RunQuestion) -> Iterator[str]:
     """Yield the question, its tables, and its passages with what is marked in them."""
     tables = [*tables_without_evidence(question)]
     yield f'<h2 class="whole">{html_text(tables[0].lead)}</h2>'
     yield from map(as_html, tables)
-    listed, left_out = passages(question.row.evidence, question.case, question.decisions)
-    yield f"<h3>{'evidence' if listed else 'no evidence'}</h3>"
-    for passage in listed:
+    entries, left_out = passages(question.row.evidence, question.case, question.decisions)
+    yield f"<h3>{'evidence' if entries else 'no evidence'}</h3>"
+    for passage in entries:
         title, text = ("".join(map(_piece, field)) for field in (passage.title, passage.text))
         yield f'<div class="passage"><b>[{passage.place}] {title}</b><p class="whole">{text}</p></div>'
     if left_out:

@@ -21,7 +21,7 @@ from eldgr_dspy.rule.ranking import rank
 from eldgr_dspy.rule.reasons import NOT_ACCEPTED, reason_of
 from eldgr_dspy.rule.refusals import Refusing
 from eldgr_dspy.rule.rules import rule_named
-from eldgr_dspy.rule.voting import grouped
+from eldgr_dspy.rule.voting import group
 from eldgr_dspy.words import Role, Task
 
 _BY_DERIVATION = Certificate(False, "a derivation certifies answers of this type, not the evidence")
@@ -40,7 +40,7 @@ class Case:
         two_valued = self.type.way == "derivation" or self.settings.certificate == "substring"
         refusals = () if self._refusals_vote and two_valued else self.settings.refusals
         self.refuses = Refusing(refusals, question.answers, self.type, bound=self.type is not kind)
-        self.vote, self._grouping = grouped(question.answers, self.type, None if self._refusals_vote else self.refuses)
+        self.vote, self._grouping = group(question.answers, self.type, None if self._refusals_vote else self.refuses)
         self._evidence = CertifyingEvidence(question, self.type, self._grouping, self.settings.certificate)
         self._found: dict[str, tuple[str, Certificate]] = {}
         voters = () if self.type.pooled else zip(question.answers, self.vote.classes, strict=True)
@@ -63,7 +63,7 @@ class Case:
     @cached_property
     def consensus(self) -> str | None:
         """The majority's answer in the spelling that ships, None if no candidate votes."""
-        return None if self.vote.winner is None else self._shipped(self.vote.winner)
+        return None if self.vote.winner is None else self._answer_of(self.vote.winner)
 
     @property
     def contested(self) -> bool:
@@ -74,7 +74,7 @@ class Case:
     def standings(self) -> tuple[tuple[str, int], ...]:
         """Each class, as the spelling that ships, with its votes: most votes first, then earliest."""
         by_votes = sorted(self.vote.counts.items(), key=lambda class_: -class_[1])
-        return tuple((self._shipped(key), votes) for key, votes in by_votes)
+        return tuple((self._answer_of(key), votes) for key, votes in by_votes)
 
     @property
     def repairable(self) -> bool:
@@ -121,7 +121,7 @@ class Case:
 
     def derived(self, reply: Reply) -> str | None:
         """The answer of a deriver's reply if its derivation passes the check, else None."""
-        if not (isinstance(reply, Derivation) and self.checked(reply).passed) or self._key(reply.answer) is None:
+        if not (isinstance(reply, Derivation) and self.check(reply).passed) or self._key(reply.answer) is None:
             return None
         return self.consensus if differ_by_percent_sign(reply.answer, self.consensus) else reply.answer
 
@@ -148,9 +148,9 @@ class Case:
         return max(certified, key=verdict.scores.__getitem__, default=verdict.preferred)
 
     def _answer_at(self, index: int) -> str:
-        return self._shipped(self._voters[index])
+        return self._answer_of(self._voters[index])
 
-    def checked(self, derivation: Derivation) -> Checked:
+    def check(self, derivation: Derivation) -> Checked:
         """The check of a derivation at the level of the settings, made once."""
         if derivation not in self._checked:
             self._checked[derivation] = check_derivation(derivation, self.question.text, self.settings.derivation)
@@ -227,7 +227,7 @@ class Case:
                 spellings.setdefault(key, {})[answer or ""] = None
         return spellings
 
-    def _shipped(self, key: str) -> str:
+    def _answer_of(self, key: str) -> str:
         """A class's spelling that ships; if there is only one, the evidence is not searched."""
         first, *others = self._spellings[key]
         return self._class(key)[0] if others else first
@@ -260,7 +260,7 @@ class Case:
         return Decision(
             answer=choice.answer,
             branch=choice.branch,
-            reason=reason_of(self, choice, certified, empty=not self.question.answers, asked=bool(replies)),
+            reason=reason_of(self, choice, certified, empty=not self.question.answers, with_roles=bool(replies)),
             certified=certified,
             witness=witness.witness if witness else None,
             consensus=self.consensus,
@@ -286,7 +286,7 @@ class Case:
         if self.type.way == "evidence":
             yield from self._notes_on_evidence
         if isinstance(derivation := replies.get("deriver"), Derivation):
-            if not (checked := self.checked(derivation)).passed:
+            if not (checked := self.check(derivation)).passed:
                 yield f"{NOT_ACCEPTED}{checked.reason}"
             elif (own := self._grouping.class_of(derivation.answer)) and own.note and own.key not in self.vote.classes:
                 yield f"{derivation.answer!r:.60}: {own.note}"
@@ -340,7 +340,7 @@ class Case:
         derived = self._derived_from(replies)
         marks = self._certified_classes.items() if self.type.way == "evidence" else ()
         supported: set[str | None] = {
-            key for key, certified in marks if certified is not False and not self.refuses(self._shipped(key))
+            key for key, certified in marks if certified is not False and not self.refuses(self._answer_of(key))
         }
         if derived is not None:
             supported.add(self._key(derived))

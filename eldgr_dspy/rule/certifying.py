@@ -52,8 +52,8 @@ def inputs_of(case: Case, name: Consulted, replies: Mapping[Any, Heard], module:
         module: What is asked. A judge with a true attribute `takes_ballot` also gets the candidates as a `Ballot`.
     """
     if is_role(name):
-        counted = {"ballot": ballot_of(case)} if name == "judge" and getattr(module, "takes_ballot", False) else {}
-        return {**case.question.role_inputs(name), **counted}
+        ballot = {"ballot": ballot_of(case)} if name == "judge" and getattr(module, "takes_ballot", False) else {}
+        return {**case.question.role_inputs(name), **ballot}
     answers = [(answer, case.passages_for(answer)) for answer in _answers_to_certify(case, name, replies)]
     return {"question": case.question.text, "answers": answers}
 
@@ -149,7 +149,7 @@ def certificates_in(content: Mapping[str, Any]) -> Certificates | Abstention:
     The content may be a recording that was written by hand.
     """
     if "abstained" in content:
-        return Abstention.stated(str(content["abstained"]), content)
+        return Abstention.from_content(str(content["abstained"]), content)
     answers, certified = content.get("answers"), content.get("certified")
     if not isinstance(answers, list) or not isinstance(certified, list) or len(answers) != len(certified):
         return Abstention("answers and certified are not lists of one length", "invalid")

@@ -84,7 +84,7 @@ class Abstention:
         return cls(f"{kind}: {text}", kind)
 
     @classmethod
-    def stated(cls, reason: str, content: Mapping[str, Any]) -> "Abstention":
+    def from_content(cls, reason: str, content: Mapping[str, Any]) -> "Abstention":
         """Return the abstention that a role states in what it returned."""
         return cls(reason, stated_kind(reason, content) or NOTHING_TO_SAY)
 

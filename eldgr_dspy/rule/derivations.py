@@ -18,9 +18,9 @@ from itertools import pairwise
 from typing import Final
 
 from eldgr_dspy.derivation.arithmetic import MAX_LENGTH, Exact, Expression, parse, parse_sides
-from eldgr_dspy.derivation.independence import Origins, continued, fault_of_check, quoted, recomputed, shown
+from eldgr_dspy.derivation.independence import Origins, as_ending, fault_of_check, quote, recompute, spell
 from eldgr_dspy.derivation.reach import reach
-from eldgr_dspy.derivation.tracing import folded, stated, traceable, traces
+from eldgr_dspy.derivation.tracing import folded, question_numbers, traceable, traces
 from eldgr_dspy.errors import ArgumentError, UnexecutableError
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.text.numbers import parse_number
@@ -101,21 +101,21 @@ class _Line:
 def _examine(derivation: Derivation, question: str, level: Strictness, answer: Fraction | None) -> str:
     """Return the sentence that says which checks passed."""
     if answer is None:
-        raise _FaultError(f"The answer {quoted(derivation.answer)} is not a number.")
+        raise _FaultError(f"The answer {quote(derivation.answer)} is not a number.")
     if not derivation.check.strip():
         raise _FaultError("The derivation gives no consistency check.")
     if level == "stated":
-        return f"The answer {shown(answer)} is a number and a consistency check is given; nothing was executed."
+        return f"The answer {spell(answer)} is a number and a consistency check is given; nothing was executed."
     _require_short(derivation)
     lines = _execute(derivation.steps)
     _require_chain(lines, answer)
     if level == "chained":
-        return f"Every step executes to its stated value, and the last gives the answer {shown(answer)}."
+        return f"Every step executes to its stated value, and the last gives the answer {spell(answer)}."
     sources = traceable(question)
-    lines = _traced(lines, sources)
-    _require_stated(lines, stated(question), answer)
+    lines = _trace(lines, sources)
+    _require_stated(lines, question_numbers(question), answer)
     if level == "traced":
-        return f"Every step executes, every number traces, and the last step gives the answer {shown(answer)}."
+        return f"Every step executes, every number traces, and the last step gives the answer {spell(answer)}."
     fault = fault_of_check(derivation.check, [line.sides for line in lines], sources, answer)
     if fault is not None:
         raise _FaultError(fault)
@@ -124,10 +124,10 @@ def _examine(derivation: Derivation, question: str, level: Strictness, answer: F
     if level == "agreed":
         others = (check_derivation(other, question) for other in derivation.others)
         if not any(other.passed and other.answer == answer for other in others):
-            raise _FaultError(f"No other derivation passes and gives the answer {shown(answer)}.")
+            raise _FaultError(f"No other derivation passes and gives the answer {spell(answer)}.")
     return (
-        f"Every step executes, every number traces, the last step gives the answer {shown(answer)}, "
-        f"and the check {quoted(derivation.check)} holds and would fail for another."
+        f"Every step executes, every number traces, the last step gives the answer {spell(answer)}, "
+        f"and the check {quote(derivation.check)} holds and would fail for another."
     )
 
 
@@ -148,30 +148,30 @@ def _execute(steps: Iterable[Step]) -> list[_Line]:
     lines: list[_Line] = []
     results: set[Exact] = set()
     for number, step in enumerate(steps, start=1):
-        lines.append(_executed(number, step, results))
+        lines.append(_execute_step(number, step, results))
         results.add(lines[-1].value)
     return lines
 
 
-def _executed(number: int, step: Step, results: Container[Exact]) -> _Line:
+def _execute_step(number: int, step: Step, results: Container[Exact]) -> _Line:
     """Return a step that holds; an earlier result that it writes as a fraction is one number in it."""
     try:
         sides = tuple(folded(side, results) for side in parse_sides(step.expression))
         values = [side.value() for side in sides]
     except UnexecutableError as error:
-        raise _FaultError(f"Step {number} does not execute: {continued(error)}") from error
+        raise _FaultError(f"Step {number} does not execute: {as_ending(error)}") from error
     for side, value in zip(sides, values, strict=True):
         if value != values[0]:
             raise _FaultError(
-                f"Step {number} is false: {quoted(sides[0].text)} is {shown(values[0])}, "
-                f"but {quoted(side.text)} is {shown(value)}."
+                f"Step {number} is false: {quote(sides[0].text)} is {spell(values[0])}, "
+                f"but {quote(side.text)} is {spell(value)}."
             )
     claimed = _exact(step.value)
     if claimed is None:
-        raise _FaultError(f"Step {number} states the value {quoted(step.value)}, which is not a number.")
+        raise _FaultError(f"Step {number} states the value {quote(step.value)}, which is not a number.")
     if claimed != values[0]:
         raise _FaultError(
-            f"Step {number} is false: {quoted(step.expression)} is {shown(values[0])} and not {quoted(step.value)}."
+            f"Step {number} is false: {quote(step.expression)} is {spell(values[0])} and not {quote(step.value)}."
         )
     return _Line(number, sides, claimed)
 
@@ -182,12 +182,12 @@ def _require_chain(lines: Sequence[_Line], answer: Fraction) -> None:
     last = lines[-1]
     if last.value != answer:
         raise _FaultError(
-            f"Step {last.number}, the last, gives {shown(last.value)}, but the stated answer is {shown(answer)}."
+            f"Step {last.number}, the last, gives {spell(last.value)}, but the stated answer is {spell(answer)}."
         )
     steps = [line.sides for line in lines]
-    if all(recomputed(steps, answer, other) == other for other in (answer + 1_009, answer + 10_007)):
+    if all(recompute(steps, answer, other) == other for other in (answer + 1_009, answer + 10_007)):
         raise _FaultError(
-            f"The steps compute nothing: they carry {shown(answer)} through, and another number in its place would "
+            f"The steps compute nothing: they carry {spell(answer)} through, and another number in its place would "
             "come out as well."
         )
 
@@ -195,7 +195,7 @@ def _require_chain(lines: Sequence[_Line], answer: Fraction) -> None:
 # --- traced -----------------------------------------------------------------------------------------------------------
 
 
-def _traced(lines: Iterable[_Line], sources: Iterable[Exact]) -> list[_Line]:
+def _trace(lines: Iterable[_Line], sources: Iterable[Exact]) -> list[_Line]:
     numbers = set(sources)
     traced: list[_Line] = []
     for line in lines:
@@ -214,14 +214,14 @@ def _traced_side(number: int, side: Expression, numbers: set[Exact]) -> Expressi
             return read
     stray = next(operand for operand in side.operands if not traces(operand, numbers))
     raise _FaultError(
-        f"Step {number} uses {shown(stray.readings[-1])}, which neither the question nor an earlier step supplies."
+        f"Step {number} uses {spell(stray.readings[-1])}, which neither the question nor an earlier step supplies."
     )
 
 
 def _require_stated(lines: Iterable[_Line], stated_numbers: Container[Exact], answer: Fraction) -> None:
     ways = Origins((line.sides for line in lines), answer).ways
     if not any(number in stated_numbers for way in ways for number in way):
-        raise _FaultError(f"The answer {shown(answer)} is computed from no number that the question states.")
+        raise _FaultError(f"The answer {spell(answer)} is computed from no number that the question states.")
 
 
 # --- bounded ----------------------------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def _require_within_reach(answer: Fraction, question: str) -> None:
         raise _FaultError("The question states no quantity, or so many that no answer is within reach.")
     if answer and answer not in numbers:
         raise _FaultError(
-            f"The answer {shown(answer)} is not within reach: it is not one of the {len(numbers):,} numbers that the "
+            f"The answer {spell(answer)} is not within reach: it is not one of the {len(numbers):,} numbers that the "
             "question's own quantities give in few operations."
         )
 

@@ -60,8 +60,8 @@ def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -
 
 def _mean(signals: Iterable[float | None]) -> float:
     """Return the mean of the measured signals; 0 without any."""
-    measured = [signal for signal in signals if signal is not None]
-    return min(1.0, sum(measured) / len(measured)) if measured else 0.0
+    values = [signal for signal in signals if signal is not None]
+    return min(1.0, sum(values) / len(values)) if values else 0.0
 
 
 # --- words and their weights ------------------------------------------------------------------------------------------
@@ -141,10 +141,10 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
     words = words_of(answer)
     if not words:
         return Support(0.0)
-    wanted, phrase = content(words), f" {' '.join(words)} "
+    terms, phrase = content(words), f" {' '.join(words)} "
     sentences = [number for number, sentence in enumerate(library.sentences) if phrase in sentence]
-    covered = max(library.share(wanted & passage, wanted) for passage in library.in_passage)
-    company = _company(library, topic, wanted, sentences, repeats=not offers_a_choice(question))
+    covered = max(library.share(terms & passage, terms) for passage in library.in_passage)
+    company = _company(library, topic, terms, sentences, repeats=not offers_a_choice(question))
     return Support(
         scalar=_mean([covered, float(bool(sentences)), company, grounded]),
         fact=_mean([covered, grounded]),
@@ -176,9 +176,9 @@ def _by_arithmetic(question: str, text: str, answer: str) -> Support:
     if not total:
         return Support(0.0)
     numbers, results = _figures(question), _RESULT.findall(text)
-    used = len(numbers & _figures(text)) / len(numbers) if numbers else None
+    share = len(numbers & _figures(text)) / len(numbers) if numbers else None
     ends = float(bool(results) and numeric_equal(answer, [results[-1]]))
-    return Support(_mean([true / total, used, ends]), logic=true / total)
+    return Support(_mean([true / total, share, ends]), logic=true / total)
 
 
 def _figures(text: str) -> set[float]:

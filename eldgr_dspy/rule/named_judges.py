@@ -86,12 +86,12 @@ def for_judges(rules: Sequence[str], judges: Collection[str]) -> tuple[str, ...]
 
 def first_of(rule: str, names: Iterable[str]) -> str:
     """Return the rule if it is among these names, else its first name with a judge, such as `eldgr[gpt4]`."""
-    listed = [name for name in names if unlabelled(name) == rule]
-    return rule if rule in listed or not listed else listed[0]
+    matches = [name for name in names if unlabelled(name) == rule]
+    return rule if rule in matches or not matches else matches[0]
 
 
 def in_order(labels: Collection[Asked]) -> tuple[Asked, ...]:
     """Return the roles and who else was asked; named judges are listed in place of the judge, or after it."""
-    named = sorted(label for label in labels if judge_in(label) is not None)
-    rest = [label for label in roles_and(labels) if label != "judge" or label in labels or not named]
-    return (*(["judge"] if "judge" in rest else []), *named, *(label for label in rest if label != "judge"))
+    judges = sorted(label for label in labels if judge_in(label) is not None)
+    rest = [label for label in roles_and(labels) if label != "judge" or label in labels or not judges]
+    return (*(["judge"] if "judge" in rest else []), *judges, *(label for label in rest if label != "judge"))

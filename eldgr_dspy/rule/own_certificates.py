@@ -16,7 +16,7 @@ from typing import Any, TypeGuard, get_args
 
 from eldgr_dspy.base.named_objects import NamedFunction, cause, name_of, object_named, source_of
 from eldgr_dspy.certificates import Certificate, Level, Passage, Witness, holds
-from eldgr_dspy.errors import ArgumentError, CertificateError, EldgrError, settled
+from eldgr_dspy.errors import ArgumentError, CertificateError, EldgrError, result_of
 
 EMPTY = Certificate(False, "empty answer")
 _EXAMPLE = "my_certificates:quoted"
@@ -35,7 +35,9 @@ class OwnCertificate(NamedFunction):
             CertificateError: The function raised, or returned something that is not a certificate.
         """
         try:
-            value = settled(self.call(answer, tuple(evidence), question), "certificate", "give a function that is not")
+            value = result_of(
+                self.call(answer, tuple(evidence), question), "certificate", "give a function that is not"
+            )
         except EldgrError:
             raise
         except Exception as error:
@@ -139,5 +141,5 @@ def _arguments(function: Callable[..., Any]) -> int:
     except (TypeError, ValueError):
         return 3
     third = parameters[2:3]
-    wanted = any(one.default is one.empty or one.name == "question" for one in third)
-    return 3 if wanted or any(one.kind is one.VAR_POSITIONAL for one in parameters) else 2
+    takes_question = any(one.default is one.empty or one.name == "question" for one in third)
+    return 3 if takes_question or any(one.kind is one.VAR_POSITIONAL for one in parameters) else 2

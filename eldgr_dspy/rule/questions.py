@@ -8,7 +8,7 @@ from eldgr_dspy.answer_types import answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answer_types.comparing import Comparisons
 from eldgr_dspy.base.differences import differences
-from eldgr_dspy.base.named_objects import unhashed
+from eldgr_dspy.base.named_objects import names_without_hash
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.ballots import Stated
@@ -88,7 +88,7 @@ class Settings:
         if callable(certificate) or (isinstance(certificate, str) and ":" in certificate):
             object.__setattr__(self, "certificate", own_certificate(certificate))
         object.__setattr__(self, "refusals", refusals_of(self.refusals))
-        for name, value, allowed in (
+        for name, value, choices in (
             ("certificate", self.certificate, (*POLICIES, self.own) if self.own else POLICIES),
             ("derivation", self.derivation, STRICTNESS),
             ("consult", self.consult, CONSULT),
@@ -96,7 +96,7 @@ class Settings:
             ("preference", self.preference, PREFERENCE),
             ("refusal", self.refusal, REFUSAL),
         ):
-            require_one_of(name, value, allowed)
+            require_one_of(name, value, choices)
 
     @property
     def own(self) -> OwnCertificate | None:
@@ -175,7 +175,7 @@ def require_hashes(settings: Mapping[str, Any]) -> None:
         ArgumentError: naming it.
     """
     for name in own_names(settings):
-        if not isinstance(settings[name].get("source"), str) or any(unhashed(settings[name])):
+        if not isinstance(settings[name].get("source"), str) or any(names_without_hash(settings[name])):
             raise ArgumentError(
                 f"{name}={settings[name].get('name')!r:.80} is stated without a hash of its source, so a change of it "
                 "would not be noticed. Write it in a module, and start anew."
@@ -190,15 +190,15 @@ def _same(name: str, setting: Mapping[str, Any], value: object) -> Any:
             f"Give it: {option_of(name)}, or {name}= in Python."
         )
     own = OWN[name](value)
-    if changed := differences(dict(setting), own.to_json()):
-        raise ArgumentError(f"{name}={value!r:.80} is not what the file states: {'; '.join(changed)}. Undo the change.")
+    if changes := differences(dict(setting), own.to_json()):
+        raise ArgumentError(f"{name}={value!r:.80} is not what the file states: {'; '.join(changes)}. Undo the change.")
     return own
 
 
-def require_one_of(name: str, value: object, allowed: Sequence[object]) -> None:
-    """Raise an `ArgumentError` that names the argument, unless `value` is one of `allowed`."""
-    if value not in allowed:
-        raise ArgumentError(f"{name}={value!r} is not known; use one of {', '.join(map(repr, allowed))}.")
+def require_one_of(name: str, value: object, choices: Sequence[object]) -> None:
+    """Raise an `ArgumentError` that names the argument, unless `value` is one of `choices`."""
+    if value not in choices:
+        raise ArgumentError(f"{name}={value!r} is not known; use one of {', '.join(map(repr, choices))}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,12 @@ NOT_ACCEPTED = "the derivation is not accepted: "
 _PREFERENCE = {NearChoice: "preference_near", TiedChoice: "preference_tied"}
 
 
-def reason_of(case: Case, choice: Choice, certified: bool | None, *, empty: bool, asked: bool) -> str:
+def reason_of(case: Case, choice: Choice, certified: bool | None, *, empty: bool, with_roles: bool) -> str:
     """Return the reason of a choice, given the certificate of what ships.
 
     Args:
         case: The question. choice: what the rule returned. certified: the certificate of its answer.
-        empty: Whether the pool has no candidate. asked: whether any role was asked.
+        empty: Whether the pool has no candidate. with_roles: whether any role was asked.
     """
     if empty:
         return "empty_pool"
@@ -46,7 +46,7 @@ def reason_of(case: Case, choice: Choice, certified: bool | None, *, empty: bool
         return "preference_certified" if certified else _PREFERENCE.get(type(choice), "preference")
     if choice.branch == "repair":
         return "derivation_checked" if case.task == "arithmetic" else "repair_certified"
-    return _of_consensus(case, certified, asked)
+    return _of_consensus(case, certified, with_roles)
 
 
 def refusal_of_derivation(notes: Iterable[str]) -> str:
@@ -54,11 +54,11 @@ def refusal_of_derivation(notes: Iterable[str]) -> str:
     return next((note.removeprefix(NOT_ACCEPTED) for note in notes if note.startswith(NOT_ACCEPTED)), "")
 
 
-def _of_consensus(case: Case, certified: bool | None, asked: bool) -> str:
+def _of_consensus(case: Case, certified: bool | None, with_roles: bool) -> str:
     if case.consensus is None:
         return "no_answers"
     if case.task == "arithmetic" and certified:
         return "derivation_agrees"
     if certified is not False:
         return "consensus_certified" if certified else "consensus_inapplicable"
-    return "default" if case.contested or asked else "homogeneous"
+    return "default" if case.contested or with_roles else "homogeneous"

@@ -13,7 +13,7 @@ from typing import Any
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.base.named_objects import NamedFunction, cause, name_of, object_named, source_of
-from eldgr_dspy.errors import ArgumentError, EldgrError, settled
+from eldgr_dspy.errors import ArgumentError, EldgrError, result_of
 from eldgr_dspy.matching.text_keys import short_class
 
 REFUSALS: tuple[str, ...] = (
@@ -45,7 +45,7 @@ class OwnRefusals(NamedFunction):
             ArgumentError: The function raised, is async, or returned something other than True or False.
         """
         try:
-            value = settled(self.function(answer), "refusals", "give a function that is not")
+            value = result_of(self.function(answer), "refusals", "give a function that is not")
         except EldgrError:
             raise
         except Exception as error:
@@ -97,7 +97,7 @@ class Refusing:
         self, refusals: Refusals, answers: Iterable[str | None], kind: AnswerType, *, bound: bool = False
     ) -> None:
         self._own = refusals if isinstance(refusals, OwnRefusals) else None
-        self._phrases = frozenset[str]() if isinstance(refusals, OwnRefusals) else _refused(refusals, kind, bound)
+        self._phrases = frozenset[str]() if isinstance(refusals, OwnRefusals) else _of_phrases(refusals, kind, bound)
         self._known: dict[str, bool] = {}
         self._type = kind
         for answer in dict.fromkeys(answers) if self._own else ():
@@ -119,7 +119,7 @@ class Refusing:
         return self._own is not None and self._own.names(answer)
 
 
-def _refused(phrases: tuple[str, ...], kind: AnswerType, bound: bool) -> frozenset[str]:
+def _of_phrases(phrases: tuple[str, ...], kind: AnswerType, bound: bool) -> frozenset[str]:
     """The classes of the phrases. They are kept with their type, except for one that holds the text of a question."""
     if not bound:
         with suppress(TypeError):  # a type that cannot be hashed, such as a dataclass with a list in it

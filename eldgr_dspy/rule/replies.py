@@ -83,8 +83,8 @@ def read_scores(
         For each step that has an entry its scores, in the order of the names.
     """
     if "abstained" in content:
-        said = content["abstained"]
-        return Abstention.stated(said if isinstance(said, str) else _shown(said), content)
+        reason = content["abstained"]
+        return Abstention.from_content(reason if isinstance(reason, str) else _value_text(reason), content)
     try:
         return _scores(content.get(field), field, n, names)
     except _Invalid as invalid:
@@ -93,26 +93,26 @@ def read_scores(
 
 def _scores(entries: Any, field: str, n: int, names: Sequence[str]) -> dict[int, list[float | None]]:
     if not isinstance(entries, list):
-        raise _Invalid(f"{field} is {_shown(entries)}, not a list")
+        raise _Invalid(f"{field} is {_value_text(entries)}, not a list")
     scores: dict[int, list[float | None]] = {}
     for at, entry in enumerate(entries):
         if not isinstance(entry, Mapping):
-            raise _Invalid(f"{field}[{at}] is {_shown(entry)}, not an object")
+            raise _Invalid(f"{field}[{at}] is {_value_text(entry)}, not an object")
         step = _index(entry, "step", n)
         if step in scores:
             raise _Invalid(f"{field} has two entries for step {step}")
         values = {name: entry.get(name) for name in names}
         for name, value in values.items():
             if value is not None and not _in_unit(value):
-                raise _Invalid(f"{field}[{at}].{name} is {_shown(value)}, not a number from 0 to 1")
+                raise _Invalid(f"{field}[{at}].{name} is {_value_text(value)}, not a number from 0 to 1")
         scores[step] = [None if value is None else float(value) for value in values.values()]
     return scores
 
 
 def _reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Reply:
     if "abstained" in content:
-        said = content["abstained"]
-        return Abstention.stated(said if isinstance(said, str) else _shown(said), content)
+        reason = content["abstained"]
+        return Abstention.from_content(reason if isinstance(reason, str) else _value_text(reason), content)
     if role == "judge":
         return _verdict(content, answers)
     return _repair(content, n_passages) if role == "repairer" else _derivation(content)
@@ -144,7 +144,7 @@ def _aspects(assessment: Any, index: int) -> float | None:
         raise _Invalid(f"assessments[{index}] is not an object")
     for name, value in assessment.items():
         if value is not None and not _in_unit(value):
-            raise _Invalid(f"assessments[{index}].{name} is {_shown(value)}, not a number from 0 to 1")
+            raise _Invalid(f"assessments[{index}].{name} is {_value_text(value)}, not a number from 0 to 1")
     scalar = assessment.get("scalar")
     return None if scalar is None else float(scalar)
 
@@ -186,7 +186,7 @@ def _another(content: Mapping[str, Any]) -> Derivation:
 
 def _step(step: Any) -> Step:
     if not isinstance(step, Mapping):
-        raise _Invalid(f"a derivation step is {_shown(step)}, not an object with expression and value")
+        raise _Invalid(f"a derivation step is {_value_text(step)}, not an object with expression and value")
     return Step(_text(step, "expression"), _text(step, "value"))
 
 
@@ -194,14 +194,14 @@ def _index(content: Mapping[str, Any], name: str, n: int) -> int:
     value = content.get(name)
     if type(value) is not int or not 0 <= value < n:
         problem = f"is not a whole number from 0 to {n - 1}" if n else "points to a passage, but there are none"
-        raise _Invalid(f"{name}={_shown(value)} {problem}")
+        raise _Invalid(f"{name}={_value_text(value)} {problem}")
     return value
 
 
 def _text(content: Mapping[str, Any], name: str) -> str:
     value = content.get(name)
     if not isinstance(value, str):
-        raise _Invalid(f"{name}={_shown(value)} is not text")
+        raise _Invalid(f"{name}={_value_text(value)} is not text")
     return value
 
 
@@ -209,7 +209,7 @@ def _optional_text(content: Mapping[str, Any], name: str) -> str:
     return _text(content, name) if content.get(name) is not None else ""
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """A value for a reason: short, and never empty."""
     try:
         return f"{value!r:.80}"

@@ -144,18 +144,18 @@ def require_role(name: str, request: object) -> Role:
     raise ArgumentError(f"The rule {name!r} asks {request!r:.80}; it may ask one of {', '.join(ROLES)}.")
 
 
-def require_choice(name: str, returned: object) -> Choice:
+def require_choice(name: str, value: object) -> Choice:
     """Return what a rule returned.
 
     Raises:
         ArgumentError: It is not a `Choice` of a branch that exists and a string or None. The message names the rule and
             what may be returned.
     """
-    if not isinstance(returned, Choice):
-        raise ArgumentError(f"The rule {name!r} returned {returned!r:.80}; return a Choice(branch, answer).")
-    if returned.branch not in get_args(Branch):
+    if not isinstance(value, Choice):
+        raise ArgumentError(f"The rule {name!r} returned {value!r:.80}; return a Choice(branch, answer).")
+    if value.branch not in get_args(Branch):
         branches = ", ".join(get_args(Branch))
-        raise ArgumentError(f"The rule {name!r} returned the branch {returned.branch!r:.80}; use one of {branches}.")
-    if not isinstance(returned.answer, str | None):
-        raise ArgumentError(f"The rule {name!r} returned {returned.answer!r:.80} as the answer; return text or None.")
-    return returned
+        raise ArgumentError(f"The rule {name!r} returned the branch {value.branch!r:.80}; use one of {branches}.")
+    if not isinstance(value.answer, str | None):
+        raise ArgumentError(f"The rule {name!r} returned {value.answer!r:.80} as the answer; return text or None.")
+    return value

@@ -140,10 +140,10 @@ def _names(sentence: str) -> Iterator[tuple[int, int]]:
         word = match.group()
         gap = sentence[reached : match.start()] if start < end else ""
         if word[0].isupper() and word not in _MONTH_NAMES:
-            joined = gap == " " or (gap == ". " and sentence[end - 1].isupper())
-            if start < end and not joined:
+            joins = gap == " " or (gap == ". " and sentence[end - 1].isupper())
+            if start < end and not joins:
                 yield start, end
-            start, end = (start if joined else match.start()), match.end()
+            start, end = (start if joins else match.start()), match.end()
             reached = end
         elif gap == " " and word in _LINKS:
             reached = match.end()

@@ -43,9 +43,9 @@ def other_spelling(answer: str, passages: Sequence[Passage]) -> str | None:
     plain = read(strip_answer(answer)).text
     if len(plain) > _LONGEST or not _MAY_BE(plain):
         return None
-    wanted = [token for token, _ in _tokens(plain)]
-    texts = (text for passage in passages for text in (passage.text, passage.title)) if wanted else ()
-    candidates = (spelling for text in texts for spelling in _spellings(text, wanted))
+    tokens = [token for token, _ in _tokens(plain)]
+    texts = (text for passage in passages for text in (passage.text, passage.title)) if tokens else ()
+    candidates = (spelling for text in texts for spelling in _spellings(text, tokens))
     own = short_class(answer)
     return next((spelling for spelling in candidates if short_class(spelling) != own), None)
 

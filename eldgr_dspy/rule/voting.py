@@ -48,10 +48,10 @@ def majority(
 
     Source: the paper's consensus m; ties to the earliest candidate and the classes are ours (`method`, hazards 1-27).
     """
-    return grouped(answers, answer, refuses)[0]
+    return group(answers, answer, refuses)[0]
 
 
-def grouped(
+def group(
     answers: Sequence[str | None], answer: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
 ) -> tuple[Vote, Grouping]:
     """Return the vote as `majority` does, with the classes in which any answer may be."""
@@ -61,11 +61,11 @@ def grouped(
     kind = answer_type(answer)
     grouping = kind.grouping(voting)
     if kind.is_own:
-        grouping = _checked(grouping, f"{kind.name}.grouping(answers)", len(voting))
+        grouping = _check(grouping, f"{kind.name}.grouping(answers)", len(voting))
     return _vote(answers, grouping.classes, len(refused)), grouping
 
 
-def _checked(grouping: object, what: str, n: int) -> Grouping:
+def _check(grouping: object, what: str, n: int) -> Grouping:
     """Return the classes that a type of the user's own makes, each checked; raises an ArgumentError."""
     classes, class_of = getattr(grouping, "classes", None), getattr(grouping, "class_of", None)
     if not (isinstance(classes, Sequence) and callable(class_of)):
@@ -93,11 +93,11 @@ def _counts(classes: Sequence[str | None]) -> Counter[str]:
     return Counter(key for key in classes if key is not None)
 
 
-def _notes(answers: Sequence[str | None], parsed: Sequence[AnswerClass | None], refusing: int) -> Iterator[str]:
-    missing = parsed.count(None) - refusing
+def _notes(answers: Sequence[str | None], classes: Sequence[AnswerClass | None], refusing: int) -> Iterator[str]:
+    missing = classes.count(None) - refusing
     if missing:
-        yield f"{missing} of {len(parsed)} candidates have no answer"
+        yield f"{missing} of {len(classes)} candidates have no answer"
     if refusing:
-        yield f"{refusing} of {len(parsed)} candidates refuse and do not vote"
-    noted = {answers[index]: class_.note for index, class_ in enumerate(parsed) if class_ is not None and class_.note}
+        yield f"{refusing} of {len(classes)} candidates refuse and do not vote"
+    noted = {answers[index]: class_.note for index, class_ in enumerate(classes) if class_ is not None and class_.note}
     yield from (f"{answer!r:.60}: {note}" for answer, note in noted.items())

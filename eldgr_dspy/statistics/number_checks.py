@@ -46,16 +46,16 @@ def inside(name: str, value: float) -> float:
 
 def scores(name: str, values: ArrayLike) -> Floats:
     """Return one float a question, shape (n,)."""
-    listed = values.tolist() if isinstance(values, np.ndarray) else values
-    if not isinstance(listed, Sequence | range) or isinstance(listed, str):
+    items = values.tolist() if isinstance(values, np.ndarray) else values
+    if not isinstance(items, Sequence | range) or isinstance(items, str):
         raise ArgumentError(f"{name} must be one number a question, shape (n,); got {values!r:.80}.")
-    for position, value in enumerate(listed):  # one by one, because NumPy would read None as NaN and '1' as a number
+    for position, value in enumerate(items):  # one by one, because NumPy would read None as NaN and '1' as a number
         if not is_score(value):
             raise ArgumentError(
                 f"{name}[{position}] must be a finite number; got {value!r:.80}. Give unscored questions a score, or "
                 "leave them out of both rules."
             )
-    return np.array(listed, dtype=np.float64)
+    return np.array(items, dtype=np.float64)
 
 
 def is_score(value: object) -> bool:

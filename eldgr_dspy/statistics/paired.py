@@ -136,6 +136,6 @@ def _mean_difference(unit: tuple[tuple[float, float], ...]) -> float:
 
 
 def _contrast(gaps: Floats, times: Counts) -> Contrast:
-    sample = Sample.counted(gaps, times)
+    sample = Sample.of_counts(gaps, times)
     wins, losses = int(sample.counts[sample.values > 0].sum()), int(sample.counts[sample.values < 0].sum())
     return Contrast(wins, losses, sample.n, sample.mean, interval_of(sample), mcnemar(wins, losses))

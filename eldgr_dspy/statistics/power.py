@@ -83,8 +83,8 @@ def _power(n: int, gain: float, discordant: float, alpha: float) -> float:
     counts = np.arange(max(0, int(mean - reach)), min(n, int(mean + reach) + 1) + 1)
     losses = _most_losses(counts, alpha)
     counts, losses = counts[losses >= 0], losses[losses >= 0]
-    lost = (1.0 - gain / discordant) / 2.0  # share of losses among the discordant
-    return float((binom.pmf(counts, n, discordant) * binom.cdf(losses, counts, lost)).sum())
+    loss_share = (1.0 - gain / discordant) / 2.0  # share of losses among the discordant
+    return float((binom.pmf(counts, n, discordant) * binom.cdf(losses, counts, loss_share)).sum())
 
 
 def _most_losses(discordant: Counts, alpha: float) -> Counts:

@@ -33,7 +33,7 @@ class Sample:
     counts: Counts
 
     @classmethod
-    def counted(cls, differences: Floats, times: Counts) -> "Sample":
+    def of_counts(cls, differences: Floats, times: Counts) -> "Sample":
         """Count the distinct differences, shape (kinds,), each of which occurs so many times."""
         values, kinds = np.unique(differences, return_inverse=True)
         return cls(values, np.bincount(kinds, times, values.size).astype(np.int64))

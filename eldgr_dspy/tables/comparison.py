@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, questions, signed
+from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, questions, with_sign
 from eldgr_dspy.comparisons.compared_runs import ComparedPool, ComparedRun, Comparison, Seeds
 from eldgr_dspy.figures.results.audit_fields import RoleSums
 from eldgr_dspy.figures.results.summary_fields import Adjusted, Paired
@@ -76,7 +76,7 @@ def seed_tables(seeds: Seeds) -> Iterator[Table]:
             for name, score in zip(names, seeds["variance"], strict=True)
             for side, rule in enumerate(rules)
         },
-        "Δ": lambda run: signed(run["delta"]),
+        "Δ": lambda run: with_sign(run["delta"]),
         "wins–losses": record,
     }
     title = f"{seeds['rule']} against {seeds['against']}, {len(seeds['runs'])} seeds, {questions(seeds['n'])}"

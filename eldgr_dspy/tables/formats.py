@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from html import escape
 
-from eldgr_dspy.figures.export import disarmed
+from eldgr_dspy.figures.export import disarm
 from eldgr_dspy.showing import printable
 from eldgr_dspy.tables.table import Table
 
@@ -89,7 +89,7 @@ def as_csv(tables: Iterable[Table]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     for table in tables:
         writer.writerows(
-            [disarmed(_one_line(cell)) for cell in row] for row in ((table.title,), table.headers, *table.rows, ())
+            [disarm(_one_line(cell)) for cell in row] for row in ((table.title,), table.headers, *table.rows, ())
         )
     return out.getvalue()
 

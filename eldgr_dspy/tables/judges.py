@@ -6,7 +6,7 @@ An undefined value is a dash.
 from collections.abc import Iterator, Mapping
 
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, listed
+from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, word_list
 from eldgr_dspy.figures.results.baseline_fields import BaselineName, JudgeUse, Lead, Usefulness
 from eldgr_dspy.figures.results.summary_fields import JudgeFigures, PoolFigures, RuleContrast
 from eldgr_dspy.rule.named_judges import labelled
@@ -57,7 +57,7 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
     ]
     if positioned := [judge for judge, of in pool["judges"].items() if of["positioned"]]:
         notes.append(
-            f"In the style of published systems that were not rerun, and so not tested: {listed(positioned)}. Their "
+            f"In the style of published systems that were not rerun, and so not tested: {word_list(positioned)}. Their "
             "Holm p is undefined."
         )
     fields = (
@@ -76,13 +76,13 @@ def baselines_table(name: str, pool: PoolFigures) -> Table:
     reasons = dict.fromkeys(score["reason"] for score in scores.values())
     notes = [f"{UNDEFINED}: {reason}." for reason in reasons if reason is not None]
     if sources := dict.fromkeys(baselines["best_source"]["sources"]):
-        named = " and ".join(f"{source!r:.60}" for source in sources)
-        notes.append(f"The best single source is chosen on one half of the questions and scored on the other: {named}.")
+        label = " and ".join(f"{source!r:.60}" for source in sources)
+        notes.append(f"The best single source is chosen on one half of the questions and scored on the other: {label}.")
     notes += [_TERMS, _USEFUL] if judges else [_TERMS]
     for judge, where, of in ((judge, *place) for judge, use in judges.items() for place in _places(use)):
         if of["reason"] is not None:
-            named = "the judge" if judge == "judge" else judge
-            notes.append(f"{where.capitalize()} {named} is not compared: {of['reason']}.")
+            label = "the judge" if judge == "judge" else judge
+            notes.append(f"{where.capitalize()} {label} is not compared: {of['reason']}.")
     columns: Columns = {f"{shown_type(pool['task']).scores[0]} %": lambda of: figure(of["em"])}
     return table_of(f"{name}: what a judge must beat", "baseline", columns, scores, notes)
 
@@ -94,8 +94,8 @@ def usefulness(pool: PoolFigures) -> Iterator[str]:
         useful = [where for where, of in verdicts if of["useful"]]
         if verdicts:
             verdict = f"useful {' and '.join(useful)}" if useful else "not useful here"
-            compared = "; ".join(f"{where} it is {_against(of)}" for where, of in verdicts)
-            yield f"{'The judge' if judge == 'judge' else judge} is {verdict}: {compared}."
+            comparison = "; ".join(f"{where} it is {_against(of)}" for where, of in verdicts)
+            yield f"{'The judge' if judge == 'judge' else judge} is {verdict}: {comparison}."
 
 
 def _places(use: Usefulness) -> list[tuple[str, JudgeUse]]:
@@ -105,9 +105,9 @@ def _places(use: Usefulness) -> list[tuple[str, JudgeUse]]:
 def _against(use: JudgeUse) -> str:
     """A judge against the first baseline that it does not beat, or against both."""
     leads = {"certified majority": use["over_certified"], "a random judge": use["over_random"]}
-    measured = [(other, lead) for other, lead in leads.items() if lead is not None]
-    not_beaten = [(other, lead) for other, lead in measured if not _is_clear(lead)]
-    return " and ".join(_apart(other, lead) for other, lead in not_beaten[:1] or measured)
+    known_leads = [(other, lead) for other, lead in leads.items() if lead is not None]
+    not_beaten = [(other, lead) for other, lead in known_leads if not _is_clear(lead)]
+    return " and ".join(_apart(other, lead) for other, lead in not_beaten[:1] or known_leads)
 
 
 def _apart(other: str, lead: Lead) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, listed, questions, signed
+from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, questions, with_sign, word_list
 from eldgr_dspy.figures.authority import Allowed, Authority
 from eldgr_dspy.figures.contents import Column, Ends, PoolContents, Shares
 from eldgr_dspy.figures.remarks import spelling_notes
@@ -72,7 +72,7 @@ def forecast_table(forecast: Mapping[str, Any]) -> Table:
 
 def needed_table(needed: Mapping[str, Any]) -> Table:
     """Return the table of `eldgr plan`: how many questions a gain needs."""
-    title = f"questions to see {signed(needed['gain'])} with power {needed['power']:g} at alpha {needed['alpha']:g}"
+    title = f"questions to see {with_sign(needed['gain'])} with power {needed['power']:g} at alpha {needed['alpha']:g}"
     columns: Columns = {
         "questions": lambda of: f"{of['questions']:,}",
         "power there": lambda of: figure(of["power_there"], 4),
@@ -101,7 +101,7 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
     asking = [rule for rule in changes if changes[rule][repairer] != 0]
     if asking:
         notes.append(
-            f"Under any judge the {repairer} is assumed to abstain; {listed(asking)} may be outside by asking it."
+            f"Under any judge the {repairer} is assumed to abstain; {word_list(asking)} may be outside by asking it."
         )
     if scored == 0:
         notes.append(f"{UNDEFINED}: no question has a gold answer. What a role can change needs none.")
@@ -110,7 +110,7 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
     if derives and asking:
         notes.append(ANY_DERIVER)
     if promises := pool.get("gives_up"):
-        notes.append(f"The answer type gives up {listed(promises)}: what rests on it is not promised.")
+        notes.append(f"The answer type gives up {word_list(promises)}: what rests on it is not promised.")
     if scored and not all(widest[rule] for rule in pool["bounds"]):
         notes.append("not computed: bounds over all spans are available only for the package's rules and certificates.")
     if any(price.values()):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, listed, questions, share_of
+from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, questions, share_of, word_list
 from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.figures.remarks import never_asked
 from eldgr_dspy.figures.results import headings
@@ -54,7 +54,7 @@ def bound(pool: PoolFigures) -> str:
     if derives or repairs:
         return f"Whatever judge and {'deriver' if derives else 'repairer'} say, {'; '.join(ranges)}.{default}"
     silent = "Whatever the judge says (repairer and deriver silent)"
-    return f"{silent}, {'; '.join(ranges)}.{default}{_moved(pool)}"
+    return f"{silent}, {'; '.join(ranges)}.{default}{_range_remark(pool)}"
 
 
 def _repairs(pool: PoolFigures) -> bool:
@@ -64,7 +64,7 @@ def _repairs(pool: PoolFigures) -> bool:
     return of is not None and of["asked"].get("repairer", 0) > 0 and spans.get(first_of("eldgr", spans)) is not None
 
 
-def _moved(pool: PoolFigures) -> str:
+def _range_remark(pool: PoolFigures) -> str:
     """Say that eldgr scored outside its range, which only another role can do; empty if it did not."""
     eldgr = first_of("eldgr", pool["rules"])
     ends, of = pool["bounds"].get(eldgr), pool["rules"].get(eldgr)
@@ -207,16 +207,16 @@ def bounds_table(name: str, pool: PoolFigures) -> Table:
     notes = []
     asking = [rule for rule, of in rules.items() if of["asked"]["deriver"] or of["asked"]["repairer"]]
     if asking:
-        judged, named = "under any judge " if derives else "", listed(dict.fromkeys(map(unlabelled, asking)))
+        condition, listing = "under any judge " if derives else "", word_list(dict.fromkeys(map(unlabelled, asking)))
         notes.append(
-            f"The bounds {judged}hold with repairer and deriver silent; {named} asked them, and may be outside."
+            f"The bounds {condition}hold with repairer and deriver silent; {listing} asked them, and may be outside."
         )
     notes += [ANY_DERIVER] if derives and any(widest.values()) else []
     title, rows = f"{name}: authority bounds, %", {rule: rule for rule in [*rules, *silent]}
-    return table_of(title, "rule", columns, rows, [*notes, *_priced(pool)], undefined=_UNBOUNDED)
+    return table_of(title, "rule", columns, rows, [*notes, *_price_lines(pool)], undefined=_UNBOUNDED)
 
 
-def _priced(pool: PoolFigures) -> Iterator[str]:
+def _price_lines(pool: PoolFigures) -> Iterator[str]:
     """Yield what any judge, or deriver, can cost on new questions, under each rule that asks one."""
     prices = {unlabelled(rule): price for rule, price in pool["price"].items()}
     derives = "bounds_any_deriver" in pool

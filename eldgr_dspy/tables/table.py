@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, cast
 
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, probability, signed
+from eldgr_dspy.base.formatting import UNDEFINED, count_of, figure, interval, probability, with_sign
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.summary_fields import Delta, WinsLosses
 from eldgr_dspy.words import Task
@@ -17,7 +17,7 @@ UNREPORTED = "a server did not report it, or the price of a model is not known."
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "p": probability,
     "p_holm": probability,
-    "delta": signed,
+    "delta": with_sign,
     "cost": partial(figure, places=4),
 }
 """The fields that have a format of their own; others are shown by their kind of value."""
@@ -40,7 +40,7 @@ class Table:
 
 def difference(contrast: Delta) -> str:
     """Return a contrast's difference and interval, as `+2.40 [0.40, 4.60]`."""
-    delta, ends = signed(contrast["delta"]), interval(contrast["ci"])
+    delta, ends = with_sign(contrast["delta"]), interval(contrast["ci"])
     return delta if ends == UNDEFINED else f"{delta} {ends}"
 
 

@@ -137,7 +137,7 @@ def read_number(text: str) -> Number | None:
     A scale is applied; `5m` is a number only behind a currency sign. Returns what `parse_number` does.
     """
     if _MAY_BE_LATEX(text):
-        text = unlatexed(text)
+        text = without_latex(text)
     number = parse_number(text)
     scaled = _SCALED.fullmatch(text.strip()) if number is None and len(text) <= _LONGEST else None
     if scaled is None:
@@ -146,17 +146,17 @@ def read_number(text: str) -> Number | None:
     return None if number is None or number.percent else replace(number, value=number.value * _SCALES[name.lower()])
 
 
-def unlatexed(text: str) -> str:
+def without_latex(text: str) -> str:
     """Return the text with digits, signs and what LaTeX spells as a number in plain text. The length stays the same."""
     text = fold_marks(text)
     if _MAY_BE_LATEX(text):
         text = TEX_TEXT.sub(lambda match: f"{_GAP * (match.start(1) - match.start())}{match[1]}{_GAP}", text)
         for latex, plain in _LATEX:
-            text = latex.sub(partial(_padded, plain), text)
+            text = latex.sub(partial(_pad, plain), text)
     return text
 
 
-def _padded(plain: str, match: re.Match[str]) -> str:
+def _pad(plain: str, match: re.Match[str]) -> str:
     return match.expand(plain).translate(_RAISED).rjust(len(match[0]), PAD)
 
 
@@ -239,7 +239,7 @@ def stated_number(payload: str, mark: Mark) -> str:
     left, _, right = payload.rpartition("=")
     is_bare = not _WORD.search(left) and left.count("(") == left.count(")")
     side = right if is_bare and _DIGIT.search(right) else payload  # of 'x = 5' or '5 + 3 = 8 apples'
-    folded = unlatexed(side)
+    folded = without_latex(side)
     numbers = list(islice(_numbers(folded, 0, len(folded)), 2))
     if not numbers or (mark == "boxed" and len(numbers) > 1):
         return payload
@@ -261,7 +261,7 @@ def last_number(text: str) -> str:
 
     If the number is one of two quantities that are one answer only together, both are returned.
     """
-    folded = unlatexed(text)
+    folded = without_latex(text)
     for line in reversed([*re.finditer(r".+", folded)]):
         if numbers := [*_numbers(folded, *line.span())]:
             together = [match.span() for match in _COMPOUND.finditer(folded, *line.span())]

@@ -67,16 +67,16 @@ def without_markup(text: str) -> str:
     """
     if "\n" in text:
         text = _BROKEN.sub(lambda match: PAD * len(match[0]), text)
-    return _MARKUP.sub(_resolved, text) if "&" in text or "<" in text else text
+    return _MARKUP.sub(_resolve, text) if "&" in text or "<" in text else text
 
 
-def _resolved(match: re.Match[str]) -> str:
+def _resolve(match: re.Match[str]) -> str:
     """The text that an entity or a tag shows, filled up to its length."""
     text = _SHOWN[match.lastgroup or "block"] if match[0].startswith("<") else unescape(match[0])
     return text.ljust(len(match[0]), PAD)  # no entity shows more characters than it has
 
 
-def respelled(folded: str) -> str:
+def respell(folded: str) -> str:
     """Return a folded text in its usual spelling: "J.R.R." for "J. R. R.", "0.5" for ".5", "5°C" for "5 °C", "5%"."""
     if "." in folded:
         folded = _BARE_POINT.sub("0.", _INITIALS.sub(r"\1.", folded))

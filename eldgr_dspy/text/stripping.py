@@ -66,7 +66,7 @@ def _once(text: str) -> str:
     for _ in range(_LAYERS):
         if _LISTED.fullmatch(shape, start, end):
             break
-        inner = _unwrapped(shape, start, end) or _trimmed(shape, start, end)
+        inner = _unwrap(shape, start, end) or _trim(shape, start, end)
         if inner == (start, end):
             break
         start, end = inner
@@ -76,7 +76,7 @@ def _once(text: str) -> str:
 # -- wrappers ----------------------------------------------------------------------------------------------------------
 
 
-def _unwrapped(text: str, start: int, end: int) -> tuple[int, int] | None:
+def _unwrap(text: str, start: int, end: int) -> tuple[int, int] | None:
     """The inside of `text[start:end]` where it is wrapped as a whole, without its outer wrapper; None elsewhere."""
     first, last, is_wrapped = text[start], text[end - 1], False
     if end - start < 3:
@@ -127,7 +127,7 @@ _LISTED = re.compile(rf"(?!.[1-9]\d{{0,2}}(?:,\d{{3}})+.\Z)[(\[]{_TERM}(?>(?:[,;
 _LAST_KEPT = re.compile(rf"(?:{_NUMERAL}\+|(?<![^\W\d_])(?:[^\W\d_][\u0300-\u036f]{{0,3}}){{1,2}}(?:[-+#]|\+\++))\Z")
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     """The part of `text[start:end]` without loose marks at its edges. All of it if it is only marks."""
     first, last = start, end
     closers = {opener: text.rfind(closer, start, end) for opener, closer in _PAIRS.items()}

@@ -25,7 +25,7 @@ from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, in_words
 from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.checks.program_checks import Inputs, check_returned
-from eldgr_dspy.programs.checks.scenes import Scene, repeats, scenes, scripted, situated
+from eldgr_dspy.programs.checks.scenes import Scene, repeats, scenes, scenes_of, script_selector
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.plain_decisions import FIELDS, plain
 from eldgr_dspy.programs.selector import Selector
@@ -105,24 +105,24 @@ def check_selector(
         )
     if questions is not None and max_examples == 0:
         raise ArgumentError("max_examples must be from 1 for questions of your own; got 0, so nothing would be tried.")
-    wanted = laws_left(_LAWS, None, without)
-    laws, counts = laws_of_type(selector.type, wanted), Counter[str]()
+    selection = laws_left(_LAWS, None, without)
+    laws, counts = laws_of_type(selector.type, selection), Counter[str]()
     strategy = scenes(questions_of(selector.type) if questions is None else questions)
 
     def hold(example: tuple[Sequence[Scene], bool]) -> None:
         counts.update(check_scenes(selector, example[0], one_text=example[1], laws=laws))
 
-    fixed = _fixed(selector) if questions is None else ()
+    fixed = _fixed_scenes(selector) if questions is None else ()
     falsify(st.tuples(st.tuples(strategy, strategy), st.booleans()), hold, max_examples, fixed)
-    return {law.name: counts[law.name] for law in wanted}
+    return {law.name: counts[law.name] for law in selection}
 
 
-def _fixed(selector: Selector) -> Iterator[tuple[Sequence[Scene], bool]]:
+def _fixed_scenes(selector: Selector) -> Iterator[tuple[Sequence[Scene], bool]]:
     """Yield some hundred situations and those around a selector's own texts; then one question, again and again."""
     several = [*situations(selector.type)]
     texts = [text for text in literals(selector) if text not in _KEYS]
     own = islice(around(texts, selector.type), _MOST_OWN)
-    yield situated(chain(several[:: len(several) // 90], own), selector.type), False
+    yield scenes_of(chain(several[:: len(several) // 90], own), selector.type), False
     yield repeats(selector.type), True
 
 
@@ -136,7 +136,7 @@ def check_scenes(
         text = f"q{chr(97 + place // 26)}{chr(97 + place % 26)}z {first.question.text}"
         marked.append(replace(first, question=replace(scene.question, text=text), has_evidence=scene.has_evidence))
     results, broken = list[Result](), list[LawBroken]()
-    with scripted(selector, marked) as fresh:
+    with script_selector(selector, marked) as fresh:
         for scene in marked:
             try:
                 results.append(check_scene(fresh(), scene, laws, roles=fresh()))
@@ -178,8 +178,8 @@ def check_scene(select: Selector, scene: Scene, laws: Sequence[Law] = _LAWS, rol
     unread = isinstance(came, dspy.AdapterParseError | ReplyError) and select.on_error == "raise"
     failed = isinstance(came, dspy.LMError) and any(isinstance(reply, Exception) for reply in scene.replies.values())
     if _TEXT in laws and not unread and not failed:
-        demanded = f"that from the selector, which raised {type(came).__name__}: {came}"
-        raise LawBroken(_TEXT, _replay(select, trial), Finding(False, demanded)) from came
+        demand = f"that from the selector, which raised {type(came).__name__}: {came}"
+        raise LawBroken(_TEXT, _replay(select, trial), Finding(False, demand)) from came
     return Result(trial, came, select)
 
 
@@ -226,14 +226,14 @@ def _require_the_same_in_every_way(select: Any, results: Sequence[Result], calls
 
 def _require_same(way: str, result: Result, other: Came) -> None:
     """Check against law 18 that one call gave the same outcome in two ways."""
-    came, demanded = result.came, f"the same {way}, not {result.came!r:.300} and {other!r:.300}"
+    came, demand = result.came, f"the same {way}, not {result.came!r:.300} and {other!r:.300}"
     if isinstance(came, dict) and isinstance(other, dict):
         different = [name for name in came if other.get(name) != came[name]]
-        demanded = f"the same {way}; {', '.join(different)} differ" if came != other else ""
+        demand = f"the same {way}; {', '.join(different)} differ" if came != other else ""
     elif type(came) is type(other):
         return
-    if demanded:
-        raise LawBroken(_SAME, _replay(result.select, result.trial), Finding(False, demanded))
+    if demand:
+        raise LawBroken(_SAME, _replay(result.select, result.trial), Finding(False, demand))
 
 
 def _require_steady_roles(fresh: Callable[[], Selector], outcome: Outcome) -> None:
@@ -243,8 +243,8 @@ def _require_steady_roles(fresh: Callable[[], Selector], outcome: Outcome) -> No
         for _ in range(_TIMES):
             again: Any = _reply_apart(select, role, case, {})
             if again != reply:
-                demanded = f"one reply of the {role} to one request; asked once more, it {in_words(again)}"
-                raise LawBroken(_SAME, outcome, Finding(False, demanded)) from None
+                demand = f"one reply of the {role} to one request; asked once more, it {in_words(again)}"
+                raise LawBroken(_SAME, outcome, Finding(False, demand)) from None
 
 
 # -- what an outcome is checked against -------------------------------------------------------------------------------
@@ -290,12 +290,12 @@ def _check_decision(select: Selector, trial: Trial, fields: Mapping[str, Any], l
     different = [name for name, value in expected.items() if fields[name] != value]
     if "scores" in fields and "ranking" in different:
         if not is_stratified(outcome):
-            demanded = f"a ranking by stratum, not {fields['ranking']}"
-            raise LawBroken(_SCORES, outcome, Finding(False, demanded, replay))
+            demand = f"a ranking by stratum, not {fields['ranking']}"
+            raise LawBroken(_SCORES, outcome, Finding(False, demand, replay))
         different.remove("ranking")
     if different and _SAME in laws:
-        demanded = f"the same from a replay; {', '.join(different)} differ"
-        raise LawBroken(_SAME, outcome, Finding(False, demanded, replay))
+        demand = f"the same from a replay; {', '.join(different)} differ"
+        raise LawBroken(_SAME, outcome, Finding(False, demand, replay))
     return applied
 
 

@@ -146,25 +146,25 @@ class _Run(BaseCallback):
         adapter = dspy.settings.adapter or dspy.ChatAdapter()
         return str(adapter.format_assistant_message_content(signature, values))
 
-    def require_shipped(self, returned: Any, answer_field: str) -> None:
+    def require_shipped(self, result: Any, answer_field: str) -> None:
         """Require that the program returned what the last selector shipped, or one of several at once."""
         name, calls = type(self.program).__name__, [*self.calls.values()]
         latest = max((call.started for call in calls), default=0)
         final = [call for call in calls if call.ended > latest]
-        if isinstance(returned, dspy.Example | Mapping):
-            if answer_field not in returned:
+        if isinstance(result, dspy.Example | Mapping):
+            if answer_field not in result:
                 raise ArgumentError(
-                    f"The prediction of {name} has no field {answer_field!r}; it has {', '.join(returned.keys())}. Name"
+                    f"The prediction of {name} has no field {answer_field!r}; it has {', '.join(result.keys())}. Name"
                     " the field that holds the answer: check_selector(..., answer_field=...)."
                 )
-            returned = returned[answer_field]
-        if not calls and returned not in (None, ""):
+            result = result[answer_field]
+        if not calls and result not in (None, ""):
             raise ArgumentError(
-                f"{name} returned {returned!r:.80} without having called a selector. Return what its selector ships, or"
+                f"{name} returned {result!r:.80} without having called a selector. Return what its selector ships, or"
                 " no answer."
             )
-        if final and not any(_is_same(call, returned) for call in final):
-            raise AssertionError(f"{name} returned {returned!r:.80}; its selector shipped {final[-1].answer!r:.80}.")
+        if final and not any(_is_same(call, result) for call in final):
+            raise AssertionError(f"{name} returned {result!r:.80}; its selector shipped {final[-1].answer!r:.80}.")
 
     def story(self, inputs: Mapping[str, Any]) -> str:
         """Return what the program was given, what the LMs replied, and what shipped."""
@@ -173,13 +173,13 @@ class _Run(BaseCallback):
         return table([("inputs", brief(repr(dict(inputs)), 600)), ("LM replies", replies), ("shipped", shipped)])
 
 
-def _is_same(call: _Call, returned: Any) -> bool:
+def _is_same(call: _Call, result: Any) -> bool:
     """Whether a program's answer is what a selector shipped, in whatever spelling of its class."""
     shipped = call.answer
-    if returned in (None, "") or shipped in (None, ""):
-        return returned in (None, "") and shipped in (None, "")
+    if result in (None, "") or shipped in (None, ""):
+        return result in (None, "") and shipped in (None, "")
     kind = call.inputs.get("answer") or call.select.type
-    question = to_question("", [shipped, returned], None, kind, "answer", call.inputs.get("options") or ())
+    question = to_question("", [shipped, result], None, kind, "answer", call.inputs.get("options") or ())
     one, other = (question.type.class_of(answer) for answer in question.answers)
     return question.answers[0] == question.answers[1] or (one is not None and one == other)
 

@@ -59,14 +59,14 @@ class Scene:
         fields = self.replies.get(role, "") if role else {}
         if not isinstance(fields, Mapping):
             return fields
-        judged = self.replies.get("judge")
-        number = judged.get("preferred", 0) if isinstance(judged, Mapping) else 0
+        verdict = self.replies.get("judge")
+        number = verdict.get("preferred", 0) if isinstance(verdict, Mapping) else 0
         blanks: dict[str, Any] = {"string": "", "integer": number, "number": 0.5, "boolean": False, "array": []}
         return {**{name: blanks.get(kind.get("type")) for name, kind in properties.items()}, **fields}
 
 
 @contextmanager
-def scripted(selector: Selector, several: Sequence[Scene]) -> Iterator[Callable[[], Any]]:
+def script_selector(selector: Selector, several: Sequence[Scene]) -> Iterator[Callable[[], Any]]:
     """Yield a maker of copies of a selector that have decided nothing, and reach only the scripted LM."""
 
     def reply(request: Request) -> Scripted:
@@ -93,7 +93,7 @@ def scenes(draw: st.DrawFn, questions: st.SearchStrategy[Question]) -> Scene:
     return Scene(question, replies)
 
 
-def situated(trials: Iterable[Trial], kind: AnswerType) -> list[Scene]:
+def scenes_of(trials: Iterable[Trial], kind: AnswerType) -> list[Scene]:
     """Return situations as scenes, with questions of a type; a role that is silent there abstains."""
     several = list[Scene]()
     for trial in typed(trials, kind):
@@ -106,11 +106,11 @@ def repeats(kind: AnswerType) -> list[Scene]:
     """Return one question repeated: with other evidence, with none, and with the same answers in other pools."""
     if kind.way == "derivation":
         pools = (("18", "9", "9"), ("9", "18", "18"), ("18", "18", "9"), ("9", "9", "18"), ("18", "9", "9"))
-        return situated((calculation(pool, None, derived_sum("18")[1]) for pool in pools), kind)
+        return scenes_of((calculation(pool, None, derived_sum("18")[1]) for pool in pools), kind)
     lyon, rome = ("Lyon", "Rome", "Rome"), ("Lyon", "Lyon", "Rome")
     several = [(lyon, ("Lyon",)), (lyon, ("Rome",)), (lyon, ()), (lyon, ("Lyon",)), (lyon, None), (rome, ("Lyon",))]
     several += [(lyon, ("Lyon",)), (lyon[::-1], ("Lyon",)), (lyon, ("Doha", "Lyon")), (lyon, ("Lyon", "Doha"))]
-    again = situated((contest(pool, "Lyon", "Doha", texts=texts or ()) for pool, texts in several), kind)
+    again = scenes_of((contest(pool, "Lyon", "Doha", texts=texts or ()) for pool, texts in several), kind)
     return [replace(scene, has_evidence=texts is not None) for scene, (_, texts) in zip(again, several, strict=False)]
 
 

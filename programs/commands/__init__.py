@@ -65,7 +65,7 @@ class Session:
         if self._said:
             return ""
         self._said = True
-        lost = "The calls under way were abandoned." if abandoned() else ""
+        lost = "The calls under way were abandoned." if has_abandoned_calls() else ""
         state = f"The replies so far are in the journal; {self.resume}." if self.begun else self.unbegun
         return f"{' '.join(filter(None, ('Interrupted.', lost, state)))}\n"
 
@@ -88,7 +88,7 @@ def main(argv: list[str] | None = None) -> int:
     return session.code or code
 
 
-def abandoned() -> bool:
+def has_abandoned_calls() -> bool:
     """Return whether calls are under way that nobody will wait for."""
     loaded = sys.modules.get("eldgr_dspy.programs.run.scheduling")  # if it is not loaded, no call was made
     name = getattr(loaded, "THREADS", None)

@@ -76,12 +76,12 @@ def bound(
         rule_named(name, "rules")
     if worst is not None:
         allowed(dict.fromkeys(names), worst)  # refuses before the pools are read
-    chosen = Settings(**settings)
+    rule_settings = Settings(**settings)
     bounds, passing = {}, {}
-    for pool in open_pools(pools, chosen.type):
+    for pool in open_pools(pools, rule_settings.type):
         task = answer_type(pool.task).task
         tested = [*names, *_TESTED_TOO] if tests_default and task == "arithmetic" else names
-        authority = pool_authority(pool.rows(), pool.task, chosen, tested, pool.name)
+        authority = pool_authority(pool.rows(), pool.task, rule_settings, tested, pool.name)
         bounds[pool.name] = authority
         passing[pool.name] = None if worst is None else allowed(authority["price"], worst, task)
     tables = (authority_table(name, pool, passing[name]) for name, pool in bounds.items())

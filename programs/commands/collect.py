@@ -7,7 +7,7 @@ import click
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.formats.rows import MAX_CANDIDATES
 from eldgr_dspy.programs.commands import Session
-from eldgr_dspy.programs.commands.evaluate import Grouped, limit_options, without_fresh
+from eldgr_dspy.programs.commands.evaluate import GroupedCommand, limit_options, without_fresh
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     ABOVE_0,
@@ -21,7 +21,7 @@ from eldgr_dspy.words import SchemaUse
 
 
 @click.command(
-    cls=Grouped,
+    cls=GroupedCommand,
     context_settings={"show_default": True},
     groups={
         "The program": "devset answer answer_field passages columns lm api_base structured temperature",

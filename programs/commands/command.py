@@ -9,7 +9,7 @@ import click
 
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import EldgrError, RunStoppedError
-from eldgr_dspy.programs.commands import INTERRUPTED, STOPPED, Session, abandoned
+from eldgr_dspy.programs.commands import INTERRUPTED, STOPPED, Session, has_abandoned_calls
 from eldgr_dspy.programs.commands.bound import bound
 from eldgr_dspy.programs.commands.collect import collect
 from eldgr_dspy.programs.commands.compare import compare
@@ -19,7 +19,7 @@ from eldgr_dspy.programs.commands.evaluate import evaluate
 from eldgr_dspy.programs.commands.export_command import export
 from eldgr_dspy.programs.commands.freeze import freeze
 from eldgr_dspy.programs.commands.inspect import inspect
-from eldgr_dspy.programs.commands.messages import logs_shown, say
+from eldgr_dspy.programs.commands.messages import log_display, say
 from eldgr_dspy.programs.commands.plan_command import plan
 from eldgr_dspy.programs.commands.pool_command import pool
 from eldgr_dspy.programs.commands.report_command import report
@@ -63,7 +63,7 @@ for _, _commands in _GROUPS:
 def run(argv: list[str] | None, session: Session) -> int:
     """Run the command and return its exit code; if calls were abandoned, end the process."""
     remember_environment()
-    with warnings.catch_warnings(), logs_shown():
+    with warnings.catch_warnings(), log_display():
         warnings.showwarning = _remark
         return _run(argv, session)
 
@@ -76,7 +76,7 @@ def _run(argv: list[str] | None, session: Session) -> int:
         error.show(message)
         return _say(message.getvalue().rstrip("\n"), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        return _interrupted(session.code or INTERRUPTED, session)
+        return _end_interruption(session.code or INTERRUPTED, session)
     except RunStoppedError as error:
         rest = f"\nThe replies so far are in the journal; {session.resume}." if session.begun else ""
         return _say(f"Stopped: {error}{rest}", STOPPED)
@@ -92,10 +92,10 @@ def _run(argv: list[str] | None, session: Session) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _interrupted(code: int, session: Session) -> int:
+def _end_interruption(code: int, session: Session) -> int:
     """Say how to resume. If calls were abandoned, end the process, which would otherwise wait for their threads."""
     sys.stderr.write(session.interrupted())
-    if abandoned():
+    if has_abandoned_calls():
         sys.stderr.flush()
         os._exit(code)
     return code

@@ -37,5 +37,5 @@ def compare(runs: tuple[str, ...], rule: str, seeds: str | None, form: Form, out
         spread = over_seeds(named, rule=rule, against=seeds)
         write(spread, seed_tables(spread), form, out, "The comparison")
     else:
-        compared = compare_runs(named, rule=rule)
-        write(compared, comparison_tables(compared), form, out, "The comparison")
+        comparison = compare_runs(named, rule=rule)
+        write(comparison, comparison_tables(comparison), form, out, "The comparison")

@@ -20,7 +20,7 @@ from rich.text import Text
 from eldgr_dspy.base.system import naming
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.rule.consultations import Consultation
-from eldgr_dspy.showing import shown
+from eldgr_dspy.showing import display_text
 from eldgr_dspy.tables.table import Table
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _OUTPUT = "Standard output"
 _WIDEST = 10_000  # characters of a table whose names are very long
 
 
-class _Spent:
+class _Spending:
     """Add up the consultations of the run so far, earlier sessions included, for one short line."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ def progress_bar(on_open: Callable[[], None], *, quiet: bool) -> "Iterator[Watch
     if quiet or not console.is_terminal:
         yield Watcher(on_start=lambda total: on_open(), on_interrupt=_say_interrupted)
         return
-    spent = _Spent()
+    spent = _Spending()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("{task.fields[spent]}"), console=console, transient=True) as progress:
         task = progress.add_task("questions", total=None, spent="")
@@ -148,12 +148,12 @@ def render(
         natural = Measurement.get(console, console.options.update(max_width=_WIDEST), table)
         console.width = max(console.width, natural.maximum)
     with naming(_OUTPUT), console.capture() as captured:  # rich writes nothing there all the same, which may fail
-        console.print(Text(shown(title), style="bold"), soft_wrap=True)
+        console.print(Text(display_text(title), style="bold"), soft_wrap=True)
         if lead:
-            console.print(Text(shown(lead)), soft_wrap=True)
+            console.print(Text(display_text(lead)), soft_wrap=True)
         console.print(table)
         for note in notes:
-            console.print(Text(shown(note), style="dim"), soft_wrap=True)
+            console.print(Text(display_text(note), style="dim"), soft_wrap=True)
         console.print()
     return captured.get()
 
@@ -197,4 +197,4 @@ def _rich(table: Table) -> RichTable:
 
 
 def _cell(text: str) -> Text:
-    return Text(shown(text.replace("\n", " ")))
+    return Text(display_text(text.replace("\n", " ")))

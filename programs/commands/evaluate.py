@@ -39,10 +39,10 @@ OF_ROLES = {
     "Models": "lm judge judges deriver repairer api_base",
     "The rule": "rules answer certificate derivation consult set",
 }
-"""The groups of the options for models and the rule, as `Grouped` has them."""
+"""The groups of the options for models and the rule, as `GroupedCommand` has them."""
 
 
-class Grouped(click.Command):
+class GroupedCommand(click.Command):
     """A command whose options are listed in groups, each with the names of its own; the last group has the rest."""
 
     def __init__(self, *arguments: Any, groups: Mapping[str, str], **options: Any) -> None:
@@ -54,9 +54,9 @@ class Grouped(click.Command):
         options = (option for option in self.get_params(ctx) if isinstance(option, click.Option))
         records = {option.name: record for option in options if (record := option.get_help_record(ctx))}
         groups = {heading: [records.pop(name) for name in names.split()] for heading, names in self.groups.items()}
-        for heading, listed in {**groups, "Output": [*records.values()]}.items():
+        for heading, rows in {**groups, "Output": [*records.values()]}.items():
             with formatter.section(heading):
-                formatter.write_dl(listed)
+                formatter.write_dl(rows)
 
 
 def limit_options(call: str) -> Callable[[Command], Command]:
@@ -83,7 +83,7 @@ def limit_options(call: str) -> Callable[[Command], Command]:
 
 
 @click.command(
-    cls=Grouped,
+    cls=GroupedCommand,
     context_settings={"show_default": True},
     groups={
         **OF_ROLES,
@@ -168,7 +168,7 @@ def evaluate(
         "freeze": freeze,
         **limits,
     }
-    prepare = partial(prepared, models, settings, replay, arguments)
+    prepare = partial(prepare_run, models, settings, replay, arguments)
     bar = progress_bar(session.begin, quiet=quiet or form == "json")
     if engine is not None and not dry_run:
         from eldgr_dspy.programs.run.ray_engine import evaluate_on_ray
@@ -185,7 +185,7 @@ def evaluate(
 
 
 @contextmanager
-def prepared(
+def prepare_run(
     models: Models, settings: Mapping[str, Any], replay: Mapping[str, Path], plan: Mapping[str, Any]
 ) -> "Iterator[tuple[Selector, Plan]]":
     """Make the selector and the plan of a run from what was typed; workers do so too, with connections of their own.

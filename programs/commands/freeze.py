@@ -8,14 +8,14 @@ import click
 
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.base.system import refusal
-from eldgr_dspy.programs.commands.evaluate import OF_ROLES, Grouped
+from eldgr_dspy.programs.commands.evaluate import OF_ROLES, GroupedCommand
 from eldgr_dspy.programs.commands.options import FILE, names_in, role_options
 from eldgr_dspy.programs.commands.role_models import Models, named_judges
-from eldgr_dspy.showing import shown
+from eldgr_dspy.showing import display_text
 
 
 @click.command(
-    cls=Grouped,
+    cls=GroupedCommand,
     context_settings={"show_default": True},
     groups={**OF_ROLES, "Models": f"{OF_ROLES['Models']} heuristic"},
 )
@@ -46,7 +46,7 @@ def freeze(out: Path, run: Path | None, models: Models, rules: str, heuristic: b
     with models.asking(selector):
         freeze = freezes.write_freeze(selector, names_in(rules), out, named_judges(models, settings), run)
     try:
-        write_out(shown(f"{out}: {', '.join(freeze.rules)} frozen as {freeze.sha256[:16]}.\n"))
+        write_out(display_text(f"{out}: {', '.join(freeze.rules)} frozen as {freeze.sha256[:16]}.\n"))
     except BrokenPipeError:
         return
     except OSError as error:
@@ -59,9 +59,9 @@ def _without_model(models: Models, rules: Sequence[str], kind: AnswerType) -> li
     """Return the roles that the rules may ask in questions of a type and that have no model."""
     from eldgr_dspy.programs.rule_roles import roles_of
 
-    needed = {role for rule in rules for role in roles_of(rule, kind)}
+    names = {role for rule in rules for role in roles_of(rule, kind)}
     return [
         role
         for role, model in models.named.items()
-        if role in needed and model is None and not (role == "judge" and models.judges)
+        if role in names and model is None and not (role == "judge" and models.judges)
     ]

@@ -110,7 +110,7 @@ def print_scores(
     from eldgr_dspy.programs.commands.console import write_out
 
     for texts in questions:
-        tables = {name: _scored(scorer, texts, name) for name, scorer in scorers.items()}
+        tables = {name: _score(scorer, texts, name) for name, scorer in scorers.items()}
         with writing("The scores"):
             try:
                 for printed in _lines(source, texts, tables) if as_json else _draw(source, texts, tables):
@@ -119,7 +119,7 @@ def print_scores(
                 return
 
 
-def _scored(scorer: "Scorer", texts: Sequence["Text"], name: str) -> "Sequence[StepTable]":
+def _score(scorer: "Scorer", texts: Sequence["Text"], name: str) -> "Sequence[StepTable]":
     from eldgr_dspy.programs.lms.consulting import FAILURES
 
     try:

@@ -11,17 +11,17 @@ from typing import Any
 
 import click
 
-from eldgr_dspy.showing import shown
+from eldgr_dspy.showing import display_text
 
 
 def say(text: str) -> None:
     """Print a remark, an error or where something was written to standard error; nobody may be reading there."""
     with suppress(OSError):
-        click.echo(shown(text), err=True)
+        click.echo(display_text(text), err=True)
 
 
 @contextmanager
-def logs_shown() -> Iterator[None]:
+def log_display() -> Iterator[None]:
     """Have what libraries log inside the block shown as text from outside is.
 
     Abstentions and failures of roles are not printed from the log: tables and messages of the command state them.
@@ -31,9 +31,9 @@ def logs_shown() -> Iterator[None]:
     def record(*args: Any, **options: Any) -> logging.LogRecord:
         logged = make(*args, **options)
         with suppress(TypeError, ValueError):  # a message that does not fit its arguments is for logging to report
-            logged.msg, logged.args = shown(logged.getMessage()), None
+            logged.msg, logged.args = display_text(logged.getMessage()), None
         if logged.exc_info and logged.exc_info[0]:
-            logged.exc_text = shown("".join(traceback.format_exception(*logged.exc_info)).rstrip("\n"))
+            logged.exc_text = display_text("".join(traceback.format_exception(*logged.exc_info)).rstrip("\n"))
         return logged
 
     logging.setLogRecordFactory(record)

@@ -77,8 +77,8 @@ def _replays(context: click.Context, param: click.Parameter, texts: Sequence[str
     """Return the recordings by judge, "" for the unnamed one; an existing file that is called NAME=FILE is unnamed."""
     recordings: dict[str, Path] = {}
     for text in texts:
-        named = None if Path(text).exists() else _NAMED.fullmatch(text)
-        name, file = named.groups() if named else ("", text)
+        match = None if Path(text).exists() else _NAMED.fullmatch(text)
+        name, file = match.groups() if match else ("", text)
         path: Any = _RECORDING.convert(file, param, context)
         if name in recordings:
             whose = f"judge {name!r}" if name else "the run"
@@ -117,8 +117,8 @@ def _certificate(context: click.Context, param: click.Parameter, name: str | Non
     """Return a policy, or a name with a colon as it is; it is looked for where the settings are made."""
     if name is None or ":" in name or name in POLICIES:
         return name
-    listed = ", ".join(map(repr, POLICIES))
-    raise click.BadParameter(f"{name!r} is not one of {listed}; MODULE:FUNCTION names your own.", context, param)
+    listing = ", ".join(map(repr, POLICIES))
+    raise click.BadParameter(f"{name!r} is not one of {listing}; MODULE:FUNCTION names your own.", context, param)
 
 
 certificate_option = click.option(
@@ -184,14 +184,14 @@ class _Setting(click.types.StringParamType):
 def set_option(*names: str) -> Callable[[Command], Command]:
     """Return the option `--set NAME=VALUE`, which may be repeated: each setting becomes an argument of the command."""
     kinds = {name: kind for name, kind in {**_OF_RULE, **_OF_MODELS}.items() if name in names}
-    listed = ", ".join(kinds)
+    listing = ", ".join(kinds)
 
     def parse(context: click.Context, param: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for setting in texts:
             name, equals, text = setting.partition("=")
             if name not in kinds or not equals:
-                raise click.BadParameter(f"It must be NAME=VALUE, NAME one of {listed}; got {setting!r:.80}.")
+                raise click.BadParameter(f"It must be NAME=VALUE, NAME one of {listing}; got {setting!r:.80}.")
             if name in values:
                 raise click.BadParameter(f"{name} is set twice. Set it once.")
             try:
@@ -200,7 +200,7 @@ def set_option(*names: str) -> Callable[[Command], Command]:
                 raise click.BadParameter(f"{name}: {error.message}") from None
         return values
 
-    option = click.option("--set", type=_Setting(), multiple=True, callback=parse, help=f"Settings: {listed}.")
+    option = click.option("--set", type=_Setting(), multiple=True, callback=parse, help=f"Settings: {listing}.")
 
     def decorator(command: Command) -> Command:
         @wraps(command)

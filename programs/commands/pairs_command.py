@@ -53,10 +53,10 @@ def pairs(context: click.Context, /, source: Path, out: Path, form: Form, **opti
     pairing = Pairing(**{one.name: options.pop(one.name) for one in fields(Pairing)})
     if pairing.gold and context.get_parameter_source("certificate") is not ParameterSource.DEFAULT:
         raise click.UsageError("--gold and --certificate contradict each other. Give one of them.", context)
-    chosen = Settings(**options)
-    (pool,) = open_pools([source], chosen.type)
+    rule_settings = Settings(**options)
+    (pool,) = open_pools([source], rule_settings.type)
     with writing(out):
-        counts = write_pairs(pool, out, chosen, pairing)
+        counts = write_pairs(pool, out, rule_settings, pairing)
     value = {"pool": pool.name, "sha256": pool.sha256, "layout": pairing.layout, **counts.figures()}
     write(value, [_table(pool.name, pool.n, counts, gold=pairing.gold)], form, None, "The counts")
     say(f"Written to {out}.")

@@ -37,7 +37,7 @@ def plan(gain: float, discordant: float, power: float, alpha: float, form: Form,
         )
     shares = gain / 100.0, discordant / 100.0
     n = questions_needed(*shares, power=power, alpha=alpha)
-    needed = {
+    questions = {
         "gain": gain,
         "discordant": discordant,
         "alpha": alpha,
@@ -47,4 +47,4 @@ def plan(gain: float, discordant: float, power: float, alpha: float, form: Form,
         "wins": n * (shares[1] + shares[0]) / 2.0,
         "losses": n * (shares[1] - shares[0]) / 2.0,
     }
-    write(needed, iter([needed_table(needed)]), form, out, "The plan")
+    write(questions, iter([needed_table(questions)]), form, out, "The plan")

@@ -14,7 +14,7 @@ from eldgr_dspy.words import CONSULTED, ROLES, Consulted, JudgeStyle, is_role
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
-    from eldgr_dspy.programs.run.redecisions import Redecided
+    from eldgr_dspy.programs.run.redecisions import Redecisions
 
 _STYLES: Mapping[str, JudgeStyle] = {"PairwiseJudge": "pairwise", "PointwiseJudge": "pointwise"}
 """The styles by the class of judge that has them; any other is listwise."""
@@ -23,7 +23,7 @@ _OPTIONS = ("lm", "api_base", "answer", "certificate", "consult", "derivation")
 """What has an option of its own; other settings are given by `--set`."""
 
 
-def command_that_asks(run: "RunRead", decided: "Redecided", roles: Collection[Consulted]) -> str | None:
+def command_that_asks(run: "RunRead", decided: "Redecisions", roles: Collection[Consulted]) -> str | None:
     """Return the command that continues a run and asks roles where its rules lack them.
 
     The models of the roles that were asked are read from the journal. It is tried whether the command makes these
@@ -32,7 +32,7 @@ def command_that_asks(run: "RunRead", decided: "Redecided", roles: Collection[Co
     """
     if is_frozen(run) or any(map(judge_in, decided.rules)):
         return None
-    heads = run.stated("role")
+    heads = run.heads_of("role")
     details: dict[Consulted, Mapping[str, Any]] = {role: heads[role]["details"] for role in CONSULTED if role in heads}
     try:
         settings, models = run.settings, _models(details)
@@ -46,14 +46,14 @@ def command_that_asks(run: "RunRead", decided: "Redecided", roles: Collection[Co
     for role in ROLES:  # a role that was never asked is given the model of the others, where they have one
         model = models.named[role] if role in details else new if role in roles else None
         words += [f"--{role}", model] if model else []
-    words += [*_changed(models, passing=(*ROLES, "judges")), *_changed(settings)]
+    words += [*_changes(models, passing=(*ROLES, "judges")), *_changes(settings)]
     words += ["--limit", str(decided.limit)] if decided.limit else []
     return shlex.join(words)
 
 
 def is_frozen(run: "RunRead") -> bool:
     """Whether a run was begun under a freeze."""
-    return "lock" in run.stated("settings")
+    return "lock" in run.heads_of("settings")
 
 
 def _models(roles: Mapping[Consulted, Mapping[str, Any]]) -> Models:
@@ -91,7 +91,7 @@ def _require_same_roles(run: "RunRead", settings: Settings, models: Models) -> N
     from eldgr_dspy.programs.run.run_directory import require_same
 
     selector = models.selector(settings.arguments())
-    roles = run.stated("role")
+    roles = run.heads_of("role")
     with models.asking(selector), metered_settings(), selector.reading():
         now = [("role", role, call.details) for role, call in calls_of_roles(selector, {}).items() if role in roles]
     require_same(run.path, run.heads, now)
@@ -102,7 +102,7 @@ def _file(path: Path) -> str:
     return f"./{path}" if str(path).startswith("-") else str(path)
 
 
-def _changed(settings: Settings | Models, passing: Collection[str] = ()) -> Iterator[str]:
+def _changes(settings: Settings | Models, passing: Collection[str] = ()) -> Iterator[str]:
     """Yield the options for what differs from its default."""
     for field in fields(settings):
         value = getattr(settings, field.name)

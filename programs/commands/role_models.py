@@ -49,9 +49,9 @@ class Models:
     @property
     def styles(self) -> dict[str, tuple[JudgeStyle, str | None]]:
         """The style of each judge with a name, and its model; None for the heuristic one and for a recording."""
-        from eldgr_dspy.programs.judges.named import styled
+        from eldgr_dspy.programs.judges.named import style_of
 
-        return {name: styled(text, self.judge_style, self.judge or self.lm) for name, text in self.judges.items()}
+        return {name: style_of(text, self.judge_style, self.judge or self.lm) for name, text in self.judges.items()}
 
     def lms(self, models: Mapping[_Who, str | None], others: Iterable[str | None] = ()) -> dict[_Who, Any]:
         """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off.
@@ -60,13 +60,13 @@ class Models:
         """
         from eldgr_dspy.programs.lms.models import is_of_ollama, lm_named, require_ollama
 
-        named: dict[_Who, str] = {role: model for role, model in models.items() if model is not None}
-        every = [*dict.fromkeys(model for model in (*named.values(), *others) if model is not None)]
+        names: dict[_Who, str] = {role: model for role, model in models.items() if model is not None}
+        every = [*dict.fromkeys(model for model in (*names.values(), *others) if model is not None)]
         require_ollama(self.num_ctx, every)
         require_address(self.api_base, every)
-        sizes = {model: self.num_ctx if is_of_ollama(model) else None for model in named.values()}
+        sizes = {model: self.num_ctx if is_of_ollama(model) else None for model in names.values()}
         options: dict[str, Any] = {"structured": self.structured, "temperature": 0.0, "cache": False}
-        return {role: lm_named(model, self.api_base, num_ctx=sizes[model], **options) for role, model in named.items()}
+        return {role: lm_named(model, self.api_base, num_ctx=sizes[model], **options) for role, model in names.items()}
 
     def selector(self, settings: Mapping[str, Any]) -> Any:
         """Return a selector under these settings, with these roles."""
@@ -158,10 +158,10 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
             result[name] = Judge()
         elif choice.startswith(PANEL):
             result[name] = _panel(name, choice.removeprefix(PANEL).split("+"), models)
-        elif (named := judge_named(choice)) is not None:
-            if name in lms and predictors(named):
-                named.set_lm(lms[name])
-            result[name] = named
+        elif (judge := judge_named(choice)) is not None:
+            if name in lms and predictors(judge):
+                judge.set_lm(lms[name])
+            result[name] = judge
         elif choice in get_args(JudgeStyle) and model is None:
             raise ArgumentError(
                 f"--judges {name}={choice} needs a model. Give {name}={choice}:MODEL, or --judge MODEL."

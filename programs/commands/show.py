@@ -36,7 +36,7 @@ def show(
         "pool": question.pool,
         **question.row.model_dump(mode="json"),
         "decisions": question.decisions,
-        "consultations": [asdict(one) for one in question.used()],
+        "consultations": [asdict(one) for one in question.relevant_consultations()],
         **({} if question.ungiven is None else {"ungiven": question.ungiven}),
     }
     write(value, question_tables(question), form, out, "The question")

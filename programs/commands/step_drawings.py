@@ -82,8 +82,8 @@ def _notes(table: StepTable, passages: Sequence[Passage]) -> Iterator[str]:
         yield f"{UNDEFINED} {', '.join(names)}: {reason}{where}"
     yield from _conflated(table, _CONFLATED, "it scores high, and every document contradicts it")
     yield from _conflated(table, _HIDDEN, "it scores high, and every document that is not neutral contradicts it")
-    named = {step.document for step in table.scores} | {step.contradicting for step in table.scores}
-    for document in sorted(number for number in named if number is not None):
+    documents = {step.document for step in table.scores} | {step.contradicting for step in table.scores}
+    for document in sorted(number for number in documents if number is not None):
         passage = passages[document]
         yield f"doc {document}: {one_line(passage.title or passage.text, 80)}"
 

@@ -40,7 +40,7 @@ class LenientJSONAdapter(StrictJSONAdapter):
 
     def _field(self, signature: Any, name: str, annotation: Any, raw: Any) -> Any:
         try:
-            return typed_value(signature, name, annotation, _unquoted(raw))
+            return typed_value(signature, name, annotation, _unquote(raw))
         except (UnreadableError, RecursionError):
             return super()._field(signature, name, annotation, raw)
 
@@ -66,12 +66,12 @@ def _object_in_prose(text: str) -> dict[str, Any] | None:
     return None if re.search(rf"\b({names})\b\W{{0,3}}[:=#]", around, re.IGNORECASE) else value
 
 
-def _unquoted(value: Any) -> Any:
+def _unquote(value: Any) -> Any:
     """Return a JSON value with each numeral in quotes as a number."""
     if isinstance(value, dict):
-        return {name: _unquoted(inner) for name, inner in value.items()}
+        return {name: _unquote(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_unquoted(inner) for inner in value]
+        return [_unquote(inner) for inner in value]
     if isinstance(value, str) and _NUMERAL.fullmatch(value.strip()):
         return float(value) if "." in value else int(value)
     return value

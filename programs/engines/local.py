@@ -71,7 +71,7 @@ def local(
     with _LOCK:
         key = (file, context, parallel, threads)
         if key not in _SERVERS:
-            _SERVERS[key] = _started(file, context * parallel, parallel, threads or _cores())
+            _SERVERS[key] = _start(file, context * parallel, parallel, threads or _cores())
         server, secret = _SERVERS[key]
     address = f"{server.listening_address}/v1"
     options = {"max_tokens": MOST_TOKENS, "timeout": timeout, **options}
@@ -82,8 +82,8 @@ def local(
 
 def _require_model(file: Path) -> None:
     try:
-        with file.open("rb") as opened:
-            magic = opened.read(len(_MAGIC))
+        with file.open("rb") as stream:
+            magic = stream.read(len(_MAGIC))
     except OSError as error:
         raise ArgumentError(f"{file} cannot be read ({error.strerror}). Name a GGUF file.") from error
     if magic != _MAGIC:
@@ -100,8 +100,8 @@ def _require_model(file: Path) -> None:
 
 def _identity(file: Path) -> str:
     """Return 16 hexadecimal digits of a hash of the first MiB, which has the model's description, and the size."""
-    with file.open("rb") as opened:
-        start = opened.read(2**20)
+    with file.open("rb") as stream:
+        start = stream.read(2**20)
     return hashlib.sha256(start + str(file.stat().st_size).encode()).hexdigest()[:16]
 
 
@@ -119,7 +119,7 @@ def _free_memory() -> int | None:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
 
 
-def _started(file: Path, context: int, parallel: int, threads: int) -> tuple[Any, str]:
+def _start(file: Path, context: int, parallel: int, threads: int) -> tuple[Any, str]:
     try:
         import xllamacpp as engine
     except ImportError as error:

@@ -71,7 +71,7 @@ def lengths_of(signature: Any, lm: Any) -> tuple[tuple[str, int], ...]:
     return tuple((name, _LONGEST_REASON) for name in names if name.endswith("_rationale"))
 
 
-def limited(form: type[BaseModel], limits: tuple[tuple[str, int], ...]) -> type[BaseModel]:
+def limit(form: type[BaseModel], limits: tuple[tuple[str, int], ...]) -> type[BaseModel]:
     """Return a response format whose lists have a row for each item, and whose numbers and reasons have limits.
 
     A weak model could otherwise list rows or repeat words without end, or name an item that there is not.

@@ -27,7 +27,7 @@ from eldgr_dspy.programs.engines.reply_forms import (
     REFUSALS,
     counts_of,
     lengths_of,
-    limited,
+    limit,
     may_refuse_schema,
     reply_form,
     schema_abilities,
@@ -93,9 +93,9 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         fields = [(name, field, inputs[name]) for name, field in signature.input_fields.items() if name in inputs]
         if not all(_is_text(value) or _is_texts(field, value) for _, field, value in fields):
             return str(super().format_user_message_content(signature, inputs, prefix, suffix, main_request))
-        shown = [f"[[ ## {name} ## ]]\n{value if _is_text(value) else _listed(value)}" for name, _, value in fields]
-        wanted = [self.user_message_output_requirements(signature)] if main_request else []
-        return "\n\n".join([prefix, *shown, *wanted, suffix]).strip()
+        blocks = [f"[[ ## {name} ## ]]\n{value if _is_text(value) else _json_list(value)}" for name, _, value in fields]
+        requirements = [self.user_message_output_requirements(signature)] if main_request else []
+        return "\n\n".join([prefix, *blocks, *requirements, suffix]).strip()
 
     def user_message_output_requirements(self, signature: Any) -> str:
         """Return the reminder of the output fields."""
@@ -136,7 +136,7 @@ class StrictJSONAdapter(dspy.JSONAdapter):
     def _call_preprocess(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, inputs: Any) -> Any:
         form, limits = lm_kwargs.get("response_format"), counts_of(signature, inputs) + lengths_of(signature, lm)
         if isinstance(form, type) and limits:
-            lm_kwargs["response_format"] = _once(signature, ("limited", form, limits), lambda: limited(form, limits))
+            lm_kwargs["response_format"] = _once(signature, ("limited", form, limits), lambda: limit(form, limits))
         return super()._call_preprocess(lm, lm_kwargs, signature, inputs)
 
     def _call_postprocess(
@@ -197,7 +197,7 @@ def _is_texts(field: Any, value: Any) -> bool:
     return type(value) is list and field.annotation is not str and all(map(_is_text, value))
 
 
-def _listed(value: list[str]) -> str:
+def _json_list(value: list[str]) -> str:
     return _ENCODER.encode(value)
 
 

@@ -16,7 +16,7 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.programs.judges.frames import CountingJudge, abstained
+from eldgr_dspy.programs.judges.frames import CountingJudge, abstain
 from eldgr_dspy.rule.ballots import Ballot
 from eldgr_dspy.rule.consultations import Abstention
 from eldgr_dspy.rule.lexical import WORD
@@ -56,20 +56,20 @@ class PipelineSelector(CountingJudge):
         if (n := len(self.pipelines)) < 2:
             least = "must have candidates of at least two pipelines, in tags or source"
             raise ArgumentError(f"{pool.path} {least}; got {n}. State what made each.")
-        self._weights = _trained(groups, self.pipelines)
+        self._weights = _train(groups, self.pipelines)
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
         """Choose a pipeline."""
         if folded_question(ballot.question) in self.trained_questions:
-            return abstained("the selector was trained on this question")
+            return abstain("the selector was trained on this question")
         names = [of.pipeline for of in ballot.stated]
         if not any(names):
-            return abstained(Abstention.of("not applicable", "the pool states no tags or sources"))
+            return abstain(Abstention.of("not applicable", "the pool states no tags or sources"))
         if lacking := [index for index in ballot.voters if not names[index]]:
-            return abstained(f"no tags or source are stated of candidate {lacking[0]}")
+            return abstain(f"no tags or source are stated of candidate {lacking[0]}")
         scores = dict(zip(self.pipelines, _features(ballot.question) @ self._weights, strict=True))
         if not (trained := [index for index in ballot.voters if names[index] in scores]):
-            return abstained(Abstention.of("not applicable", "no pipeline of the pool was trained"))
+            return abstain(Abstention.of("not applicable", "no pipeline of the pool was trained"))
         preferred = max(trained, key=lambda index: (scores[names[index]], -index))
         return dspy.Prediction(preferred=preferred, judge_rationale=f"the policy prefers {names[preferred]}", orders=[])
 
@@ -79,7 +79,7 @@ def _rewards(row: Row) -> dict[str, float]:
     kind = answer_type(row.task).of(row.to_question())
     rights = defaultdict[str, list[bool]](list)
     for candidate in row.candidates:
-        if name := candidate.stated(candidate.source).pipeline:
+        if name := candidate.to_stated(candidate.source).pipeline:
             rights[name].append(kind.right(candidate.answer, row.gold))
     return {name: sum(of) / len(of) for name, of in rights.items()}
 
@@ -94,7 +94,7 @@ def _features(question: str) -> np.ndarray:
     return counts
 
 
-def _trained(groups: Sequence[tuple[str, dict[str, float]]], pipelines: Sequence[str]) -> np.ndarray:
+def _train(groups: Sequence[tuple[str, dict[str, float]]], pipelines: Sequence[str]) -> np.ndarray:
     """Return the weights, (features, pipelines), after gradient ascent on the expected reward."""
     features = np.array([_features(question) for question, _ in groups])
     present = np.array([[name in rewards for name in pipelines] for _, rewards in groups])

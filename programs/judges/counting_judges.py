@@ -18,7 +18,7 @@ import numpy as np
 
 from eldgr_dspy.base.named_objects import cause, name_of, source_of
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.frames import CountingJudge, abstained, preferring_by
+from eldgr_dspy.programs.judges.frames import CountingJudge, abstain, preferring_by
 from eldgr_dspy.programs.lms.consulting import FAILURES
 from eldgr_dspy.rule.ballots import Ballot
 from eldgr_dspy.rule.consultations import Abstention, show_passage
@@ -130,14 +130,14 @@ class WeightedVote(CountingJudge):
         """Weigh the candidates; `assessments` are the values, where all of them lie from 0 to 1."""
         values, weighing = values_of(ballot, self._weighing.column, *self._reading), self._weighing
         if isinstance(values, Abstention):
-            return abstained(values)
+            return abstain(values)
         low = min(values, key=values.__getitem__)
         if values[low] < weighing.least:
-            return abstained(f"weights that are added must be at least 0; candidate {low} has {values[low]:g}")
+            return abstain(f"weights that are added must be at least 0; candidate {low} has {values[low]:g}")
         weights = dict(zip(values, weighing.weights([*values.values()], self._parameter), strict=True))
         preferred = ballot.elected(weights) if weighing.elects else ballot.first(weights)
         if weighing.abstains_below and weights[preferred] < self._parameter:
-            return abstained(f"the highest confidence is {weights[preferred]:g}, below {self._parameter:g}")
+            return abstain(f"the highest confidence is {weights[preferred]:g}, below {self._parameter:g}")
         return preferring_by(ballot, preferred, f"{self.formula}: weight {weights[preferred]:.4g}", values)
 
 
@@ -224,7 +224,7 @@ class OwnSelector(CountingJudge):
         """Return the function's preference."""
         choice = self.choose(ballot)
         if isinstance(choice, Abstention):
-            return abstained(choice)
+            return abstain(choice)
         return dspy.Prediction(preferred=choice, judge_rationale=f"chosen by {self.source['name']}", orders=[])
 
 
@@ -263,8 +263,8 @@ class BestOf(CountingJudge):
             except Exception as error:
                 if isinstance(error, FAILURES):
                     raise
-                return abstained(f"the reward failed on candidate {index}: {cause(error, self.reward)}")
+                return abstain(f"the reward failed on candidate {index}: {cause(error, self.reward)}")
             if not math.isfinite(rewards[index]):
-                return abstained(f"the reward of candidate {index} is {value!r:.40}, not a finite number")
+                return abstain(f"the reward of candidate {index} is {value!r:.40}, not a finite number")
         preferred = ballot.first(rewards)
         return preferring_by(ballot, preferred, f"reward {rewards[preferred]:.4g}", rewards)

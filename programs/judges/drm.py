@@ -9,7 +9,7 @@ from decimal import Context, Decimal, localcontext
 import dspy
 
 from eldgr_dspy.programs.judges.counting_judges import values_of
-from eldgr_dspy.programs.judges.frames import CountingJudge, abstained
+from eldgr_dspy.programs.judges.frames import CountingJudge, abstain
 from eldgr_dspy.rule.ballots import Ballot
 from eldgr_dspy.rule.consultations import Abstention
 
@@ -34,7 +34,7 @@ class DimensionalSelector(CountingJudge):
             *(values_of(ballot, "scores", name) for name in ("relevance", "coherence")),
         ]
         if lacking := [values for values in columns if isinstance(values, Abstention)]:
-            return abstained(next((why for why in lacking if why.kind == "not applicable"), lacking[0]))
+            return abstain(next((why for why in lacking if why.kind == "not applicable"), lacking[0]))
         reasoning, answer, *scores = [[*map(_exact, values.values())] for values in columns if isinstance(values, dict)]
         sums = _mean_of_standardised([[*map(_EXACT.add, reasoning, answer)], *scores])
         means = dict(zip(ballot.voters, sums, strict=True))

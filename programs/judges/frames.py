@@ -11,7 +11,7 @@ import dspy
 from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.lms.consulting import Said, UnwritableReplyError
+from eldgr_dspy.programs.lms.consulting import RoleOutput, UnwritableReplyError
 from eldgr_dspy.programs.lms.one_call import Request, aask_each, ask_each, calls_of
 from eldgr_dspy.rule.ballots import Ballot
 from eldgr_dspy.rule.consultations import Abstention, Verdict, split_candidate
@@ -21,7 +21,7 @@ from eldgr_dspy.words import TASKS, Task
 
 NO_CANDIDATE = "there is no candidate to judge"
 
-Rounds: TypeAlias = "Generator[Sequence[Request], list[Said], dspy.Prediction]"
+Rounds: TypeAlias = "Generator[Sequence[Request], list[RoleOutput], dspy.Prediction]"
 """Yields the requests of a round, is sent their outcomes, and returns the judge's verdict."""
 
 
@@ -46,7 +46,7 @@ class CountingJudge(dspy.Module):
                 f"{type(self).__name__} must be given a ballot; got None. Make it the judge of a Selector, or a member "
                 "of a Panel there: SwapConsistent and PairwiseJudge show texts alone."
             )
-        return self.count(ballot) if ballot.voters else abstained(NO_CANDIDATE)
+        return self.count(ballot) if ballot.voters else abstain(NO_CANDIDATE)
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
         """Return 0 without an LM; None for code that may ask one, as often as it likes."""
@@ -60,7 +60,7 @@ def preferring_by(ballot: Ballot, preferred: int, rationale: str, values: Mappin
     return dspy.Prediction(preferred=preferred, judge_rationale=rationale, assessments=assessments, orders=[])
 
 
-def abstained(why: str | Abstention, **more: Any) -> dspy.Prediction:
+def abstain(why: str | Abstention, **more: Any) -> dspy.Prediction:
     """Return a judge's abstention, given its reason if the judge has nothing to say."""
     fields = why.fields if isinstance(why, Abstention) else {"abstained": why}
     return dspy.Prediction(**{**fields, "orders": [], **more})
@@ -87,14 +87,14 @@ class RepeatedCalls(dspy.Module):
     ) -> dspy.Prediction:
         """Return what `rounds` returns, one request after the other; raise the error of one that failed."""
         rounds = self.rounds(question, evidence, candidates, **ballot)
-        return drive(rounds, ask_each) if candidates else abstained(NO_CANDIDATE)
+        return drive(rounds, ask_each) if candidates else abstain(NO_CANDIDATE)
 
     async def aforward(
         self, *, question: str, evidence: Sequence[str], candidates: Sequence[str], **ballot: Any
     ) -> dspy.Prediction:
         """Do the same as `forward`, with the requests of a round at once."""
         rounds = self.rounds(question, evidence, candidates, **ballot)
-        return await adrive(rounds, aask_each) if candidates else abstained(NO_CANDIDATE)
+        return await adrive(rounds, aask_each) if candidates else abstain(NO_CANDIDATE)
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
         """Return the calls of the first round, the only one unless a subclass says more; None if unknown."""
@@ -106,7 +106,7 @@ class RepeatedCalls(dspy.Module):
 
 def about_each(
     texts: Sequence[str], requests: Callable[[str], Sequence[Request]]
-) -> Generator[Sequence[Request], list[Said], list[list[Mapping[str, Any]]]]:
+) -> Generator[Sequence[Request], list[RoleOutput], list[list[Mapping[str, Any]]]]:
     """Make the requests about each text, about identical ones once; return the replies, or raise a parse error."""
     by_text = {text: requests(text) for text in dict.fromkeys(texts)}
     replies = yield [request for about in by_text.values() for request in about]
@@ -116,7 +116,7 @@ def about_each(
     return [contents[text] for text in texts]
 
 
-def require_read(replies: Sequence[Said]) -> None:
+def require_read(replies: Sequence[RoleOutput]) -> None:
     """Raise the first parse error, for a judge that needs all its replies; it is treated like a plain judge's.
 
     A reply that could be read but not written is an ordinary abstention.
@@ -146,10 +146,10 @@ def classes_of(answers: Sequence[str]) -> list[int | None]:
     first, keys = dict[tuple[Task, str], int](), list[list[tuple[Task, str]]]()
     for index, answer in enumerate(answers):
         keys.append([(task, of.key) for task in TASKS if (of := answer_class(answer, task)) is not None])
-        joined = {first[key] for key in keys[-1] if key in first}
-        least = min(joined, default=index)
-        if len(joined) > 1:  # these were separate until now
-            first = {key: least if place in joined else place for key, place in first.items()}
+        classes = {first[key] for key in keys[-1] if key in first}
+        least = min(classes, default=index)
+        if len(classes) > 1:  # these were separate until now
+            first = {key: least if place in classes else place for key, place in first.items()}
         first.update(dict.fromkeys(keys[-1], least))
     return [first[own[0]] if own else None for own in keys]
 
@@ -170,7 +170,7 @@ def preferring(
     """
     for index, score in enumerate(scores):
         if isinstance(score, Abstention):
-            return abstained(replace(score, reason=f"{score.reason} (of candidate {index})"))
+            return abstain(replace(score, reason=f"{score.reason} (of candidate {index})"))
     numbers = [float(score) for score in scores if not isinstance(score, Abstention)]
     classes = classes_of(answers := answers_of(candidates))
     votes = [(of, Counter(of)) for of in (classes, *(majority(answers, task).classes for task in TASKS))]

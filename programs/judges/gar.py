@@ -69,7 +69,7 @@ def _share(contents: Sequence[Mapping[str, Any]]) -> float | Abstention:
     """Return the share of sound slices, 0 without any, or why one of them cannot be used."""
     for number, content in enumerate(contents):
         if "abstained" in content:
-            return Abstention.stated(f"{brief(content['abstained'])} in slice {number}", content)
+            return Abstention.from_content(f"{brief(content['abstained'])} in slice {number}", content)
         if type(sound := content.get("sound")) is not bool:
             return Abstention(f"sound={sound!r:.80} is not true or false in slice {number}", "invalid")
     return sum(content["sound"] for content in contents) / len(contents) if contents else 0.0

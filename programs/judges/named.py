@@ -50,7 +50,7 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
     return PairwiseJudge(swapped) if style == "pairwise" else swapped
 
 
-def styled(word: str | None, style: JudgeStyle, model: str | None) -> tuple[JudgeStyle, str | None]:
+def style_of(word: str | None, style: JudgeStyle, model: str | None) -> tuple[JudgeStyle, str | None]:
     """Return the style and the model of a judge: its word is a model, a style, STYLE:MODEL, or another judge's.
 
     Without a word it is a recording. `style` and `model` are for a judge that does not state one.

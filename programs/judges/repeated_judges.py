@@ -21,7 +21,7 @@ from eldgr_dspy.programs.judges.frames import (
     RepeatedCalls,
     Rounds,
     about_each,
-    abstained,
+    abstain,
     answers_of,
     classes_of,
     preferring,
@@ -85,11 +85,11 @@ class SwapConsistent(RepeatedCalls):
             scores.append(by_place)
             entries.append(_entry(order, order[reply.preferred], reply.rationale, scores=by_place))
         if failures:
-            return abstained(failures[0], orders=entries)
+            return abstain(failures[0], orders=entries)
         classes, preferred = classes_of(answers), [entry["preferred"] for entry in entries]
         if len({classes[index] for index in preferred}) > 1:
-            changed = f"the orders prefer candidates {', '.join(map(str, preferred))}"
-            return abstained(Abstention.of("inconsistent", changed), orders=entries)
+            disagreement = f"the orders prefer candidates {', '.join(map(str, preferred))}"
+            return abstain(Abstention.of("inconsistent", disagreement), orders=entries)
         means = None if None in scores else [{"scalar": math.fsum(of) / len(of)} for of in zip(*scores, strict=True)]
         rationale = entries[0]["rationale"]
         return dspy.Prediction(preferred=preferred[0], assessments=means, judge_rationale=rationale, orders=entries)
@@ -152,7 +152,7 @@ class PairwiseJudge(RepeatedCalls):
         answers, orders, final = answers_of(candidates), list[dict[str, Any]](), None
         standing = _draw(question, candidates, classes := classes_of(answers))
         if not standing:
-            return abstained(NO_CANDIDATE)
+            return abstain(NO_CANDIDATE)
         pair, rationale = (0, 0), "there is one answer; nothing was asked"
         while pairs := [*zip(standing[::2], standing[1::2], strict=False)]:
             outcomes = yield _in_orders(self.judge, about, pairs)
@@ -165,7 +165,7 @@ class PairwiseJudge(RepeatedCalls):
                 winners.append(pair[final.preferred if isinstance(final, Verdict) else second > first])
             standing = winners + standing[2 * len(pairs) :]
         if isinstance(final, Abstention):
-            return abstained(replace(final, reason=f"the final is undecided: {final.reason}"), orders=orders)
+            return abstain(replace(final, reason=f"the final is undecided: {final.reason}"), orders=orders)
         if final is not None:
             (loser,), n = {*pair} - {*standing}, len({*classes} - {None}) - 1
             rationale = f"candidate {standing[0]} won the last of {n} comparisons, against candidate {loser}"
@@ -284,8 +284,8 @@ class Panel(RepeatedCalls):
     def __init__(self, judges: Sequence[dspy.Module]) -> None:
         """Set up the panel; raise an ArgumentError unless it has at least one judge, and modules alone."""
         super().__init__()
-        listed: object = judges
-        if not isinstance(listed, Sequence) or not listed or not all(isinstance(one, dspy.Module) for one in listed):
+        items: object = judges
+        if not isinstance(items, Sequence) or not items or not all(isinstance(one, dspy.Module) for one in items):
             raise ArgumentError(f"judges must be a list of at least one module; got {judges!r:.80}. Give [Judge()].")
         self.judges: list[dspy.Module] = list(judges)
 
@@ -330,5 +330,5 @@ def _majority(replies: Sequence[Verdict | Abstention], classes: Sequence[int | N
     if 2 * most <= n:
         counts = "".join(f"{count} for candidate {index}, " for index, count in sorted(votes.items()))
         return {"abstained": f"no majority of {n} judges: {counts}{n - named.total()} absent"}
-    chosen = max(named, key=lambda index: (classes[index] == winner, named[index], -index))
-    return {"preferred": chosen, "judge_rationale": f"{most} of {n} judges prefer this answer"}
+    best = max(named, key=lambda index: (classes[index] == winner, named[index], -index))
+    return {"preferred": best, "judge_rationale": f"{most} of {n} judges prefer this answer"}

@@ -10,7 +10,7 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.errors import brief
-from eldgr_dspy.programs.judges.frames import RepeatedCalls, Rounds, about_each, abstained, preferring, require_read
+from eldgr_dspy.programs.judges.frames import RepeatedCalls, Rounds, about_each, abstain, preferring, require_read
 from eldgr_dspy.programs.lms.fencing import restore
 from eldgr_dspy.programs.lms.one_call import OneCall, Request
 from eldgr_dspy.rule.consultations import Abstention
@@ -45,9 +45,9 @@ class PlanThenCheck(RepeatedCalls):
         """Plan, then ask about each distinct candidate; the verdict has the `checks` as well."""
         plan = yield [Request(self.navigator, {"question": question})]
         require_read(plan)
-        checks = _planned(plan[0].content)
+        checks = _checks_of(plan[0].content)
         if isinstance(checks, Abstention):
-            return abstained(checks)
+            return abstain(checks)
         about = {"question": question, "evidence": evidence, "checks": checks}
         replies = yield from about_each(candidates, lambda one: [Request(self.interactor, {**about, "candidate": one})])
         return preferring(
@@ -62,10 +62,10 @@ class PlanThenCheck(RepeatedCalls):
         return 1 + len(set(candidates)) if candidates else 0
 
 
-def _planned(plan: Mapping[str, Any]) -> list[str] | Abstention:
+def _checks_of(plan: Mapping[str, Any]) -> list[str] | Abstention:
     """Return the checks, without blank ones, or why they cannot be used."""
     if "abstained" in plan:
-        return Abstention.stated(brief(plan["abstained"]), plan)
+        return Abstention.from_content(brief(plan["abstained"]), plan)
     checks = plan.get("checks")
     if not isinstance(checks, list) or not all(isinstance(check, str) for check in checks):
         return Abstention("no plan: checks are not a list of texts", "invalid")
@@ -78,7 +78,7 @@ def _planned(plan: Mapping[str, Any]) -> list[str] | Abstention:
 def _share(content: Mapping[str, Any], n: int) -> float | Abstention:
     """Return the share of n checks that are passed, 0 if the candidate is not consistent, or why there is no score."""
     if "abstained" in content:
-        return Abstention.stated(brief(content["abstained"]), content)
+        return Abstention.from_content(brief(content["abstained"]), content)
     passed, consistent = content.get("passed"), content.get("consistent")
     if not (isinstance(passed, list) and isinstance(consistent, bool) and all(type(one) is bool for one in passed)):
         return Abstention("passed and consistent are not true or false", "invalid")

@@ -22,7 +22,7 @@ import dspy
 from dspy.utils import BaseCallback
 from dspy.utils.exceptions import is_retryable_lm_error
 
-from eldgr_dspy.errors import ArgumentError, ReplyError, brief, settled
+from eldgr_dspy.errors import ArgumentError, ReplyError, brief, result_of
 from eldgr_dspy.programs.engines.json_objects import holds_object, is_whole
 from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
 from eldgr_dspy.programs.engines.usage import ANY_USAGE
@@ -63,7 +63,7 @@ _NO_PROVIDER = "LLM Provider NOT provided"  # litellm's words for a model of no 
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RoleOutput:
     """The outcome of a call that came through: the fields that the role returned, or why it is an abstention.
 
     Attributes:
@@ -176,14 +176,14 @@ class _Last:
     def note(self, record: Mapping[str, Any], lm: Any) -> None:
         self.flaw, self._elsewhere = _flaw_of(record, lm), _elsewhere(record["response"])
 
-    def judged(self, reply: Said) -> Said:
+    def apply_flaw(self, reply: RoleOutput) -> RoleOutput:
         """Return the reply, or the abstention that the flaw makes of it. Its reason names JSON that was not read."""
         if self.flaw is None and not isinstance(reply.error, dspy.AdapterParseError):
             return reply
         why = self.flaw or Abstention(reply.content["abstained"], reply.content["kind"])
         if self._elsewhere:
             why = replace(why, reason=f"{why.reason.removesuffix('.')}{self._elsewhere}")
-        return Said({**reply.content, **why.fields}, reply.error if self.flaw is None else FlawedReplyError(why))
+        return RoleOutput({**reply.content, **why.fields}, reply.error if self.flaw is None else FlawedReplyError(why))
 
 
 def notice(record: Mapping[str, Any], lm: Any) -> None:
@@ -193,7 +193,7 @@ def notice(record: Mapping[str, Any], lm: Any) -> None:
             owner.note(record, lm)
 
 
-def ask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> Said:
+def ask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> RoleOutput:
     """Ask a module. Raises one of `FAILURES` if the call did not come through, and whatever the module itself raises.
 
     If the module plays a `role`, its reply must have one of the role's fields. How a reply ended is read from DSPy's
@@ -203,33 +203,33 @@ def ask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = No
     last = _Last()
     try:
         with _reading(last), numeric_temperatures(module):
-            returned = settled(
+            result = result_of(
                 module(**inputs),
                 f"The role module {type(module).__name__}",
                 "name its async method aforward and await the selector, or give it a forward that is not async",
             )
-            reply = last.judged(_reply_of(module, returned))
+            reply = last.apply_flaw(_reply_of(module, result))
     except _UNSAID as error:
-        return last.judged(_abstention(error))
+        return last.apply_flaw(_abstention(error))
     _require_outputs(role, reply)
     return reply
 
 
-def ask_without_lm(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> Said:
+def ask_without_lm(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> RoleOutput:
     """Ask a role that has no LM as `ask` does, without the settings by which an LM's replies are read."""
     reply = _reply_of(module, module(**inputs))
     _require_outputs(role, reply)
     return reply
 
 
-async def aask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> Said:
+async def aask(module: dspy.Module, inputs: Mapping[str, object], role: str | None = None) -> RoleOutput:
     """Ask a module as `ask` does, without blocking."""
     last = _Last()
     try:
         with _reading(last), numeric_temperatures(module):
-            reply = last.judged(_reply_of(module, await awaitable(module)(**inputs)))
+            reply = last.apply_flaw(_reply_of(module, await awaitable(module)(**inputs)))
     except _UNSAID as error:
-        return last.judged(_abstention(error))
+        return last.apply_flaw(_abstention(error))
     _require_outputs(role, reply)
     return reply
 
@@ -286,26 +286,28 @@ def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     return untyped if inspect.iscoroutinefunction(program) else call
 
 
-def _reply_of(module: dspy.Module, returned: Any) -> Said:
-    if returned is None and isinstance(module, dspy.BestOfN | dspy.Refine):  # none of their attempts could be read
-        return Said(Abstention("unparsable: no attempt could be read", "unreadable").fields)
-    if not isinstance(returned, dspy.Example | Mapping):
+def _reply_of(module: dspy.Module, result: Any) -> RoleOutput:
+    if result is None and isinstance(module, dspy.BestOfN | dspy.Refine):  # none of their attempts could be read
+        return RoleOutput(Abstention("unparsable: no attempt could be read", "unreadable").fields)
+    if not isinstance(result, dspy.Example | Mapping):
         raise ArgumentError(
-            f"The role module {type(module).__name__} returned {brief(repr(returned), 80)} "
-            f"({type(returned).__name__}); expected a dspy.Prediction with the fields of its role, or with "
+            f"The role module {type(module).__name__} returned {brief(repr(result), 80)} "
+            f"({type(result).__name__}); expected a dspy.Prediction with the fields of its role, or with "
             "abstained=REASON."
         )
     content: dict[str, Any] = {}
-    for name, value in returned.items():
+    for name, value in result.items():
         try:
             content[str(name)] = plain(value)
         except UnwritableError as error:
             flaw = Abstention.of("unreadable", f"{brief(name, 40)} holds {error}")
-            return Said(flaw.fields, UnwritableReplyError(f"The {type(module).__name__} abstains: {flaw.reason}."))
-    return Said(content)
+            return RoleOutput(
+                flaw.fields, UnwritableReplyError(f"The {type(module).__name__} abstains: {flaw.reason}.")
+            )
+    return RoleOutput(content)
 
 
-def _require_outputs(role: str | None, reply: Said) -> None:
+def _require_outputs(role: str | None, reply: RoleOutput) -> None:
     """Refuse fields if none is the role's: its module uses other names.
 
     DSPy makes a reply without any field from a response without an answer, so that is an abstention.
@@ -322,7 +324,7 @@ def _require_outputs(role: str | None, reply: Said) -> None:
         )
 
 
-def _abstention(error: Exception) -> Said:
+def _abstention(error: Exception) -> RoleOutput:
     """Return the abstention for an error; raise a failure."""
     if isinstance(error, FlawedReplyError):
         why = error.flaw
@@ -334,7 +336,7 @@ def _abstention(error: Exception) -> Said:
         why = Abstention.of("several answers", brief(_first_line(error)))
     else:
         raise error
-    return Said(why.fields, error)
+    return RoleOutput(why.fields, error)
 
 
 def _first_line(error: Exception) -> str:

@@ -72,10 +72,10 @@ def fence(
     marker = derive_marker([[cleaned], passages, pool, *further.values()])
     return Fenced(
         _between(f"question {marker}", cleaned),
-        _numbered("passage", passages, marker),
-        _numbered("candidate", pool, marker),
+        _number("passage", passages, marker),
+        _number("candidate", pool, marker),
         marker,
-        {label: _numbered(label, texts, marker) for label, texts in further.items()},
+        {label: _number(label, texts, marker) for label, texts in further.items()},
     )
 
 
@@ -170,7 +170,7 @@ def _clean(text: str) -> str:
     return defuse(text)
 
 
-def _numbered(label: str, texts: Sequence[str], marker: str) -> list[str]:
+def _number(label: str, texts: Sequence[str], marker: str) -> list[str]:
     return [_between(f"{label} {number} {marker}", text) for number, text in enumerate(texts)]
 
 

@@ -70,7 +70,7 @@ def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
     lists, tuples and dicts. An LM in a closure, or in an object of another kind, is not found. The LM in the settings
     of DSPy does not belong to the module.
     """
-    lms, changed = {id(lm): lm for _, lm in sub_modules(module, dspy.BaseLM)}, dict[int, tuple[Any, Any]]()
+    lms, memo = {id(lm): lm for _, lm in sub_modules(module, dspy.BaseLM)}, dict[int, tuple[Any, Any]]()
     try:
         twin = deepcopy(module, {**lms})  # not the LMs, which remember their calls too
     except Exception:  # noqa: BLE001 - what cannot be copied may raise anything; DSPy then copies part by part
@@ -79,27 +79,27 @@ def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
     def once(part: Any) -> Any:
         if isinstance(part, dspy.Module):
             return part
-        if id(part) not in changed:
-            changed[id(part)] = (part, change(part))  # with the LM itself, so that its id is not given to another
-        return changed[id(part)][1]
+        if id(part) not in memo:
+            memo[id(part)] = (part, change(part))  # with the LM itself, so that its id is not given to another
+        return memo[id(part)][1]
 
     for _, part in [*sub_modules(twin, dspy.Module)]:
         for name, value in [*vars(part).items()]:
-            new = value if name in RECORDS else replaced(value, once)
+            new = value if name in RECORDS else replace_lms(value, once)
             if new is not value:
                 setattr(part, name, new)
     return twin
 
 
 @lru_cache(maxsize=64)
-def _mixed(mixin: Any, kind: Any) -> Any:
+def _mix(mixin: Any, kind: Any) -> Any:
     return type(f"{mixin.__name__.strip('_')}{kind.__name__}", (mixin, kind), {})
 
 
 def twin_of(lm: Any, mixin: type) -> Any:
     """Return an LM that shares connections, history and callbacks with this one, and does what a mixin does."""
     kind: Any = type(lm)
-    twin: Any = object.__new__(kind if isinstance(lm, mixin) else _mixed(mixin, kind))
+    twin: Any = object.__new__(kind if isinstance(lm, mixin) else _mix(mixin, kind))
     vars(twin).update(vars(lm))
     return twin
 
@@ -119,20 +119,20 @@ def view(module: dspy.Module, change: Callable[[Any], Any]) -> tuple[Any, dict[i
             twin = object.__new__(kind)
             twins[id(one)] = twin, one
             own = {name: part for name, part in vars(one).items() if name not in RECORDS}
-            vars(twin).update({**vars(one), **{name: replaced(part, copied) for name, part in own.items()}})
+            vars(twin).update({**vars(one), **{name: replace_lms(part, copied) for name, part in own.items()}})
         return twins[id(one)][0]
 
     return copied(module), {id(twin): one for twin, one in twins.values()}
 
 
-def replaced(value: Any, change: Callable[[Any], Any]) -> Any:
+def replace_lms(value: Any, change: Callable[[Any], Any]) -> Any:
     """Return a value with its modules and LMs changed, also those in lists, tuples and dicts: itself, if none is."""
     if isinstance(value, dspy.BaseLM | dspy.Module):
         return change(value)
     if type(value) is dict:
-        items = {key: replaced(item, change) for key, item in value.items()}
+        items = {key: replace_lms(item, change) for key, item in value.items()}
         return items if any(map(is_not, items.values(), value.values())) else value
     if type(value) in (list, tuple):
-        parts = [replaced(item, change) for item in value]
+        parts = [replace_lms(item, change) for item in value]
         return type(value)(parts) if any(map(is_not, parts, value)) else value
     return value

@@ -16,7 +16,7 @@ import dspy
 from pydantic import BaseModel
 
 from eldgr_dspy.programs.engines.strict import strict_parsing
-from eldgr_dspy.programs.lms.consulting import Said, aask, ask
+from eldgr_dspy.programs.lms.consulting import RoleOutput, aask, ask
 from eldgr_dspy.programs.lms.fencing import fence_fields
 from eldgr_dspy.programs.service.saved_state import Saved
 from eldgr_dspy.words import Role
@@ -111,7 +111,7 @@ def calls_of(module: dspy.Module, candidates: Sequence[str]) -> int | None:
     return None if calls is None else int(calls)
 
 
-def ask_each(requests: Sequence[Request]) -> list[Said]:
+def ask_each(requests: Sequence[Request]) -> list[RoleOutput]:
     """Return the outcome of each, asked one after the other; raises what `ask` raises.
 
     All of them are asked, whatever the earlier replies, so that measurements do not depend on when the outcome was
@@ -120,16 +120,16 @@ def ask_each(requests: Sequence[Request]) -> list[Said]:
     return list(starmap(ask, requests))
 
 
-async def aask_each(requests: Sequence[Request]) -> list[Said]:
+async def aask_each(requests: Sequence[Request]) -> list[RoleOutput]:
     """Return the same, asking a bounded number at once. A call that fails is raised once the others are awaited."""
     free = asyncio.Semaphore(_AT_ONCE)
 
-    async def asked(request: Request) -> Said:
+    async def asked(request: Request) -> RoleOutput:
         async with free:
             return await aask(*request)
 
     outcomes = await asyncio.gather(*map(asked, requests), return_exceptions=True)
-    replies: list[Said] = []
+    replies: list[RoleOutput] = []
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome

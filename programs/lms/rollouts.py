@@ -18,7 +18,7 @@ from eldgr_dspy.programs.lms.lms import twin_of, view
 Trace: TypeAlias = list[tuple[Any, Any, Any]]
 
 
-class _Numbered:
+class _NumberedLM:
     """What the LM of a sample does differently; mixed into the class of the LM whose state it shares."""
 
     sample: int
@@ -26,12 +26,12 @@ class _Numbered:
     kwargs: dict[str, Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return super().__call__(*args, **self._numbered(kwargs))  # type: ignore[misc]
+        return super().__call__(*args, **self._with_rollout(kwargs))  # type: ignore[misc]
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        return await super().acall(*args, **self._numbered(kwargs))  # type: ignore[misc]
+        return await super().acall(*args, **self._with_rollout(kwargs))  # type: ignore[misc]
 
-    def _numbered(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+    def _with_rollout(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the options with a rollout of this sample's own for each rollout that the program asks for."""
         number = kwargs.get("rollout_id", self.kwargs.get("rollout_id")) or 0
         return {**kwargs, "rollout_id": number * self.of + self.sample}
@@ -41,9 +41,9 @@ def numbered_lm(lm: Any, sample: int, of: int, temperature: float | None) -> Any
     """Return an LM that shares connections, history and callbacks with this one, for one sample of several."""
     if not isinstance(lm, dspy.BaseLM):
         return lm
-    twin = twin_of(lm, _Numbered)
+    twin = twin_of(lm, _NumberedLM)
     twin.kwargs = dict(lm.kwargs) if temperature is None else {**lm.kwargs, "temperature": temperature}
-    twin.sample, twin.of = (sample * lm.of + lm.sample, of * lm.of) if isinstance(lm, _Numbered) else (sample, of)
+    twin.sample, twin.of = (sample * lm.of + lm.sample, of * lm.of) if isinstance(lm, _NumberedLM) else (sample, of)
     return twin
 
 

@@ -51,7 +51,7 @@ class Recipe:
 
 
 @dataclass(slots=True)
-class Built:
+class BuildResult:
     """The result of building.
 
     Attributes:
@@ -72,7 +72,7 @@ class Built:
     cut: int = 0
 
 
-def build_pool(recipe: Recipe, out: Path) -> Built:
+def build_pool(recipe: Recipe, out: Path) -> BuildResult:
     """Join files of predictions into a pool and write it, whole or not at all.
 
     Every source must have the same questions. Questions of `recipe.questions` that no source has are left out. If
@@ -89,9 +89,9 @@ def build_pool(recipe: Recipe, out: Path) -> Built:
     """
     _refuse_same_files(recipe, out)
     with EntryStore() as store:
-        joined = _Joined(recipe, store)
-        pool = write_pool(out, joined.rows())
-        return Built(pool, joined.by, joined.left_out, joined.forms, joined.lacking, joined.cut)
+        files = _JoinedFiles(recipe, store)
+        pool = write_pool(out, files.rows())
+        return BuildResult(pool, files.by, files.left_out, files.forms, files.lacking, files.cut)
 
 
 def shuffled_order(n: int, seed: int, id: str) -> list[int]:
@@ -118,7 +118,7 @@ def _refuse_same_files(recipe: Recipe, out: Path) -> None:
         raise ArgumentError(f"{out} is one of the files to read; give the pool another name.")
 
 
-class _Joined:
+class _JoinedFiles:
     """Indexed files, and the rows that they make together."""
 
     def __init__(self, recipe: Recipe, store: EntryStore) -> None:
@@ -134,7 +134,7 @@ class _Joined:
     def rows(self) -> Iterator[Row]:
         """Read all files, check that they fit each other, and yield one row a question in the questions' order."""
         self._read_files()
-        self.by = self._chosen()
+        self.by = self._join_field()
         self._check()
         for entry in self._store.entries(self._main):
             hits = [self._store.find(source, self.by, entry) for source in self._numbers()]
@@ -158,8 +158,8 @@ class _Joined:
         for entry in entries:
             self._store.add(source, entry)
             has_gold = has_gold or bool(entry.gold)
-        named = {name for names in self._recipe.columns.values() for name in names}
-        unread = [f"{name!r:.80}" for name in sorted(columns.fields - named) if plain_name(name) not in NOT_GOLD][:10]
+        others = {name for names in self._recipe.columns.values() for name in names}
+        unread = [f"{name!r:.80}" for name in sorted(columns.fields - others) if plain_name(name) not in NOT_GOLD][:10]
         if source == self._main and unread and not has_gold:
             self.lacking.append(f"{path}: no gold answer was read; if {' or '.join(unread)} holds it, name it gold.")
         elif columns.unread:
@@ -170,7 +170,7 @@ class _Joined:
     def _numbers(self) -> range:
         return range(1, len(self._recipe.sources) + 1)
 
-    def _chosen(self) -> By:
+    def _join_field(self) -> By:
         """Return what joins the files: the field asked for, else the id if every row has one, else the question."""
         by: By = self._recipe.by or ("question" if self._store.lacks("id") else "id")
         without = self._store.lacks(by)
@@ -194,10 +194,10 @@ class _Joined:
         if unaligned.n:
             by_id = self.by == "id"
             keys = [f"id {one.id!r:.80}" if by_id else f"{one.question!r:.80}" for one in unaligned.first]
-            named = ", ".join(f"{key} ({one.where})" for key, one in zip(keys, unaligned.first, strict=True))
+            listing = ", ".join(f"{key} ({one.where})" for key, one in zip(keys, unaligned.first, strict=True))
             more = ", ..." if unaligned.n > len(unaligned.first) else "."
             raise PoolError(
-                f"{path}: {questions(unaligned.n)} {what}: {named}{more} Give files on the same questions, "
+                f"{path}: {questions(unaligned.n)} {what}: {listing}{more} Give files on the same questions, "
                 f"or join them by {'question' if by_id else 'id'}."
             )
 
@@ -219,7 +219,7 @@ class _Joined:
 
     def _candidate(self, sample: Sample, label: str) -> dict[str, Any]:
         answer = sample.answer
-        if not sample.stated:
+        if not sample.final:
             extracted = extract_answer(sample.text, self._recipe.task)
             if extracted and sample.cut and extracted.form not in get_args(Mark):
                 extracted, self.cut = None, self.cut + 1
@@ -231,8 +231,8 @@ class _Joined:
 
 def _refuse_other_question(question: str, entry: Entry, where: str) -> None:
     """Refuse an entry with another question. A prompt that contains the question is accepted."""
-    wanted, other = folded_question(question), folded_question(entry.question or "")
-    if wanted not in other and other not in wanted:
+    expected, other = folded_question(question), folded_question(entry.question or "")
+    if expected not in other and other not in expected:
         raise PoolError(
             f"{entry.where}: id {entry.id!r:.80} has the question {entry.question!r:.80}, but another in {where}: "
             f"{question!r:.80}. The ids name different questions; join by --by question, or fix them."

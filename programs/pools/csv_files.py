@@ -173,14 +173,14 @@ class _Questions:
             )
         by_id = self._by != "question" and entry.id is not None
         key: tuple[By, str] = ("id", entry.id or "") if by_id else ("question", folded)
-        self.entries[key] = _joined(self.entries[key], entry) if key in self.entries else entry
+        self.entries[key] = _join(self.entries[key], entry) if key in self.entries else entry
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows that are not blank, each with its number. The first row of the file is row 1."""
     require_file(path)
     data = read_whole(path, MAX_TABLE, "write its rows as JSON lines, which are read one at a time")
-    text, form = _decoded(path, data), "TSV" if ".tsv" in path.name.lower()[-7:] else "CSV"
+    text, form = _decode(path, data), "TSV" if ".tsv" in path.name.lower()[-7:] else "CSV"
     rows: list[tuple[int, list[str]]] = []
     number, n_cells, before = 0, 0, csv.field_size_limit(MAX_CHARACTERS)
     try:
@@ -208,7 +208,7 @@ def _separator(text: str) -> str:
     return ";" if semicolons > commas else ","
 
 
-def _decoded(path: Path, data: bytes) -> str:
+def _decode(path: Path, data: bytes) -> str:
     try:
         text = data.decode("utf-8")
         at, wrong = text.find("\0"), "a NUL byte, as in UTF-16 or in a binary file"
@@ -223,7 +223,7 @@ def _decoded(path: Path, data: bytes) -> str:
 
 def _places(where: str, header: Sequence[str], columns: Columns, *, samples: bool) -> dict[Field, list[int]]:
     """Return the places of each field's columns."""
-    listed = f"the columns are {', '.join(f'{name!r:.80}' for name in header)}"
+    listing = f"the columns are {', '.join(f'{name!r:.80}' for name in header)}"
     own: dict[Field, list[str]] = {name: [name] for name in ("id", "question", "evidence", "prediction")}
     own["gold"] = [name for name in dict.fromkeys(header) if plain_name(name) in ("gold", *NAMES)]
     if "question" not in header:
@@ -240,10 +240,10 @@ def _places(where: str, header: Sequence[str], columns: Columns, *, samples: boo
     if places[needed] and not (places["id"] or places["question"]):
         needed = "question"
     if not places[needed]:
-        wanted = " or ".join(map(repr, columns.names.get(needed, [needed])))
+        options = " or ".join(map(repr, columns.names.get(needed, [needed])))
         commas = " Separate cells by commas or semicolons in CSV, by tabs in TSV." if len(header) == 1 else ""
         raise PoolError(
-            f"{where}: no column is named {wanted}; {listed}. Say which one it is: --column {needed}=NAME.{commas}"
+            f"{where}: no column is named {options}; {listing}. Say which one it is: --column {needed}=NAME.{commas}"
         )
     _refuse_counts(where, places)
     return places
@@ -291,7 +291,7 @@ def _sample(text: str, answer: str | None, source: str, columns: Stated | None) 
     return Sample(text, answer if answer and answer.strip() else None, states, source.strip() or None, columns)
 
 
-def _joined(first: Entry, other: Entry) -> Entry:
+def _join(first: Entry, other: Entry) -> Entry:
     """Return a question with the samples of a further row, which says the same of the question or nothing."""
     text, also = (folded_question(entry.question or "") for entry in (first, other))
     fields = {"question": (text, also), "gold": (first.gold, other.gold), "evidence": (first.evidence, other.evidence)}

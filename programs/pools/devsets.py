@@ -145,8 +145,8 @@ def _of_list(name: str, answer: str) -> Iterator[DevQuestion]:
 def _inputs(program: dspy.Module) -> list[str]:
     """Return the names of the inputs that a program needs: of its `forward`, or of its first predictor."""
     parameters = parameters_of(program)
-    named = [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
-    if any(one.kind is one.VAR_KEYWORD for one in parameters) and not named:
+    names = [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    if any(one.kind is one.VAR_KEYWORD for one in parameters) and not names:
         signatures: list[Any] = [part.signature for _, part in program.named_predictors()]
         return [*signatures[0].input_fields] if signatures else []
-    return [one.name for one in parameters if one.name in named and one.default is one.empty]
+    return [one.name for one in parameters if one.name in names and one.default is one.empty]

@@ -29,7 +29,7 @@ _LIMITS = ("length", "max_tokens", "model_length", "max_length", "max_output_tok
 
 
 class Sample(NamedTuple):
-    """One sampled text. If `stated`, `answer` is its answer, else the answer must be found in the text.
+    """One sampled text. If `final`, `answer` is its answer, else the answer must be found in the text.
 
     `source` is where it is from; None: its file. `columns` is what else is stated of it; None: nothing. `cut` says that
     it stopped at its limit of tokens.
@@ -37,7 +37,7 @@ class Sample(NamedTuple):
 
     text: str
     answer: str | None = None
-    stated: bool = False
+    final: bool = False
     source: str | None = None
     columns: Columns | None = None
     cut: bool = False

@@ -60,7 +60,7 @@ class EntryStore(AbstractContextManager["EntryStore"]):
     def entries(self, source: int) -> Iterator[Entry]:
         """Yield the entries of a source, in order."""
         for (content,) in self._ask("SELECT content FROM entries WHERE source = ? ORDER BY place", (source,)):
-            yield _unpacked(content)
+            yield _unpack(content)
 
     def find(self, source: int, by: By, entry: Entry) -> Entry | None:
         """Return the entry of a source on the same question."""
@@ -68,14 +68,14 @@ class EntryStore(AbstractContextManager["EntryStore"]):
         row = self._ask(
             f"SELECT content FROM entries WHERE source = ? AND {_COLUMNS[by]} = ?", (source, key)
         ).fetchone()
-        return _unpacked(row[0]) if row else None
+        return _unpack(row[0]) if row else None
 
     def lacks(self, by: By) -> Entry | None:
         """Return the first entry of all that cannot be found by id, or by question."""
         row = self._ask(
             f"SELECT content FROM entries WHERE {_COLUMNS[by]} IS NULL ORDER BY place LIMIT 1", ()
         ).fetchone()
-        return _unpacked(row[0]) if row else None
+        return _unpack(row[0]) if row else None
 
     def refuse_twins(self, source: int, by: By) -> None:
         """Raise `PoolError` for the first question that a source has twice."""
@@ -87,7 +87,7 @@ class EntryStore(AbstractContextManager["EntryStore"]):
         ).fetchone()
         if row:
             both = self._ask("SELECT content FROM entries WHERE place IN (?, ?) ORDER BY place", row[1:])
-            first, second = (_unpacked(content) for (content,) in both)
+            first, second = (_unpack(content) for (content,) in both)
             key = f"id {first.id!r:.80}" if by == "id" else f"question {first.question!r:.80}"
             raise PoolError(
                 f"{second.where}: {key} is also in {first.where}; keep one of them. "
@@ -116,7 +116,7 @@ class EntryStore(AbstractContextManager["EntryStore"]):
     def _unaligned(self, condition: str, arguments: tuple[Any, ...]) -> Unaligned:
         (n,) = self._ask(f"SELECT count(*) {condition}", arguments).fetchone()
         first = self._ask(f"SELECT content {condition} ORDER BY place LIMIT 3", arguments)
-        return Unaligned(n, [_unpacked(content) for (content,) in first])
+        return Unaligned(n, [_unpack(content) for (content,) in first])
 
     def _ask(self, statement: str, arguments: tuple[Any, ...]) -> sqlite3.Cursor:
         try:
@@ -129,5 +129,5 @@ class EntryStore(AbstractContextManager["EntryStore"]):
             ) from error
 
 
-def _unpacked(content: str) -> Entry:
+def _unpack(content: str) -> Entry:
     return _ENTRY.validate_python(json.loads(content))

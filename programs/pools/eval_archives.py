@@ -16,9 +16,9 @@ from eldgr_dspy.base.file_limits import (
     n_values,
     parsed_json,
     require_few,
-    scaled,
+    scale,
 )
-from eldgr_dspy.base.system import opened, refusal
+from eldgr_dspy.base.system import open_file, refusal
 from eldgr_dspy.errors import PoolError, brief
 from eldgr_dspy.programs.pools.entries import object_at
 
@@ -36,7 +36,7 @@ _FAULTS = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplement
 def is_archive(path: Path) -> bool:
     """Return whether a file is such a log: by its name, or because it is a zip archive."""
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             return path.name.endswith(".eval") or file.read(4) == b"PK\x03\x04"
     except OSError as error:
         raise PoolError(refusal(error, path)) from error
@@ -68,16 +68,16 @@ def _read(path: Path, archive: ZipFile) -> tuple[Mapping[str, Any], list[tuple[s
     top = files.get(_HEADER) or files.get(_START)
     if top is None:
         raise PoolError(f"{path}: not a log of inspect: the archive has no {_HEADER}; give a log that inspect wrote.")
-    listed = [file for name, file in files.items() if name.startswith(_SAMPLES) and name.endswith(".json")]
+    members = [file for name, file in files.items() if name.startswith(_SAMPLES) and name.endswith(".json")]
     limit = expansion_limit(path.stat().st_size)
-    if sum(file.file_size for file in (top, *listed)) > limit:
+    if sum(file.file_size for file in (top, *members)) > limit:
         raise PoolError(
             f"{path}: expands to more than {limit:,} bytes; write it as JSON: inspect log dump {path.name} > log.json. "
             f"{RAISE}"
         )
     header = _object(path, archive, top)
     samples, total = [], 0
-    for file in listed:
+    for file in members:
         sample = _object(path, archive, file)
         sample = {name: sample[name] for name in _FIELDS if name in sample}
         total += n_values(json.dumps(sample).encode())
@@ -94,7 +94,7 @@ def _order(sample: Mapping[str, Any]) -> tuple[str, str]:
 
 def _object(path: Path, archive: ZipFile, file: ZipInfo) -> Mapping[str, Any]:
     where = f"{path}, {file.filename}"
-    if file.file_size > (limit := scaled(MAX_SAMPLE)):
+    if file.file_size > (limit := scale(MAX_SAMPLE)):
         raise PoolError(f"{where}: expands to more than {limit:,} bytes, the limit of a sample. {RAISE}")
     return object_at(parsed_json(_content(path, archive, file), where, MAX_DOCUMENT_VALUES), where)
 
@@ -111,7 +111,7 @@ def _content(path: Path, archive: ZipFile, file: ZipInfo) -> bytes:
         )
     if file.compress_type == _ZSTD:
         with suppress(ImportError):
-            return _unpacked(archive, file)
+            return _unpack(archive, file)
     try:
         with archive.open(file) as unpacked:
             return unpacked.read(file.file_size + 1)
@@ -122,7 +122,7 @@ def _content(path: Path, archive: ZipFile, file: ZipInfo) -> bytes:
         ) from None
 
 
-def _unpacked(archive: ZipFile, file: ZipInfo) -> bytes:
+def _unpack(archive: ZipFile, file: ZipInfo) -> bytes:
     import pyarrow
 
     packed = copy(file)  # the same place in the archive, as bytes that are stored as they are

@@ -79,14 +79,14 @@ def gold_at(
     """
     for name in ("gold", field):
         if not is_missing(row.get(name)):
-            return _chosen(row[name], name, where, choices)
+            return _option_answers(row[name], name, where, choices)
     names = {name: plain for name in row if (plain := plain_name(name)) in NAMES and not is_missing(row[name])}
     if predicted and not set(ALIASES) & {*names.values()}:
         names = {name: plain for name, plain in names.items() if plain != "answer"}
     by_name, aliases, refusals = dict[str, tuple[str, ...]](), list[str](), list[PoolError]()
     for name, plain in names.items():
         try:
-            answers = _chosen(row[name], name, where, choices)
+            answers = _option_answers(row[name], name, where, choices)
         except PoolError as error:
             refusals.append(error)
             continue
@@ -111,7 +111,7 @@ def final_answers(value: Any, field: str, where: str) -> tuple[str, ...]:
     if is_missing(value):
         return ()
     if isinstance(value, str):
-        value = _unprinted(text_at(value, field, where), field, where)
+        value = _unprint(text_at(value, field, where), field, where)
     try:
         texts = [*_texts(value, field, where)]
     except RecursionError:
@@ -119,7 +119,7 @@ def final_answers(value: Any, field: str, where: str) -> tuple[str, ...]:
     return tuple(answer for text in texts if (answer := text.rpartition(_FINAL)[2].strip()))
 
 
-def _chosen(value: Any, field: str, where: str, choices: Choices) -> tuple[str, ...]:
+def _option_answers(value: Any, field: str, where: str, choices: Choices) -> tuple[str, ...]:
     """Return accepted answers as `final_answers` does. Those that name an option by its place or label, as its text."""
     texts = choices.texts
     if type(value) is int and 0 <= value < len(texts):
@@ -173,7 +173,7 @@ def _is_filled(value: Any) -> bool:
     return any(map(_is_filled, value)) if isinstance(value, list | tuple) else value not in (None, "")
 
 
-def _unprinted(text: str, field: str, where: str) -> Any:
+def _unprint(text: str, field: str, where: str) -> Any:
     """Return the list or object that a text prints, as Python, JSON or numpy does. Any other text as it is.
 
     Numbers in brackets are an answer such as an interval, unless numpy printed them or the field holds a list.
@@ -182,7 +182,7 @@ def _unprinted(text: str, field: str, where: str) -> Any:
     if not (whole and whole.endswith(_OPENINGS.get(whole[0], "\0"))):
         return text
     try:
-        value, of_numpy = _printed(whole)
+        value, of_numpy = _parse_print(whole)
         leaves = [*_leaves(value)]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         if _PRINTED.fullmatch(whole):
@@ -197,9 +197,9 @@ def _unprinted(text: str, field: str, where: str) -> Any:
         return text
     if not leaves:
         return text if field == "target" else []
-    listed = plain_name(field) in (*ALIASES, *LISTS) and whole[0] == "["
+    is_list = plain_name(field) in (*ALIASES, *LISTS) and whole[0] == "["
     are_texts = all(isinstance(leaf, str) for leaf in leaves)
-    return leaves if are_texts or listed or (of_numpy and len(leaves) > 1) else text
+    return leaves if are_texts or is_list or (of_numpy and len(leaves) > 1) else text
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -210,15 +210,15 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _printed(text: str) -> tuple[Any, bool]:
+def _parse_print(text: str) -> tuple[Any, bool]:
     """Return the value that a text prints, and whether numpy printed it: with white space between values."""
     try:
         return json.loads(text), False
     except ValueError:
         with_commas = _TOKEN.sub(lambda token: f"{token[1]}, " if token[2] else token[1], text)
     with warnings.catch_warnings(action="ignore"):  # of escapes, which occur only in text that prints no value
-        parsed = ast.parse(with_commas, mode="eval").body
-    return _literal(parsed), with_commas != text
+        tree = ast.parse(with_commas, mode="eval").body
+    return _literal(tree), with_commas != text
 
 
 def _literal(node: ast.expr) -> Any:

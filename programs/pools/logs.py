@@ -105,7 +105,7 @@ def read_inspect_log(path: Path, *, unfinished: bool = False, notes: list[str] |
     if lacking and notes is not None:
         notes.append(f"{path}: {lacking}.")
     for numbered in _by_question(samples).values():
-        yield _inspected([numbered[epoch] for epoch in sorted(numbered)])
+        yield _inspect_entry([numbered[epoch] for epoch in sorted(numbered)])
 
 
 def _read_json(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
@@ -123,7 +123,7 @@ def _read_json(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
 
 def _lacking(log: Mapping[str, Any], samples: Sequence[Any]) -> str:
     """Describe an incomplete log: its status and how many of its samples are done. Empty if it is complete."""
-    status, planned = log.get("status", "success"), _planned(log)
+    status, planned = log.get("status", "success"), _sample_plan(log)
     failed = sum(1 for sample in samples if isinstance(sample, Mapping) and sample.get("error"))
     complete = len(samples) - failed
     of, many = "" if planned is None else f" of {planned:,}", "" if (planned or complete) == 1 else "s"
@@ -133,7 +133,7 @@ def _lacking(log: Mapping[str, Any], samples: Sequence[Any]) -> str:
     return f"a log of status {status!r:.40}, with {complete:,}{of} sample{many} done{ended}"
 
 
-def _planned(log: Mapping[str, Any]) -> int | None:
+def _sample_plan(log: Mapping[str, Any]) -> int | None:
     """Return how many samples were planned: by the log's results, or else by the dataset and its epochs."""
     results, about = log.get("results"), log.get("eval")
     total = results.get("total_samples") if isinstance(results, Mapping) else None
@@ -166,7 +166,7 @@ def _by_question(samples: Sequence[tuple[str, Any]]) -> dict[str, dict[int, tupl
     return questions
 
 
-def _inspected(epochs: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:
+def _inspect_entry(epochs: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:
     where, first = epochs[0]
     question = text_at(last_said(first.get("input"), "input", where), "input", where)
     choices = choices_at(first)

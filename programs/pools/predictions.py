@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from eldgr_dspy.base.files import require_file
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.formats.columns import COLUMNS, quoted
+from eldgr_dspy.formats.columns import COLUMNS, quote
 from eldgr_dspy.formats.foreign_formats import named_layout
 from eldgr_dspy.formats.parquet import JSON_COLUMNS, unpack_json
 from eldgr_dspy.pools import SUFFIXES, read_records
@@ -88,8 +88,8 @@ def _layout(path: Path, place: str, record: Any) -> Layout:
         return "lm-eval"
     if "prediction" in row:
         return "predictions"
-    if named := named_layout(row):
-        raise PoolError(f"{where}: {named}")
+    if layout_name := named_layout(row):
+        raise PoolError(f"{where}: {layout_name}")
     raise PoolError(
         f"{where}: the layout must have `prediction`, or the `resps` of lm-evaluation-harness; "
         f"got the fields {', '.join(map(repr, row)) or '(none)'}."
@@ -130,7 +130,7 @@ def _samples(row: Mapping[str, Any], where: str) -> Iterable[Sample]:
         raise PoolError(f"{where}: prediction must not be an empty list; give null if the model gave none.")
     for name, values in columns.items():
         if not isinstance(values, list) or len(values) != len(prediction):
-            value = f"{len(values):,}" if isinstance(values, list) else quoted(values)
+            value = f"{len(values):,}" if isinstance(values, list) else quote(values)
             raise PoolError(
                 f"{where}: {name} must be a list of {len(prediction):,}, one for each prediction; got {value}. Write "
                 "null where it is unknown."
@@ -151,7 +151,7 @@ def _sample(sample: Any, field: str, where: str, of_row: Mapping[str, Any], part
     """
     columns = columns_at(of_row, where, f"{{}}{part}")
     if is_missing(sample):
-        return Sample("", None, stated=True, columns=columns)
+        return Sample("", None, final=True, columns=columns)
     if not isinstance(sample, Mapping):
         return Sample(text_at(sample, field, where), columns=columns, cut=is_cut(of_row))
     own = columns_at(sample, where, f"{field}.{{}}")

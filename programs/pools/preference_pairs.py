@@ -111,8 +111,8 @@ class PairCounts:
     def figures(self) -> dict[str, Any]:
         """Return the counts as JSON has them."""
         names = ("pairs", "rows", "dropped", "checked", "right_chosen", "right_rejected")
-        counted = {fate: self.questions[fate] for fate in fates(gold=False)}
-        return {**{name: getattr(self, name) for name in names}, "questions": counted}
+        counts = {fate: self.questions[fate] for fate in fates(gold=False)}
+        return {**{name: getattr(self, name) for name in names}, "questions": counts}
 
 
 def write_pairs(

@@ -55,12 +55,12 @@ class FailureBudget:
             self.failed.add(key[:2])
             self._in_a_row += 1
             if is_fatal(error):
-                self.stopped = f"The call can only fail again: {_ended(error)}"
+                self.stopped = f"The call can only fail again: {_end_reason(error)}"
             elif not self.stopped:
                 self.stopped = self._too_many(error)
 
     def _too_many(self, error: Exception) -> str | None:
-        n, last = len(self.failed), f"; the last: {_ended(error)}"
+        n, last = len(self.failed), f"; the last: {_end_reason(error)}"
         if n > self.allowed:
             return f"{n} question{'s' * (n > 1)} failed, more than the {self.allowed} that --max-failures allows{last}"
         if self._in_a_row >= self.patience:
@@ -235,7 +235,7 @@ class Spending:
             return True
 
 
-def _ended(error: Exception) -> str:
+def _end_reason(error: Exception) -> str:
     return _full_stop(describe_failure(error))
 
 

@@ -27,7 +27,7 @@ class _EchoError(dspy.LMTransportError):
     """A reply that may belong to another request."""
 
 
-class _Metered(Resending):
+class _MeteredLM(Resending):
     """What a metered LM does differently; mixed into the class of the LM that it copies."""
 
     lane: Lane
@@ -141,13 +141,13 @@ def metered_lm(lm: Any) -> Any:
     """Return a copy of an LM whose requests, answered or failed, are counted by the meter."""
     twin = lm.copy()
     # Its class, because DSPy would not accept a wrapper as an LM, and DSPy does not report the requests it retries.
-    twin.__class__ = type("MeteredLM", (_Metered, type(lm)), {})
+    twin.__class__ = type("MeteredLM", (_MeteredLM, type(lm)), {})
     twin.retries, twin.num_retries = lm.num_retries, 0
     twin.lane = Lane(Numbers())
     return twin
 
 
-def metered(module: dspy.Module) -> dspy.Module:
+def with_meter(module: dspy.Module) -> dspy.Module:
     """Return a copy of a role module in which every LM that it holds is metered. See `with_lms` for those it finds."""
-    twin: dspy.Module = with_lms(module, lambda lm: lm if isinstance(lm, _Metered) else metered_lm(lm))
+    twin: dspy.Module = with_lms(module, lambda lm: lm if isinstance(lm, _MeteredLM) else metered_lm(lm))
     return twin

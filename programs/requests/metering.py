@@ -121,19 +121,19 @@ class Meter:
 
     def withdraw(self) -> None:
         """Record that it was not sent."""
-        if self._ended():
+        if self._end():
             self.spending.withdraw()
 
     def fail(self, error: BaseException) -> None:
         """Record that it was sent, and not answered with a reply."""
-        if self._ended():
+        if self._end():
             self.failure = describe_failure(error) if isinstance(error, Exception) else self.failure
             self.spending.failed()
             self.failures.append(None)
 
     def answer(self, entry: Entry) -> None:
         """Record that it was answered, even if the consultation had already ended."""
-        if self._ended():
+        if self._end():
             self.spending.answered(entry.cost)
             self.entries.append(entry)
         else:
@@ -141,7 +141,7 @@ class Meter:
 
     def answer_from_cache(self) -> None:
         """Record that DSPy's cache answered instead."""
-        if self._ended():
+        if self._end():
             self.spending.withdraw()
             self.cached.append(None)
 
@@ -156,13 +156,13 @@ class Meter:
         for _ in range(cached):
             self.answer_from_cache()
         for _ in range(failed):
-            if self._ended():
+            if self._end():
                 self.spending.failed()
                 self.failures.append(None)
         if further < 0:
             self.withdraw()
 
-    def _ended(self) -> bool:
+    def _end(self) -> bool:
         """Remove a request from those under way. Return False if `close` has already removed and counted it."""
         try:
             self.under_way.pop()
@@ -181,7 +181,7 @@ class Meter:
     def close(self) -> None:
         """Record that the consultation has ended: a request that is still under way was not answered in time."""
         self.over = True
-        while self._ended():
+        while self._end():
             self.spending.failed()
             self.failures.append(None)
 

@@ -95,7 +95,7 @@ class Resending:
         raise error
 
 
-class _Limited(Resending):
+class _LimitedLM(Resending):
     """What an LM within a limit does differently; mixed into the class of the LM whose state it shares."""
 
     limit: Limit
@@ -109,7 +109,7 @@ class _Limited(Resending):
         return [pause]
 
 
-def limited(lm: Any, limit: Limit) -> Any:
+def with_limit(lm: Any, limit: Limit) -> Any:
     """Return an LM that shares connections, history and callbacks with this one, and keeps to a limit.
 
     Another LM than a `dspy.LM` is returned as it is, because DSPy does not retry for it, and so is one whose requests
@@ -118,7 +118,7 @@ def limited(lm: Any, limit: Limit) -> Any:
     is_ours = isinstance(lm, dspy.LM) and type(lm).forward is dspy.LM.forward
     if not is_ours or not getattr(lm, "resends", True):
         return lm
-    twin = twin_of(lm, _Limited)
+    twin = twin_of(lm, _LimitedLM)
     if isinstance(lm._engine_spec, str) and lm.kwargs.get("timeout") is None:
         twin.kwargs = {**lm.kwargs, "timeout": limit.seconds}
     twin.retries, twin.num_retries, twin.limit = lm.num_retries, 0, limit

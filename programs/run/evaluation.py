@@ -65,7 +65,7 @@ def evaluate(
     """
     _require_selector(selector)
     signals = Signals()
-    with _opened(selector, plan, watcher or Watcher(), signals, elsewhere) as (run, results):
+    with _open_run(selector, plan, watcher or Watcher(), signals, elsewhere) as (run, results):
         for pool in run.pools:
             results.begin(pool)
             settle, rows_read = partial(run.settle, pool.name), pool.rows(plan.limit)
@@ -112,7 +112,7 @@ class Preparation:
 
 
 @contextmanager
-def _opened(
+def _open_run(
     selector: Selector, plan: Plan, watcher: Watcher, signals: Signals, elsewhere: Elsewhere | None
 ) -> Iterator[tuple[Run, Results]]:
     """Check everything, then open the run directory, state the settings of the run, and begin its results.

@@ -154,22 +154,21 @@ def _clean(value: Any) -> Any:
     """Drop secrets, and make everything else plain."""
     if isinstance(value, Mapping):
         return {
-            str(name): _masked(inner) if SECRET_NAME.search(str(name)) else _clean(inner)
-            for name, inner in value.items()
+            str(name): _mask(inner) if SECRET_NAME.search(str(name)) else _clean(inner) for name, inner in value.items()
         }
     if isinstance(value, list | tuple):
         pair = len(value) == 2 and isinstance(value[0], str) and "://" not in value[0]  # a header, not two addresses
-        named = pair and SECRET_NAME.search(value[0])
-        return [value[0], _masked(value[1])] if named else [_clean(inner) for inner in value]
+        is_secret = pair and SECRET_NAME.search(value[0])
+        return [value[0], _mask(value[1])] if is_secret else [_clean(inner) for inner in value]
     return redacted_message(value) if isinstance(value, str) else _plain(value)
 
 
-def _masked(value: Any) -> Any:
+def _mask(value: Any) -> Any:
     """Hide the value under a secret's name. A number there is a count, such as a budget of tokens."""
     if isinstance(value, Mapping):
-        return {str(name): _masked(inner) for name, inner in value.items()}
+        return {str(name): _mask(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_masked(inner) for inner in value]
+        return [_mask(inner) for inner in value]
     return value if value is None or isinstance(value, int | float) else MASK
 
 

@@ -20,7 +20,7 @@ import dspy
 from eldgr_dspy.base.differences import differences
 from eldgr_dspy.base.file_limits import document, parsed_json
 from eldgr_dspy.base.files import replacing
-from eldgr_dspy.base.named_objects import unhashed
+from eldgr_dspy.base.named_objects import names_without_hash
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError, EldgrError, PoolError, RunChangedError
@@ -34,7 +34,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.named_judges import asked_by, for_judges, judge_in, require_judges
 from eldgr_dspy.rule.questions import Settings, option_of, own_names, require_hashes
 from eldgr_dspy.rule.rules import is_own, rule_named
-from eldgr_dspy.showing import shown
+from eldgr_dspy.showing import display_text
 from eldgr_dspy.words import ROLES
 
 SCHEMA = 2
@@ -69,10 +69,10 @@ class Freeze:
         """
         settings: Mapping[str, Any] = self.content["settings"]
         if lacking := [name for name in own_names(settings) if name not in overrides]:
-            named = " and ".join(f"{name}={settings[name].get('name')!r:.80}" for name in lacking)
+            names = " and ".join(f"{name}={settings[name].get('name')!r:.80}" for name in lacking)
             options = " ".join(map(option_of, lacking))
             raise ArgumentError(
-                f"{self.path}: names in a file import nothing, and it was frozen with {named}. Give it: {options}, or "
+                f"{self.path}: names in a file import nothing, and it was frozen with {names}. Give it: {options}, or "
                 f"{', '.join(f'{name}=' for name in lacking)} in Python."
             )
         plain = {name: value for name, value in settings.items() if name not in overrides}
@@ -191,10 +191,10 @@ def require_frozen(
     if "answer" not in frozen:
         now.pop("answer", None)  # whoever uses it chooses the answer type
     same_code = frozen["code"].get(PACKAGE) == now["code"][PACKAGE]
-    if changed := differences(_compared(frozen), _compared(now)):
-        listed = "\n".join(f"  {line}" for line in changed)
+    if changes := differences(_compared_part(frozen), _compared_part(now)):
+        listing = "\n".join(f"  {line}" for line in changes)
         raise RunChangedError(
-            f"{freeze.path}: this is not what was frozen:\n{listed}\n{_note(frozen, now, same_code)}"
+            f"{freeze.path}: this is not what was frozen:\n{listing}\n{_note(frozen, now, same_code)}"
             "Undo the change, or freeze the current state in another file."
         )
     if not same_code:
@@ -216,7 +216,7 @@ def _require_same_decisions(
     except EldgrError as error:
         raise RunChangedError(f"{freeze.path}: {note}The frozen run is decided again: {error}") from error
     remedy = "What a role is asked is in no recording. To end this note, freeze the current state in another file."
-    warnings.warn(shown(f"{freeze.path}: {note}{finding}. {remedy}"), FreezeWarning, stacklevel=4)
+    warnings.warn(display_text(f"{freeze.path}: {note}{finding}. {remedy}"), FreezeWarning, stacklevel=4)
 
 
 def _note(frozen: Mapping[str, Any], now: Mapping[str, Any], same_code: bool) -> str:
@@ -243,12 +243,12 @@ def require_program(freeze: Freeze, program: Mapping[str, Any] | None, of: str) 
         return
     if program is None:
         message = f"{freeze.path}: nothing next to {of} states the program that sampled it, so it is not compared."
-        return warnings.warn(shown(message), FreezeWarning, stacklevel=4)
+        return warnings.warn(display_text(message), FreezeWarning, stacklevel=4)
     pair = [without_address(one) for one in (frozen, json.loads(json.dumps(program)))]
-    if changed := differences(*pair):
-        listed = "\n".join(f"  program.{line}" for line in changed)
+    if changes := differences(*pair):
+        listing = "\n".join(f"  program.{line}" for line in changes)
         raise RunChangedError(
-            f"{freeze.path}: {of} is not sampled as what was frozen:\n{listed}\n"
+            f"{freeze.path}: {of} is not sampled as what was frozen:\n{listing}\n"
             "Undo the change, or freeze a run on samples of this program."
         )
 
@@ -262,7 +262,7 @@ def _shipping(frozen: Mapping[str, Any], now: Mapping[str, Any], rule: str) -> d
     return {**frozen, "rules": {rule: frozen["rules"][rule]}, "code": code, "roles": roles}
 
 
-def _compared(content: Mapping[str, Any]) -> dict[str, Any]:
+def _compared_part(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is compared of a freeze: no version, no address of an LM, and of code only the user's."""
     fields = {name: value for name, value in content.items() if name not in _UNCOMPARED}
     roles = {label: without_address(details) for label, details in content["roles"].items()}
@@ -341,7 +341,7 @@ def _require_hashed(content: Mapping[str, Any], where: str) -> None:
     codes = {str(role.get("module")): role.get("code", {}) for role in content["roles"].values()}
     lacking = {name: "" for name, classes in codes.items() if name not in classes and not name.startswith("dspy.")}
     hashless = classes_outside(lacking, content["code"])
-    for name in (*hashless, *unhashed(content["roles"])):
+    for name in (*hashless, *names_without_hash(content["roles"])):
         raise ArgumentError(
             f"{where}: {name!r:.80} is stated without a hash of its source, so a change of it would not be noticed. "
             "Write it in a module, and freeze it anew."

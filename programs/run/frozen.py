@@ -157,8 +157,8 @@ def _make_role(role: Role, details: Mapping[str, Any], choice: Any, lms: "_LMs")
 
 def _module_from(role: Role, choice: Any) -> dspy.Module:
     """Return the module that a caller names or gives the class of. A judge may be a word, or a function of a ballot."""
-    named = judge_named(choice) if role == "judge" and isinstance(choice, str) else None
-    return named or own_judge(choice)
+    judge = judge_named(choice) if role == "judge" and isinstance(choice, str) else None
+    return judge or own_judge(choice)
 
 
 def _ours(role: Role, details: Mapping[str, Any]) -> Iterator[dspy.Module]:
@@ -210,7 +210,7 @@ class _LMs:
             # At any address it is the same.
             if lm is not None and without_address({"lm": details}) == without_address({"lm": describe_lm(lm)}):
                 return lm
-        return self._named(details) if self._lm is None else self._lm
+        return self._lm_of(details) if self._lm is None else self._lm
 
     def plain(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return options of a call, if they say only how it is sampled.
@@ -225,7 +225,7 @@ class _LMs:
             )
         return dict(options)
 
-    def _named(self, details: Mapping[str, Any]) -> dspy.LM:
+    def _lm_of(self, details: Mapping[str, Any]) -> dspy.LM:
         """Return an LM by its name, at the address that the caller gives or at the provider's own."""
         model, settings = str(details["model"]), {**details["settings"]}
         placed = [settings.pop(name) for name in ("api_base", "base_url") if settings.get(name) is not None]

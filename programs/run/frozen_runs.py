@@ -17,7 +17,7 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.plan import collected_folder
 from eldgr_dspy.programs.run.redecisions import settled_again
-from eldgr_dspy.programs.run.reopened_pools import reopened
+from eldgr_dspy.programs.run.reopened_pools import reopen
 from eldgr_dspy.programs.run.trial_decisions import digits
 from eldgr_dspy.rule.certifying import naming_question
 from eldgr_dspy.rule.questions import Settings, own_names
@@ -53,15 +53,15 @@ def stated_of_run(path: Path, beside: Path, settings: Settings, rules: Sequence[
         RunChangedError: a pool is not the one that the run was made on.
     """
     run = read_run(path, **_own(settings))
-    if changed := differences(run.stated_settings, settings.to_json()):
-        raise ArgumentError(f"{path}: must be a run with the settings that are frozen; got {'; '.join(changed)}.")
+    if changes := differences(run.stated_settings, settings.to_json()):
+        raise ArgumentError(f"{path}: must be a run with the settings that are frozen; got {'; '.join(changes)}.")
     for name, pool in run.summary()["pools"].items():
         if lacking := [rule for rule in rules if rule not in pool["rules"]]:
             raise ArgumentError(
                 f"{path}: has no decisions of {', '.join(lacking)} on {name!r}. Evaluate these rules, and freeze then."
             )
-    before, pools = _decided(run, rules), _pools(run, beside, ())
-    if count := _changed(before, _decided_now(run, pools, rules)):
+    before, pools = _decisions_of(run, rules), _pools(run, beside, ())
+    if count := _changes(before, _decided_now(run, pools, rules)):
         raise ArgumentError(
             f"{path}: is now decided otherwise on {count}. Evaluate its pools anew, and freeze that run."
         )
@@ -92,10 +92,10 @@ def require_same_decisions(
     """
     path, *files = places or [beside / recording["run"]]
     run = read_run(path, **_own(settings))
-    before = _decided(run, rules)
+    before = _decisions_of(run, rules)
     if any(_digest(before[rule]) != recording["decisions"].get(rule) for rule in rules):
         raise RunChangedError(f"{path}: its decisions are not those that were frozen. Give the run that was frozen.")
-    if count := _changed(before, _decided_now(run, _pools(run, beside, files), rules)):
+    if count := _changes(before, _decided_now(run, _pools(run, beside, files), rules)):
         raise RunChangedError(
             f"{path} is now decided otherwise on {count}. Undo the change, or freeze the current state in another file."
         )
@@ -110,12 +110,12 @@ def _own(settings: Settings) -> dict[str, object]:
 def _pools(run: RunRead, beside: Path, files: Sequence[Path]) -> list[Pool]:
     """Open the pools of a run: given now, or where they were, as seen from here or from the folder of the freeze."""
     names = {pool_name(file) for file in files}
-    was = {name: Path(str(head.get("path"))) for name, head in run.stated("pool").items() if name not in names}
+    was = {name: Path(str(head.get("path"))) for name, head in run.heads_of("pool").items() if name not in names}
     moved = [beside / path for path in was.values() if not path.exists() and (beside / path).exists()]
-    return reopened(run, [*run.summary()["pools"]], [*files, *moved], _COMMAND)
+    return reopen(run, [*run.summary()["pools"]], [*files, *moved], _COMMAND)
 
 
-def _decided(run: RunRead, rules: Sequence[str]) -> _Decided:
+def _decisions_of(run: RunRead, rules: Sequence[str]) -> _Decided:
     """Return what the run has decided."""
     decisions: _Decided = {rule: {} for rule in rules}
     for one in run.decisions(run.summary()):
@@ -137,7 +137,7 @@ def _decided_now(run: RunRead, pools: Sequence[Pool], rules: Sequence[str]) -> _
     return decisions
 
 
-def _changed(before: _Decided, now: _Decided) -> str:
+def _changes(before: _Decided, now: _Decided) -> str:
     """Name the questions on which something else is decided. Empty if there is none."""
     keys = dict.fromkeys(key for rule in before for key in before[rule] if before[rule][key] != now[rule].get(key))
     names = [f"{pool}: {question}" for pool, question in keys]

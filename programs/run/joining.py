@@ -14,11 +14,11 @@ from eldgr_dspy.base.differences import differences
 from eldgr_dspy.base.files import replacing
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.figures.finished_run import RunRead, read_run
-from eldgr_dspy.formats.journal_lines import record_of, sealed
+from eldgr_dspy.formats.journal_lines import record_of, seal
 from eldgr_dspy.pools import Pool, open_pool, pool_name
-from eldgr_dspy.programs.run.reopened_pools import reopened
+from eldgr_dspy.programs.run.reopened_pools import reopen
 from eldgr_dspy.programs.run.run_directory import without_address
-from eldgr_dspy.programs.service.file_locks import locked
+from eldgr_dspy.programs.service.file_locks import hold
 from eldgr_dspy.rule.consultations import Key
 
 AGAIN = "eldgr pool join POOL RUN... --part FILE"
@@ -41,10 +41,10 @@ def join(pool: Path, runs: Sequence[Path], out: Path, parts: Sequence[Path] = ()
     whole, runs_read = open_pool(pool), [read_run(run, **own) for run in runs]
     digests = {row.id: row.digest() for row in whole.rows()}
     for run in runs_read:
-        _require_part_of(whole, digests, run, [part for part in parts if pool_name(part) in run.stated("pool")])
+        _require_part_of(whole, digests, run, [part for part in parts if pool_name(part) in run.heads_of("pool")])
     journal = out / "journal.jsonl"
     out.mkdir(parents=True, exist_ok=True)
-    with locked(out / ".lock", f"{out}: another process is writing to this run; wait for it, or give another --out."):
+    with hold(out / ".lock", f"{out}: another process is writing to this run; wait for it, or give another --out."):
         if journal.exists():
             raise ArgumentError(f"out={str(out)!r} holds another run; give a new directory.")
         with replacing(journal) as file:
@@ -54,7 +54,7 @@ def join(pool: Path, runs: Sequence[Path], out: Path, parts: Sequence[Path] = ()
 
 def _require_part_of(whole: Pool, digests: Mapping[str, bytes], run: RunRead, parts: Sequence[Path]) -> None:
     """Refuse a run on a question that the pool lacks, or has with another content."""
-    for part in reopened(run, [*run.stated("pool")], parts, AGAIN):
+    for part in reopen(run, [*run.heads_of("pool")], parts, AGAIN):
         for row in part.rows():
             if digests.get(row.id) != row.digest():
                 has = "has it with another content" if row.id in digests else "lacks it"
@@ -69,12 +69,12 @@ def _write(file: IO[bytes], whole: Pool, runs: Sequence[RunRead]) -> None:
     for run in runs:
         _require_alike(runs[0], run, heads)
         heads += [head for head in _heads(whole, run) if head not in heads]
-    file.writelines(map(sealed, heads))
+    file.writelines(map(seal, heads))
     digests: dict[Key, bytes] = {}
     for run in runs:
         own: dict[Key, bytes] = {}
         for entry in run.consultations():
-            line = sealed({"kind": "consultation", **record_of(replace(entry, pool=whole.name))})
+            line = seal({"kind": "consultation", **record_of(replace(entry, pool=whole.name))})
             key = whole.name, entry.id, entry.label
             own[key] = sha256(own.get(key, b"") + line).digest()
             if key not in digests:
@@ -90,16 +90,16 @@ def _write(file: IO[bytes], whole: Pool, runs: Sequence[RunRead]) -> None:
 
 def _require_alike(first: RunRead, run: RunRead, heads: Sequence[Mapping[str, Any]]) -> None:
     """Refuse a run that was made with something else than those before."""
-    settings = [{name: head["details"] for name, head in one.stated("settings").items()} for one in (first, run)]
+    settings = [{name: head["details"] for name, head in one.heads_of("settings").items()} for one in (first, run)]
     roles = {head["name"]: head["details"] for head in heads if head["kind"] == "role"}
-    changed = differences(*settings)
-    for role, head in run.stated("role").items():
+    changes = differences(*settings)
+    for role, head in run.heads_of("role").items():
         others = roles.get(role, head["details"])
-        changed += [f"{role}.{one}" for one in differences(without_address(others), without_address(head["details"]))]
-    if changed:
-        listed = "\n".join(f"  {line}" for line in changed)
+        changes += [f"{role}.{one}" for one in differences(without_address(others), without_address(head["details"]))]
+    if changes:
+        listing = "\n".join(f"  {line}" for line in changes)
         raise RunChangedError(
-            f"{run.path}: must be made as {first.path} was; it differs:\n{listed}\n"
+            f"{run.path}: must be made as {first.path} was; it differs:\n{listing}\n"
             "Give runs with the same settings and roles."
         )
 

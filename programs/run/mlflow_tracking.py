@@ -54,12 +54,12 @@ def _key(*parts: str) -> str:
 
 
 def _params(run: RunRead, summary: Summary) -> Iterator[tuple[str, Any]]:
-    for name, value in run.stated("settings")["rule"]["details"].items():
+    for name, value in run.heads_of("settings")["rule"]["details"].items():
         yield _key("settings", name), value
     for name in summary["pools"]:
-        for what, value in run.stated("pool")[name]["details"].items():
+        for what, value in run.heads_of("pool")[name]["details"].items():
             yield _key("pool", name, what), value
-    for role, head in run.stated("role").items():
+    for role, head in run.heads_of("role").items():
         lm = head["details"].get("lm")
         yield _key("role", role, "module"), head["details"].get("module")
         yield _key("role", role, "model"), lm.get("model", "several") if isinstance(lm, Mapping) else "none"

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import IO
 
 from eldgr_dspy.base.files import replacing
-from eldgr_dspy.base.system import opened
+from eldgr_dspy.base.system import open_file
 from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.figures.results.summary_fields import Summary
-from eldgr_dspy.formats.journal_lines import consultation_of, parsed
+from eldgr_dspy.formats.journal_lines import consultation_of, parse
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import Pool, pool_name
-from eldgr_dspy.programs.run.reopened_pools import reopened
+from eldgr_dspy.programs.run.reopened_pools import reopen
 from eldgr_dspy.report.page import render_report
-from eldgr_dspy.report.question_tables import Shown
+from eldgr_dspy.report.question_tables import RunQuestion
 from eldgr_dspy.report.questions_page import MOST_QUESTIONS, QuestionsPage
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import certify_again, naming_question
@@ -55,7 +55,7 @@ def write_pages(
     why = None if pages else left_out(run.path, sum(pool["n"] for pool in summary["pools"].values()))
     try:
         if why is None:
-            pools = reopened(run, [*summary["pools"]], files, "eldgr report RUN FILE --format html")
+            pools = reopen(run, [*summary["pools"]], files, "eldgr report RUN FILE --format html")
             _write(beside, _questions(run, summary, pools, report.name))
     except (ArgumentError, PoolError, RunChangedError) as error:
         if files:
@@ -77,7 +77,7 @@ def left_out(run: Path, n: int) -> str | None:
     return f"there are more than {MOST_QUESTIONS:,} questions. To write it: {command}"
 
 
-def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequence[str] = ()) -> Shown:
+def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequence[str] = ()) -> RunQuestion:
     """Return one question of a run, with all that the run knows of it.
 
     Args:
@@ -97,16 +97,16 @@ def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequ
                 f"{run.path}: rule {rule!r} has no decision on {id!r}; use one of {', '.join(names_of_rules)}."
             )
     names = [name for name in map(pool_name, files) if name in summary["pools"]]
-    pools = reopened(run, [*dict.fromkeys([pool, *names])], files, "eldgr show RUN ID FILE")
+    pools = reopen(run, [*dict.fromkeys([pool, *names])], files, "eldgr show RUN ID FILE")
     row = next((row for row in pools[0].rows(summary["pools"][pool]["n"]) if row.id == id), None)
     if row is None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r}, which its pool {pool!r} does not have.")
-    chosen = [decided for decided in decisions if not rules or decided["rule"] in rules]
-    with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
+    selection = [decided for decided in decisions if not rules or decided["rule"] in rules]
+    with open_file(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
         consultations = _consultations(run, journal, _places(journal), pool, id)
     with naming_question(pool, id):
         case = _case(run, None if run.ungiven else run.settings, pool, row, consultations)
-    return Shown(pool, row, case, chosen, consultations, run.ungiven)
+    return RunQuestion(pool, row, case, selection, consultations, run.ungiven)
 
 
 def _decided_on(run: RunRead, summary: Summary, name: str) -> tuple[str, str, list[Decided]]:
@@ -147,7 +147,7 @@ def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: st
     decided = groupby(run.decisions(summary), key=lambda line: (line["pool"], line["id"]))
     (name, id), lines = next(decided, ((None, None), iter(())))
     yield page.head
-    with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
+    with open_file(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
         places = _places(journal)
         for pool in pools:
             for row in pool.rows(summary["pools"][pool.name]["n"]):
@@ -158,7 +158,7 @@ def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: st
                 consultations = _consultations(run, journal, places, pool.name, row.id)
                 with naming_question(pool.name, row.id):
                     case = _case(run, settings, pool.name, row, consultations)
-                    yield page.question(Shown(pool.name, row, case, decisions, consultations, run.ungiven))
+                    yield page.question(RunQuestion(pool.name, row, case, decisions, consultations, run.ungiven))
     if id is not None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r} of {name!r} out of the order of its pools.")
     yield page.foot()
@@ -187,7 +187,7 @@ def _consultations(
         if place is not None:
             journal.seek(place)
             where = run.path / "journal.jsonl", f"byte {place}"
-            consultations[label] = consultation_of(parsed(journal.readline(), *where), *where)
+            consultations[label] = consultation_of(parse(journal.readline(), *where), *where)
     return consultations
 
 

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from eldgr_dspy.errors import ArgumentError, brief, describe_failure
 from eldgr_dspy.figures.results.summary_fields import Summary
-from eldgr_dspy.programs.lms.consulting import Said
+from eldgr_dspy.programs.lms.consulting import RoleOutput
 from eldgr_dspy.programs.requests.metered_lms import admission
 from eldgr_dspy.programs.requests.metering import Entry, current_meter, metering
 from eldgr_dspy.programs.run.evaluation import evaluate
@@ -67,7 +67,7 @@ def evaluate_on_ray(prepare: Prepare, watcher: Watcher | None = None) -> Summary
         import ray
     except ImportError as error:
         raise ArgumentError("The engine ray needs the package ray; run: pip install 'eldgr_dspy[ray]'") from error
-    with prepare() as (selector, plan), _connected(ray):
+    with prepare() as (selector, plan), _connect(ray):
         workers = _Workers(ray, prepare, plan.workers)
         try:
             return evaluate(selector, plan, watcher, workers.calls)
@@ -76,7 +76,7 @@ def evaluate_on_ray(prepare: Prepare, watcher: Watcher | None = None) -> Summary
 
 
 @contextmanager
-def _connected(ray: Any) -> Iterator[None]:
+def _connect(ray: Any) -> Iterator[None]:
     """Connect to the cluster that RAY_ADDRESS names, or start one here. A connection of the caller's is used."""
     if ray.is_initialized():
         yield
@@ -124,7 +124,7 @@ class _Workers:
             for label, call in roles.items()
         }
 
-    def _ask_metered(self, label: Asked, inputs: Mapping[str, object], _: Consulted) -> Said:
+    def _ask_metered(self, label: Asked, inputs: Mapping[str, object], _: Consulted) -> RoleOutput:
         """Ask a role. What was sent for it is reported to the meter of the consultation."""
         for seconds in admission():
             time.sleep(seconds)
@@ -139,7 +139,7 @@ class _Workers:
             meter.take(result.entries, result.failed, result.cached, result.failure)
         if result.error is not None:
             raise result.error
-        return Said(result.content or {})
+        return RoleOutput(result.content or {})
 
     def _ask(self, label: Asked, inputs: Mapping[str, object]) -> _Return:
         """Ask a role in the worker that has least to do. If the worker dies, ask in a process of its own.

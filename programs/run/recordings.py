@@ -22,7 +22,7 @@ from eldgr_dspy.pools import Pool
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.rule.consultations import Consultation, Key
 from eldgr_dspy.rule.named_judges import Asked, labelled, role_of
-from eldgr_dspy.showing import shown
+from eldgr_dspy.showing import display_text
 
 Replays: TypeAlias = str | Path | Mapping[str, str | Path] | None
 """A recording, or several by the judge's name. The recording for all roles has the empty name."""
@@ -110,12 +110,12 @@ class Recordings:
         self._heads += [(path, head) for head in heads]
         _require_usable(path, torn, answered, bool(self._pools[path] or others))
         labels = {label for (_, label), of in self._governed.items() if of == path}
-        listed = brief(", ".join(map(repr, sorted(others))), 200)
+        listing = brief(", ".join(map(repr, sorted(others))), 200)
         if judge and labelled("judge", judge) not in labels:
-            contents = f"those of {listed}" if others else "no judge's replies"
+            contents = f"those of {listing}" if others else "no judge's replies"
             raise ArgumentError(f"{path}: must hold replies of judge {judge!r}; got {contents}. Give its recording.")
         if not judge and others and not any(role_of(label) == "judge" for label in labels):
-            raise ArgumentError(f"{path}: holds replies of {listed}, judges that this run lacks. Name them in judges.")
+            raise ArgumentError(f"{path}: holds replies of {listing}, judges that this run lacks. Name them in judges.")
 
     def governs(self, pool: str, label: Asked) -> bool:
         """Whether `label` is recorded for `pool`, so that it is not asked."""
@@ -163,9 +163,9 @@ class Recordings:
     def _require_type(self, kind: AnswerType | None) -> None:
         for path, head in self._heads:
             made_with = head["details"].get("answer", {}) if head["kind"] == "settings" else {}
-            if kind and made_with.get("name") == kind.name and (changed := differences(made_with, kind.to_json())):
+            if kind and made_with.get("name") == kind.name and (changes := differences(made_with, kind.to_json())):
                 raise RunChangedError(
-                    f"{path}: recorded with another answer type {kind.name!r}: {'; '.join(changed)}. Undo the change, "
+                    f"{path}: recorded with another answer type {kind.name!r}: {'; '.join(changes)}. Undo the change, "
                     "or give a recording of this one."
                 )
 
@@ -248,7 +248,7 @@ def _model(name: str | None) -> str:
 def _require_usable(path: Path, torn: Sequence[JournalError], answered: bool, any_entry: bool) -> None:
     if torn and answered:
         message = f"{path}: the last line is torn and skipped; its record is missing."
-        warnings.warn(shown(message), TornLineWarning, stacklevel=5)
+        warnings.warn(display_text(message), TornLineWarning, stacklevel=5)
     elif torn:
         raise torn[0]
     elif not answered:

@@ -16,7 +16,7 @@ from eldgr_dspy.figures.results.summary_fields import PoolFigures
 from eldgr_dspy.figures.summary import pool_figures
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.recordings import ConsultationStore
-from eldgr_dspy.programs.run.reopened_pools import reopened
+from eldgr_dspy.programs.run.reopened_pools import reopen
 from eldgr_dspy.programs.run.settling import Settled, choices
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import naming_question
@@ -27,7 +27,7 @@ from eldgr_dspy.rule.rules import is_own, rule_named
 
 
 @dataclass(frozen=True, slots=True)
-class Redecided:
+class Redecisions:
     """The results of rules on the consultations of a run.
 
     Attributes:
@@ -42,7 +42,7 @@ class Redecided:
     figures: dict[str, PoolFigures]
 
 
-def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ()) -> Redecided:
+def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ()) -> Redecisions:
     """Decide the questions of a run by rules, from its journal.
 
     For a finished run the questions are those that it decided. For another, all of its pools. A call that did not come
@@ -63,7 +63,7 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
     counted = run.summary()["pools"] if run.finished() else {}
     before = [rule for pool in counted.values() for rule in (*pool["rules"], *pool["withheld"]) if not is_own(rule)]
     names = for_judges(tuple(dict.fromkeys([*before, *rules])), judges_of(run, before))
-    pools = reopened(run, [*counted] or [*run.stated("pool")], files, "eldgr decide RUN FILE --rule NAME")
+    pools = reopen(run, [*counted] or [*run.heads_of("pool")], files, "eldgr decide RUN FILE --rule NAME")
     sizes = {pool.name: counted[pool.name]["n"] if counted else pool.n for pool in pools}
     rows = {pool.name: DecidedRows(pool.task, names) for pool in pools}
     for pool, settled in settled_again(run, names, pools, sizes):
@@ -71,7 +71,7 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
             settled.score(rows[pool.name])
     figures = {name: pool_figures(of, judge_facts(run.heads)) for name, of in rows.items()}
     cut = [n for pool in pools if (n := sizes[pool.name]) < pool.n]
-    return Redecided(names, tuple(pools), cut[0] if cut else None, figures)
+    return Redecisions(names, tuple(pools), cut[0] if cut else None, figures)
 
 
 def judges_of(run: RunRead, rules: Sequence[str] = ()) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def settled_again(
     settings, store = run.settings, ConsultationStore(run.consultations())
     for pool in pools:
         for row in pool.rows(sizes[pool.name]):
-            case, used = Case(run.question(pool.name, row), settings), dict[Asked, Consultation]()
+            case, consultations = Case(run.question(pool.name, row), settings), dict[Asked, Consultation]()
             steps = choices(case, rules)
             reply: Heard | NotAskedError | None = None
             while True:
@@ -95,9 +95,9 @@ def settled_again(
                     with naming_question(pool.name, row.id):
                         label = steps.send(reply)
                 except StopIteration as stop:
-                    yield pool, Settled(row, case, stop.value, used)
+                    yield pool, Settled(row, case, stop.value, consultations)
                     break
                 if (entry := store.find((pool.name, row.id, label))) is None:
                     reply = NotAskedError(f"The run never asked the {label}.")
                 else:
-                    used[label], reply = entry, journaled_reply(case.question, entry)
+                    consultations[label], reply = entry, journaled_reply(case.question, entry)

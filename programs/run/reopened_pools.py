@@ -12,7 +12,7 @@ from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.pools import Pool, open_pools, pool_name
 
 
-def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command: str) -> list[Pool]:
+def reopen(run: RunRead, names: Sequence[str], files: Sequence[Path], command: str) -> list[Pool]:
     """Open pools of a run, and check them against its journal.
 
     Args:
@@ -29,7 +29,7 @@ def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command:
         if name not in names:
             names_there = ", ".join(map(repr, names))
             raise ArgumentError(f"{path}: {run.path} was not made on a pool {name!r}; it was made on {names_there}.")
-    statements = run.stated("pool")
+    statements = run.heads_of("pool")
     paths = [moved.get(name) or _where(run, name, statements[name], command) for name in names]
     pools = open_pools(paths, None if run.ungiven else run.settings.type)
     for pool in pools:

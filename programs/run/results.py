@@ -24,7 +24,7 @@ from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.pages import left_out
 from eldgr_dspy.programs.run.settling import Settled
 from eldgr_dspy.report.page import render_report
-from eldgr_dspy.report.question_tables import Shown
+from eldgr_dspy.report.question_tables import RunQuestion
 from eldgr_dspy.report.questions_page import QuestionsPage
 from eldgr_dspy.rule.certifying import naming_question
 from eldgr_dspy.showing import encodable
@@ -46,8 +46,8 @@ def replacing_all(directory: Path, n: int) -> Iterator[dict[str, IO[bytes]]]:
     *others, last = names
     with replacing(directory / last) as summary:
         with ExitStack() as files:
-            opened = {name: files.enter_context(replacing(directory / name)) for name in reversed(others)}
-            yield {last: summary, **opened}
+            handles = {name: files.enter_context(replacing(directory / name)) for name in reversed(others)}
+            yield {last: summary, **handles}
         for name in FILES:
             if name not in names:
                 (directory / name).unlink(missing_ok=True)
@@ -90,7 +90,7 @@ class Results:
             for line in decided:
                 self._write("decisions.jsonl", _ENCODER.encode(line) + "\n")
             if self._questions is not None:
-                question = Shown(pool.name, settled.row, settled.case, decided, settled.consultations)
+                question = RunQuestion(pool.name, settled.row, settled.case, decided, settled.consultations)
                 self._write("questions.html", self._questions.question(question))
 
     def _decide(self, pool: Pool, settled: Settled) -> list[Decided]:
@@ -98,7 +98,7 @@ class Results:
         outcomes, scores = settled.score(self._rows[pool.name])
         majority = scores.get("majority")
         return [
-            _decided(pool.name, settled.row, rule, outcome.decision, scores[rule], majority)
+            _decision_line(pool.name, settled.row, rule, outcome.decision, scores[rule], majority)
             for rule, outcome in outcomes.items()
             if outcome.decision is not None
         ]
@@ -134,7 +134,7 @@ class Results:
         self._files[name].write(encodable(text).encode("utf-8"))
 
 
-def _decided(
+def _decision_line(
     pool: str, row: Row, rule: str, decision: Decision, score: Score | None, majority: Score | None
 ) -> Decided:
     return {
@@ -147,7 +147,7 @@ def _decided(
         "branch": decision.branch,
         "reason": decision.reason,
         "certified": decision.certified,
-        "witness": None if decision.witness is None else _witnessed(row, decision.witness),
+        "witness": None if decision.witness is None else _witness_field(row, decision.witness),
         "consensus": decision.consensus,
         "tie": decision.tie,
         "preference": decision.preference,
@@ -162,7 +162,7 @@ def _decided(
     }
 
 
-def _witnessed(row: Row, witness: Witness) -> Witnessed:
+def _witness_field(row: Row, witness: Witness) -> Witnessed:
     """Return where a witness is: its slice, its passage's title and the text around it, to be read on its own."""
     passage = row.evidence[witness.passage]
     source = passage.title if witness.field == "title" else passage.text

@@ -7,9 +7,9 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.programs.lms.consulting import Said, ask, ask_without_lm
+from eldgr_dspy.programs.lms.consulting import RoleOutput, ask, ask_without_lm
 from eldgr_dspy.programs.lms.lms import sub_modules
-from eldgr_dspy.programs.requests.metered_lms import metered, metered_lm
+from eldgr_dspy.programs.requests.metered_lms import metered_lm, with_meter
 from eldgr_dspy.programs.run.fingerprints import asks_by_code, describe, fingerprint, predictors
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rule.named_judges import Asked, labelled
@@ -32,14 +32,14 @@ class RoleCall:
     fingerprint: str
     model: str | None
     without_lm: bool = False
-    elsewhere: Callable[[Mapping[str, object], Consulted], Said] | None = None
+    elsewhere: Callable[[Mapping[str, object], Consulted], RoleOutput] | None = None
 
     @property
     def heuristic(self) -> bool:
         """Whether it says that it asks no LM: it costs nothing, and cannot hang."""
         return not getattr(self.module, "asks_lm", True)
 
-    def ask(self, inputs: Mapping[str, object], role: Consulted) -> Said:
+    def ask(self, inputs: Mapping[str, object], role: Consulted) -> RoleOutput:
         """Ask it; raises what `eldgr_dspy.programs.lms.consulting.ask` does."""
         if self.elsewhere is not None:
             return self.elsewhere(inputs, role)
@@ -59,10 +59,10 @@ def role_call(module: dspy.Module) -> RoleCall:
     details = describe(module)
     lms = [predictor.lm or dspy.settings.lm for _, predictor in predictors(module)]
     bound = [lm for _, lm in sub_modules(module, dspy.BaseLM)]
-    used = [*lms, *bound, *([dspy.settings.lm] if asks_by_code(module) else [])]
-    model = "+".join(sorted({lm.model for lm in used if lm is not None})) or None
+    all_lms = [*lms, *bound, *([dspy.settings.lm] if asks_by_code(module) else [])]
+    model = "+".join(sorted({lm.model for lm in all_lms if lm is not None})) or None
     without_lm = None in lms and not _sets_lm(module)
-    return RoleCall(metered(module), details, fingerprint(details), model, without_lm)
+    return RoleCall(with_meter(module), details, fingerprint(details), model, without_lm)
 
 
 def modules_of(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[Asked, dspy.Module]:

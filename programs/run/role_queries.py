@@ -9,7 +9,7 @@ from typing import Any
 
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.journal import Journal
-from eldgr_dspy.programs.lms.consulting import FAILURES, Said
+from eldgr_dspy.programs.lms.consulting import FAILURES, RoleOutput
 from eldgr_dspy.programs.requests.limits import FailureBudget, Spending, allowed_questions
 from eldgr_dspy.programs.requests.metering import Meter, metering
 from eldgr_dspy.programs.run.plan import Limits
@@ -148,7 +148,7 @@ class RoleQuery(Query):
         self._case, self._inputs = case, inputs
         self.reply: Heard = Abstention("not asked")
 
-    def _ask(self) -> Said:
+    def _ask(self) -> RoleOutput:
         with self._naming():
             return self.call.ask(self._inputs, role_of(self._key[2]))
 
@@ -165,7 +165,7 @@ class RoleQuery(Query):
                 error.add_note(f"Raised by the {label} on question {id!r} of pool {pool!r}.")
                 raise
 
-    def _read(self, result: Said | Exception) -> dict[str, Any]:
+    def _read(self, result: RoleOutput | Exception) -> dict[str, Any]:
         if isinstance(result, Exception):
             self.reply = Abstention.failure(result)
             fields: dict[str, Any] = {"outcome": "failed", "reason": self.reply.text}
@@ -176,7 +176,7 @@ class RoleQuery(Query):
         return fields
 
 
-def _reply(role: Consulted, output: Said, case: Case) -> tuple[dict[str, Any], Heard]:
+def _reply(role: Consulted, output: RoleOutput, case: Case) -> tuple[dict[str, Any], Heard]:
     """Return a role's reply, as it is journaled and as rules see it: an answer, or an abstention.
 
     The kind of an abstention is journaled in its content where the rest of the line does not say it.

@@ -12,7 +12,7 @@ from eldgr_dspy.base.files import remove_unfinished
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.programs.run.fingerprints import fingerprint
-from eldgr_dspy.programs.service.file_locks import locked
+from eldgr_dspy.programs.service.file_locks import hold
 from eldgr_dspy.rule.named_judges import Asked
 
 Statement = tuple[str, str, Mapping[str, Any]]
@@ -45,7 +45,7 @@ class RunDirectory:
         self._lock, self._roles = threading.Lock(), set[Asked]()
         busy = f"{path}: another process is writing to this run; wait for it, or give another --out."
         with ExitStack() as resources:
-            resources.enter_context(locked(path / ".lock", busy))
+            resources.enter_context(hold(path / ".lock", busy))
             remove_unfinished(path)
             if fresh:
                 self._set_aside()

@@ -73,7 +73,7 @@ class Run:
                     label = steps.send(reply)
             except StopIteration as stop:
                 return Settled(row, case, stop.value, consultations)
-            consultation = self._recorded((pool, row.id, label))
+            consultation = self._find((pool, row.id, label))
             if isinstance(consultation, NotAskedError):
                 reply = consultation
                 continue
@@ -104,7 +104,7 @@ class Run:
         self.record_comparisons(pool, case, row.id)
         return case
 
-    def _recorded(self, key: Key) -> Consultation | NotAskedError | None:
+    def _find(self, key: Key) -> Consultation | NotAskedError | None:
         """Return what is journaled or recorded, or None if the role must be asked."""
         consultation = self.books.journal.find(key)
         if consultation is not None:

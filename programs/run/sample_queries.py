@@ -7,7 +7,7 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_failure, settled
+from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_failure, result_of
 from eldgr_dspy.formats.columns import COLUMNS, read_columns
 from eldgr_dspy.formats.journal_lines import PROGRAM
 from eldgr_dspy.programs.inputs import to_question
@@ -18,7 +18,7 @@ from eldgr_dspy.programs.pools.devsets import DevQuestion
 from eldgr_dspy.programs.run.plan import Collection
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.role_queries import Books, Query
-from eldgr_dspy.programs.samples import UnfitProgramError, candidate_of, require_prediction, retrieved
+from eldgr_dspy.programs.samples import UnfitProgramError, candidate_of, passages_of_sample, require_prediction
 from eldgr_dspy.programs.typed_answers import outputs
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.rule.consultations import Key
@@ -54,7 +54,7 @@ class SampleQuery(Query):
                 prediction = (
                     program(**inputs) if hasattr(type(program), "forward") else asyncio.run(program.acall(**inputs))
                 )
-                prediction = settled(
+                prediction = result_of(
                     prediction, "program", "give it a forward that is not async, or none besides aforward"
                 )
             except (dspy.AdapterParseError, dspy.LMError) as error:
@@ -64,7 +64,7 @@ class SampleQuery(Query):
         hint = "Name the field of the answer with --answer-field."
         prediction = require_prediction(prediction, self._name, how.answer_field, hint)
         candidate = candidate_of(prediction, how.answer_field)
-        passages = retrieved(outputs(module), inputs, prediction, trace, how.passages)
+        passages = passages_of_sample(outputs(module), inputs, prediction, trace, how.passages)
         if passages is None and how.passages is not None:
             raise UnfitProgramError(
                 f"passages={how.passages!r} must be a field that {self._name} retrieves: of its inputs or its "

@@ -30,26 +30,26 @@ def choices(case: Case, rules: Sequence[str]) -> Generator[Asked, Any, dict[str,
     rule lacks.
     """
     replies: dict[Asked, Any] = {}
-    chosen: dict[str, RuleChoice | Consulted] = {}
+    by_rule: dict[str, RuleChoice | Consulted] = {}
     for name in rules:
         steps, replies_used, reply, role = certifying(case.rule(name))(case), dict[Consulted, Heard](), None, None
         while True:
             try:
                 role = steps.send(reply)
             except StopIteration as stop:
-                chosen[name] = RuleChoice(stop.value, replies_used)
+                by_rule[name] = RuleChoice(stop.value, replies_used)
                 break
             except NotAskedError:  # a recorded certificate is of other answers
-                chosen[name] = role or "certificate"
+                by_rule[name] = role or "certificate"
                 break
             label = asked_by(name, role)
             if label not in replies:
                 replies[label] = yield label
             if isinstance(replies[label], NotAskedError):
-                chosen[name] = role
+                by_rule[name] = role
                 break
             replies_used[role] = reply = replies[label]
-    return chosen
+    return by_rule
 
 
 @dataclass(slots=True)

@@ -96,8 +96,8 @@ def query_words(query: str) -> list[str]:
 
 def require_search(queries: object, k: object) -> None:
     """Raise an `ArgumentError` unless this is a list of strings and a number of documents."""
-    listed = queries if isinstance(queries, Sequence) and not isinstance(queries, str) else [None]
-    if not all(isinstance(query, str) for query in listed):
+    items = queries if isinstance(queries, Sequence) and not isinstance(queries, str) else [None]
+    if not all(isinstance(query, str) for query in items):
         raise ArgumentError(f"queries must be a list of strings; got {queries!r:.80}.")
     if type(k) is not int or k < 1:
         raise ArgumentError(f"k must be a whole number of at least 1; got {k!r:.80}.")

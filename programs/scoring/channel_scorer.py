@@ -19,7 +19,7 @@ from eldgr_dspy.channels.steps import LONGEST, split_steps, unmeasurable
 from eldgr_dspy.channels.undefined import Score, Undefined, Values
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_passages
-from eldgr_dspy.programs.lms.consulting import Said
+from eldgr_dspy.programs.lms.consulting import RoleOutput
 from eldgr_dspy.programs.lms.one_call import OneCall, Request, aask_each, ask_each
 from eldgr_dspy.rule.consultations import Abstention, show_passage
 from eldgr_dspy.rule.replies import read_scores
@@ -192,6 +192,6 @@ def _distinct(plans: Sequence[_Plan]) -> list[_Inputs]:
     return list(dict.fromkeys(plan.request for plan in plans if plan.request is not None))
 
 
-def _tables(plans: Sequence[_Plan], replies: Sequence[Said]) -> list[StepTable]:
+def _tables(plans: Sequence[_Plan], replies: Sequence[RoleOutput]) -> list[StepTable]:
     answered = {request: reply.content for request, reply in zip(_distinct(plans), replies, strict=True)}
     return [plan.table(None if plan.request is None else answered[plan.request]) for plan in plans]

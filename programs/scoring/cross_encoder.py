@@ -14,7 +14,7 @@ from eldgr_dspy.base.file_limits import document, parsed_json
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.pair_reader import Pair, Reader
-from eldgr_dspy.programs.scoring.weights import commit_of, located, revision_of, stored
+from eldgr_dspy.programs.scoring.weights import commit_of, locate, revision_of, tensor_names
 from eldgr_dspy.rule.questions import require_one_of
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class CrossEncoderNLI:
         require_one_of("dtype", dtype, get_args(Precision))
         if batch_size < 1:
             raise ArgumentError(f"batch_size must be at least 1; got {batch_size}.")
-        self.folder = located(model, revision)
+        self.folder = locate(model, revision)
         self._columns = stated_columns(self.folder, str(model))
-        self.encoder = _loaded(str(model), self.folder, device, dtype)
+        self.encoder = _load(str(model), self.folder, device, dtype)
         self._batch_size = batch_size
         transformer: Any = self.encoder.model
         _refuse_untrained(str(model), transformer, self.folder)
@@ -143,14 +143,14 @@ def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
         ) from error
     labels = config.get("id2label") if isinstance(config, dict) else None
     entries = labels.items() if isinstance(labels, dict) else ()
-    named = {str(label).strip().casefold(): column for column, label in entries}
-    if set(named) != set(LABELS) or {column for column, _ in entries} != {"0", "1", "2"}:
+    columns = {str(label).strip().casefold(): column for column, label in entries}
+    if set(columns) != set(LABELS) or {column for column, _ in entries} != {"0", "1", "2"}:
         raise ArgumentError(
             f"model={model!r} must have exactly the labels contradiction, neutral and entailment; its config.json has "
             f"{labels!r:.120} as id2label. If it is a three-way NLI model, name its columns there in the order of its "
             'training, as "id2label": {"0": "contradiction", "1": "entailment", "2": "neutral"}.'
         )
-    contradiction, neutral, entailment = (int(named[label]) for label in LABELS)
+    contradiction, neutral, entailment = (int(columns[label]) for label in LABELS)
     return contradiction, neutral, entailment
 
 
@@ -173,7 +173,7 @@ def _window(tokenizer: Any, config: Any, max_length: int) -> int:
     return int(min(max_length, tokenizer.model_max_length, positions))
 
 
-def _loaded(model: str, folder: Path, device: str | None, dtype: Precision) -> "CrossEncoder":
+def _load(model: str, folder: Path, device: str | None, dtype: Precision) -> "CrossEncoder":
     try:
         from safetensors import SafetensorError
         from sentence_transformers import CrossEncoder
@@ -197,7 +197,7 @@ def _refuse_untrained(model: str, transformer: Any, folder: Path) -> None:
     """Refuse a head that is missing in the files: it would be random, and so would every result."""
     base = f"{transformer.base_model_prefix}."
     head = {name for name in transformer.state_dict() if not name.startswith(base)}
-    if absent := sorted(head - stored(folder)):
+    if absent := sorted(head - tensor_names(folder)):
         raise ArgumentError(
             f"model={model!r} has no trained head: {absent[0]} is not among its weights; give a model that was trained "
             "on NLI."

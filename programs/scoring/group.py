@@ -16,7 +16,7 @@ from eldgr_dspy.channels.counterfactuals import Counterfactual, Counterfactuals
 from eldgr_dspy.channels.protocols import Hit, Reasoning, Retriever
 from eldgr_dspy.channels.steps import StepInContext, Steps, split_steps, unmeasurable
 from eldgr_dspy.channels.undefined import Score, Undefined
-from eldgr_dspy.errors import ArgumentError, settled
+from eldgr_dspy.errors import ArgumentError, result_of
 from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.nli_pairs import MaybeRow, Row
 from eldgr_dspy.rule.consultations import show_passage
@@ -36,7 +36,7 @@ _Reply = TypeVar("_Reply")
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class StepPairs:
     """A step, and the pairs that an NLI model must read for it, or why it can't.
 
     Attributes:
@@ -72,7 +72,7 @@ class Group:
     reasonings: tuple[Reasoning, ...]
     texts: tuple[Steps, ...]
     confidences: tuple[Score, ...]
-    steps: tuple[Compared, ...]
+    steps: tuple[StepPairs, ...]
 
     def rows(self) -> Iterator[MaybeRow]:
         """All pairs to read, step by step; a pair may occur several times."""
@@ -117,7 +117,7 @@ def gather(
     steps = [step for pair in zip(reasonings, texts, strict=True) for step in _in_context(*pair)]
     searched = [corpus for corpus, text in zip(corpora, texts, strict=True) for _ in text.steps]
     silent = [unmeasurable(step.text) for step in steps]
-    compared = _compared(steps, silent, list(_hits(steps, silent, searched, k)), claims, counterfactuals)
+    compared = _pairs_of_steps(steps, silent, list(_hits(steps, silent, searched, k)), claims, counterfactuals)
     return Group(tuple(reasonings), texts, tuple(chain.from_iterable(confidences)), tuple(compared))
 
 
@@ -159,13 +159,13 @@ def _documents(corpus: Retriever, queries: list[str], k: int) -> dict[str, dict[
     return {query: {hit.document: corpus.documents[hit.document] for hit in own[:k]} for query, own in hits.items()}
 
 
-def _compared(
+def _pairs_of_steps(
     steps: Sequence[StepInContext],
     silent: Sequence[Undefined | None],
     hits: Sequence[Mapping[int, Passage] | Undefined],
     claims: Claims,
     counterfactuals: Counterfactuals,
-) -> Iterator[Compared]:
+) -> Iterator[StepPairs]:
     with_passages = [replace(step, passages=_passages(documents)) for step, documents in zip(steps, hits, strict=True)]
     pairs = zip(with_passages, hits, strict=True)
     grounded = list(dict.fromkeys(step for step, documents in pairs if not isinstance(documents, Undefined)))
@@ -175,11 +175,11 @@ def _compared(
     for step, why, documents in zip(with_passages, silent, hits, strict=True):
         before = why if why is not None else _before(step)
         if isinstance(documents, Undefined):
-            yield Compared(step, why, {}, before, documents, documents, documents)
+            yield StepPairs(step, why, {}, before, documents, documents, documents)
             continue
         own, change = claimed[step], changed[step]
         other = NOTHING_TO_CHANGE if change is None else change
-        yield Compared(
+        yield StepPairs(
             step,
             why,
             documents,
@@ -219,7 +219,7 @@ def _answers(
 ) -> dict[_Question, _Reply]:
     """Return what a function or object of the user's answered to each question."""
     name = getattr(whom, "__qualname__", type(whom).__name__)
-    replies = settled(replies, name, "give one that is not")
+    replies = result_of(replies, name, "give one that is not")
     if len(replies) != len(questions):
         raise ArgumentError(f"{name} returned {len(replies)} answers for {len(questions)}; expected one for each.")
     for reply in replies:

@@ -14,7 +14,7 @@ from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
 from eldgr_dspy.programs.scoring.nli_pairs import probabilities_of
-from eldgr_dspy.programs.scoring.pair_reader import checked
+from eldgr_dspy.programs.scoring.pair_reader import check_pairs
 
 
 class CachedNLI:
@@ -67,7 +67,7 @@ class CachedNLI:
         name = self.nli.name
         texts = [
             repr((name, premise, hypothesis)).encode("ascii", "backslashreplace")
-            for premise, hypothesis in checked(pairs)
+            for premise, hypothesis in check_pairs(pairs)
         ]
         keys = [hashlib.blake2b(text, digest_size=16).digest() for text in texts]
         with self._alone:

@@ -10,7 +10,7 @@ import numpy as np
 
 from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats, Undefined
-from eldgr_dspy.errors import ArgumentError, settled
+from eldgr_dspy.errors import ArgumentError, result_of
 
 Pair = tuple[str, str]
 """Premise and hypothesis."""
@@ -75,7 +75,7 @@ def read(nli: NLI, rows: Iterable[MaybeRow]) -> Readings:
 
 def probabilities_of(nli: NLI, pairs: Sequence[Pair]) -> Floats:
     """Return what a model reads in pairs, shape (pairs, 3); raise an `ArgumentError` if it returns another shape."""
-    output = settled(nli.probabilities(pairs), f"{nli.name}.probabilities", "give a model that is not")
+    output = result_of(nli.probabilities(pairs), f"{nli.name}.probabilities", "give a model that is not")
     values = np.asarray(output, dtype=np.float64)
     if values.shape != (len(pairs), 3):
         raise ArgumentError(

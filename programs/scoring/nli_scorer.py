@@ -74,7 +74,7 @@ class NLIScorer:
         group = gather(reasonings, self.retriever, self.k, self.claims, self.counterfactuals)
         readings = read(self.nli, group.rows())
         group = _without_unread(group, readings)
-        columns, grounding = _measured(
+        columns, grounding = _measure(
             group, lambda rows: Grounding.from_probabilities(map(readings.of, rows), self.reading)
         )
         scores = score_steps(columns, grounding, self.weighting)
@@ -91,10 +91,10 @@ def _without_unread(group: Group, readings: Readings) -> Group:
     return replace(group, steps=tuple(steps))
 
 
-def _measured(group: Group, f: _ReadRows) -> tuple[dict[Channel, Scores], Grounding]:
+def _measure(group: Group, f: _ReadRows) -> tuple[dict[Channel, Scores], Grounding]:
     """Return the channels of all steps in one row, and what the documents say; `f` reads rows of premises."""
     grounding = f(step.documents for step in group.steps)
-    grounding = grounding.numbered(
+    grounding = grounding.renumber(
         [() if at in grounding.reasons else tuple(step.hits) for at, step in enumerate(group.steps)]
     )
     grounded = fact(grounding.best())
@@ -105,7 +105,7 @@ def _measured(group: Group, f: _ReadRows) -> tuple[dict[Channel, Scores], Ground
         "info": _info(group),
         "triang": triang(_independent(group, grounding)),
         "adv": adv(grounded, fact(f(step.changed for step in group.steps).best())),
-        "min": minimality(_unsupported(group, f)),
+        "min": minimality(_new_facts(group, f)),
     }
     return columns, grounding
 
@@ -133,7 +133,7 @@ def _independent(group: Group, grounding: Grounding) -> list[Score]:
     ]
 
 
-def _unsupported(group: Group, f: _ReadRows) -> list[Score]:
+def _new_facts(group: Group, f: _ReadRows) -> list[Score]:
     """n_new of each step."""
     rows = [() if isinstance(step.claims, Undefined) else step.claims for step in group.steps]
     best, ends = f(chain.from_iterable(rows)).best(), accumulate(map(len, rows))

@@ -50,7 +50,7 @@ class Reader:
         Raises:
             ArgumentError: The pairs are not pairs of texts, or the model does not return three logits a pair.
         """
-        texts = [(drop_invisible(premise), drop_invisible(hypothesis)) for premise, hypothesis in checked(pairs)]
+        texts = [(drop_invisible(premise), drop_invisible(hypothesis)) for premise, hypothesis in check_pairs(pairs)]
         readable = self._readable(texts)
         probabilities = np.full((len(texts), 3), np.nan)
         if readable:
@@ -110,7 +110,7 @@ def _readable(premise: _Text, hypothesis: _Text, room: int) -> bool:
     return premise.legible and hypothesis.legible and (whole or hypothesis.tokens <= room // 2)
 
 
-def checked(pairs: Sequence[Pair]) -> Sequence[Pair]:
+def check_pairs(pairs: Sequence[Pair]) -> Sequence[Pair]:
     """Return the pairs. Raises `ArgumentError` for anything but pairs of texts."""
     items: Sequence[object] = pairs
     for at, pair in enumerate(items):

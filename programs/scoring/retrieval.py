@@ -11,7 +11,7 @@ import dspy
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.protocols import Hit
-from eldgr_dspy.errors import ArgumentError, settled
+from eldgr_dspy.errors import ArgumentError, result_of
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.bm25 import require_search
 
@@ -55,7 +55,7 @@ class DSPyRetriever:
         return [self._find(query, k) if units(query) else [] for query in queries]
 
     def _find(self, query: str, k: int) -> list[Hit]:
-        result = settled(self._search(query), "search", "give one that is not")
+        result = result_of(self._search(query), "search", "give one that is not")
         try:
             if result is None:
                 raise ArgumentError("it is None; return an empty list if nothing was found.")

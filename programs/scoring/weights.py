@@ -13,7 +13,7 @@ _FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
 _HEX = 12
 
 
-def located(model: str | Path, revision: str | None = None) -> Path:
+def locate(model: str | Path, revision: str | None = None) -> Path:
     """Return the folder that holds a model; for one that is on the disk the network is not used.
 
     Args:
@@ -78,7 +78,7 @@ def commit_of(folder: Path) -> str | None:
     return folder.name if folder.parent.name == "snapshots" else None
 
 
-def stored(folder: Path) -> set[str]:
+def tensor_names(folder: Path) -> set[str]:
     """Return the names of the tensors that the weights of a folder hold."""
     from safetensors import safe_open
 

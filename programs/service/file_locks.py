@@ -10,7 +10,7 @@ from eldgr_dspy.errors import RunLockedError
 
 
 @contextmanager
-def locked(lock: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
+def hold(lock: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
     """Hold a lock; raise `RunLockedError` with the sentence `busy` if another process holds it longer than `patience`.
 
     Args:

@@ -54,11 +54,11 @@ class SavedChoices(Parameter):
         if not isinstance(state, Mapping):
             raise ArgumentError(f"The saved choices of a {self.of} must be a mapping; got {state!r:.80}. Save it anew.")
         require_hashes(state)
-        changed = differences(state, self.dump_state())
-        if changed:
-            listed = "\n".join(f"  {line}" for line in changed)
+        changes = differences(state, self.dump_state())
+        if changes:
+            listing = "\n".join(f"  {line}" for line in changes)
             raise ArgumentError(
-                f"This program was saved with other choices of its {self.of} (saved -> present):\n{listed}\n"
+                f"This program was saved with other choices of its {self.of} (saved -> present):\n{listing}\n"
                 f"Make the {self.of} with the saved choices, or compile and save it anew."
             )
 
@@ -96,7 +96,7 @@ class Saved(dspy.Module):
                 one.load_state(state[name])
         lacks, extra = own.keys() - state.keys(), state.keys() - own.keys() - {_METADATA}
         if lacks or extra:
-            fault = " and ".join([*_listed("lacks", lacks), *_listed("has", extra)])
+            fault = " and ".join([*_name_keys("lacks", lacks), *_name_keys("has", extra)])
             raise ArgumentError(
                 f"The saved program must have the keys of this {type(self).__name__}; it {fault}. {_REMEDY}"
             )
@@ -110,5 +110,5 @@ class Saved(dspy.Module):
         super().load_state(state, **options)
 
 
-def _listed(verb: str, keys: Iterable[str]) -> list[str]:
+def _name_keys(verb: str, keys: Iterable[str]) -> list[str]:
     return [f"{verb} {', '.join(f'{key!r:.80}' for key in sorted(keys))}"] if keys else []

@@ -18,7 +18,7 @@ from dspy.utils import BaseCallback
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.engines.lenient import LENIENT
-from eldgr_dspy.programs.lms.consulting import FAILURES, FATAL, FlawedReplyError, Said, aask, ask, is_fatal
+from eldgr_dspy.programs.lms.consulting import FAILURES, FATAL, FlawedReplyError, RoleOutput, aask, ask, is_fatal
 from eldgr_dspy.programs.roles import Repairer
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from eldgr_dspy.signatures import DeriveAnswer, RepairAnswer
@@ -29,12 +29,12 @@ INPUTS = {"question": "q", "evidence": ["Doha is the capital."]}
 SLOPPY = f"Sure! {json.dumps(REPAIR)}"
 
 
-def aask_now(module: Any, inputs: Mapping[str, object], role: str | None = None) -> Said:
+def aask_now(module: Any, inputs: Mapping[str, object], role: str | None = None) -> RoleOutput:
     return asyncio.run(aask(module, inputs, role))
 
 
 each_way = pytest.mark.parametrize("consult", [ask, aask_now], ids=["sync", "async"])
-Consult = Callable[..., Said]
+Consult = Callable[..., RoleOutput]
 
 
 class Lasting(IntEnum):
@@ -69,7 +69,7 @@ def test_content_is_plain_json_whatever_a_module_returns(consult: Consult) -> No
     kept = {"repaired_answer": "", "n": 10**400, "none": None}
     said = consult(Does(dspy.Prediction({**kept, "scores": (1, 0.5), "nested": {1: {"a"}}, "blob": b"x"})), INPUTS)
     plain = {**kept, "scores": [1, 0.5], "nested": {"1": "{'a'}"}, "blob": "b'x'"}
-    assert said == Said(plain)
+    assert said == RoleOutput(plain)
     assert json.loads(json.dumps(said.content, allow_nan=False)) == plain
 
 
@@ -79,7 +79,7 @@ def test_typed_fields_become_objects(consult: Consult) -> None:
     step = {"expression": "3*12", "value": "36"}
     reply = {"derivation_steps": [step], "derived_answer": "36", "consistency_check": "36/12 = 3"}
     with dspy.context(lm=scripted_lm([reply])):
-        assert consult(dspy.Predict(DeriveAnswer), {"question": "q"}) == Said(reply)
+        assert consult(dspy.Predict(DeriveAnswer), {"question": "q"}) == RoleOutput(reply)
 
 
 @each_way
@@ -88,7 +88,7 @@ def test_a_module_that_returns_no_fields_is_named(consult: Consult, returned: An
     expected = f"The role module Does returned {returned!r} ({type(returned).__name__}); expected a dspy.Prediction"
     with pytest.raises(ArgumentError, match=re.escape(expected)):
         consult(Does(returned), INPUTS)
-    assert consult(Does(REPAIR), INPUTS) == Said(REPAIR)  # a mapping has fields
+    assert consult(Does(REPAIR), INPUTS) == RoleOutput(REPAIR)  # a mapping has fields
 
 
 @each_way
@@ -123,7 +123,7 @@ def test_a_bad_value_a_word_of_its_own_or_no_field_at_all_is_left_to_be_read(
     consult: Consult, returned: dict[str, Any]
 ) -> None:
     """DSPy makes an empty prediction of a response without an answer."""
-    assert consult(Does(dspy.Prediction(**returned)), JUDGED, "judge") == Said(returned)
+    assert consult(Does(dspy.Prediction(**returned)), JUDGED, "judge") == RoleOutput(returned)
 
 
 @each_way
@@ -144,7 +144,7 @@ def test_any_module_in_a_role_is_read_strictly_unless_the_user_has_an_adapter_of
         for module in (Repairer(), dspy.Predict(RepairAnswer), Does(dspy.Predict(RepairAnswer))):
             assert isinstance(consult(module, INPUTS).error, dspy.AdapterParseError)
             with dspy.context(adapter=dspy.JSONAdapter()):
-                assert consult(module, INPUTS) == Said(REPAIR)
+                assert consult(module, INPUTS) == RoleOutput(REPAIR)
 
 
 @pytest.mark.parametrize("adapter", [None, dspy.JSONAdapter()], ids=["strict", "the user's"])
@@ -228,7 +228,7 @@ def test_a_parse_error_that_a_module_mends_itself_is_not_held_against_it(consult
 
     for adapter in (None, dspy.JSONAdapter()):
         with dspy.context(lm=scripted_lm(["?", json.dumps(REPAIR)]), adapter=adapter):
-            assert consult(Does(second_try), INPUTS) == Said(REPAIR)
+            assert consult(Does(second_try), INPUTS) == RoleOutput(REPAIR)
 
 
 class Parsed(BaseCallback):
@@ -281,7 +281,7 @@ def test_a_whole_reply_counts_although_white_space_ran_into_the_limit(
     consult: Consult, adapter: Any, end: str, thought: str
 ) -> None:
     with dspy.context(lm=scripted_lm([Line(f"{thought}{WHOLE}{end}", cut=True)]), adapter=adapter):
-        assert consult(Repairer(), INPUTS) == Said(REPAIR)
+        assert consult(Repairer(), INPUTS) == RoleOutput(REPAIR)
 
 
 @each_way
@@ -375,7 +375,7 @@ def test_modules_without_async_are_asked_beside_each_other() -> None:
         both_there.wait()
         return {"abstained": "met"}
 
-    async def ask_both() -> list[Said]:
+    async def ask_both() -> list[RoleOutput]:
         return list(await asyncio.gather(aask(Does(meet), INPUTS), aask(Does(meet), INPUTS)))
 
-    assert asyncio.run(ask_both()) == [Said({"abstained": "met"})] * 2
+    assert asyncio.run(ask_both()) == [RoleOutput({"abstained": "met"})] * 2

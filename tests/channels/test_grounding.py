@@ -93,13 +93,13 @@ def test_best_least_and_documents_are_those_of_the_row() -> None:
 
 def test_numbered_documents_are_called_by_their_numbers_and_ties_still_go_to_the_earliest_place() -> None:
     given_ = Grounding.of([[0.0, -0.9, 0.4, 0.4], [], NO_CORPUS, [-0.2]])
-    grounding = given_.numbered([[7, 3, 9, 0], [], [], [5]])
+    grounding = given_.renumber([[7, 3, 9, 0], [], [], [5]])
     assert grounding.deciding() == [9, None, None, 5]
     assert grounding.contradicting() == [3, None, None, 5]
     assert grounding.entailing(0.4) == [(9, 0), (), NO_CORPUS, ()]
     assert list(grounding.best()) == list(given_.best())
     with pytest.raises(ArgumentError, match=r"documents has \[1, 0, 0, 0\] .* the rows have \[4, 0, 0, 1\] documents"):
-        given_.numbered([[7], [], [], []])
+        given_.renumber([[7], [], [], []])
 
 
 def test_nothing_retrieved_is_neutral_and_still_gated() -> None:

@@ -15,7 +15,7 @@ from eldgr_dspy.programs.commands.options import names_in
 from eldgr_dspy.programs.commands.resume_command import command_that_asks
 from eldgr_dspy.programs.commands.role_models import Models
 from eldgr_dspy.programs.lms.models import is_of_ollama
-from eldgr_dspy.programs.run.redecisions import Redecided
+from eldgr_dspy.programs.run.redecisions import Redecisions
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.rule.questions import Settings
 from eldgr_dspy.rule.refusals import REFUSALS, OwnRefusals
@@ -88,7 +88,7 @@ def command_for(made: Made, out: str, pools: list[str], rules: list[str], limit:
     files: Any = tuple(SimpleNamespace(path=Path(name)) for name in pools)
     found = command_that_asks(
         RunRead(Path(out), heads, totals, own=given),
-        Redecided(tuple(rules), files, limit, {}),
+        Redecisions(tuple(rules), files, limit, {}),
         frozenset(made.asked),
     )
     assert found is not None

@@ -292,7 +292,7 @@ def test_a_run_resumes_with_a_pool_that_was_moved(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     moved = shutil.move(pool, tmp_path / "there")
     assert main(["evaluate", str(moved), "--out", str(run), "--quiet"]) == 0
-    assert read_run(run).stated("pool")["capitals"]["path"] == str(pool)  # what was stated first
+    assert read_run(run).heads_of("pool")["capitals"]["path"] == str(pool)  # what was stated first
 
 
 def test_a_run_that_does_not_say_where_its_pool_was_asks_for_it(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from eldgr_dspy.errors import PoolError
 from eldgr_dspy.journal import Journal, TornLineWarning
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.messages import logs_shown
+from eldgr_dspy.programs.commands.messages import log_display
 from eldgr_dspy.showing import is_printable, printable
 from tests.capitals import row, write_pool
 from tests.lm_server import Answer, Asked, obliging, serving
@@ -191,7 +191,7 @@ def logged(name: str) -> Iterator[list[str]]:
 
 def test_what_a_library_logs_while_the_command_runs_is_shown() -> None:
     logger, before = logging.getLogger("somebody.else"), logging.getLogRecordFactory()
-    with logged("somebody.else") as found, logs_shown():
+    with logged("somebody.else") as found, log_display():
         logger.warning("refused: %s", EVIL)
         logger.error("100%")
         try:

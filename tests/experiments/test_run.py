@@ -17,7 +17,7 @@ from benchmarks.experiments.partition.partition_tables import SHOWN
 from benchmarks.experiments.partition.sizes import SMALL, SMOKE
 from benchmarks.experiments.partition.starting import require_in_range
 from eldgr_dspy.errors import RunChangedError, RunLockedError
-from eldgr_dspy.training.grpo import parsed
+from eldgr_dspy.training.grpo import parse_arguments
 from tests.refusing import refused
 from tests.training.training_on import trains
 
@@ -200,7 +200,7 @@ def shared(folder: Path, arm: str, run: int) -> list[str]:
 def test_the_flags_of_arms_differ_in_rewards_and_folders_alone(tmp_path: Path) -> None:
     assert len({tuple(shared(tmp_path, arm, 1)) for arm in ARMS}) == 1
     assert shared(tmp_path, "orm", 1) != shared(tmp_path, "orm", 2)
-    recipes = {arm: parsed(flags(tmp_path, arm, 1, SMOKE, 3)) for arm in ARMS}
+    recipes = {arm: parse_arguments(flags(tmp_path, arm, 1, SMOKE, 3)) for arm in ARMS}
     assert len({recipe.training.output_dir for recipe in recipes.values()}) == len(ARMS)
     assert {recipe.training.seed for recipe in recipes.values()} == {3001}
     for arm, recipe in recipes.items():

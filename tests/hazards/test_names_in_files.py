@@ -14,7 +14,7 @@ import pytest
 from eldgr_dspy import Selector
 from eldgr_dspy.base.named_objects import object_named
 from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
-from eldgr_dspy.formats.journal_lines import sealed
+from eldgr_dspy.formats.journal_lines import seal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import ADDRESS, ollama
 from eldgr_dspy.programs.heuristics import heuristic_selector
@@ -100,7 +100,7 @@ def settings(change: dict[str, Any]) -> None:
     assert record["kind"] == "settings"
     record["details"] |= change
     record.pop("crc", None)
-    journal.write_text("".join([sealed(record).decode(), *rest]))
+    journal.write_text("".join([seal(record).decode(), *rest]))
 
 
 def frozen(change: Callable[[dict[str, Any]], object]) -> None:

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("trl", reason="trl is not installed; the extra `test` has it")
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training.grpo import parsed
+from eldgr_dspy.training.grpo import parse_arguments
 from tests.training.training_on import trains
 
 pytestmark = trains
@@ -17,7 +17,7 @@ pytestmark = trains
 def read(folder: Path, text: str) -> Any:
     """The rewards of a recipe."""
     (folder / "mine.yaml").write_text(text, encoding="utf-8")
-    return parsed(["--config", str(folder / "mine.yaml"), "--use_cpu", "true"]).rewards
+    return parse_arguments(["--config", str(folder / "mine.yaml"), "--use_cpu", "true"]).rewards
 
 
 @pytest.mark.parametrize("tag", ["!!python/object/apply:pathlib.Path.touch", "!!python/name:os.system", "!other"])
@@ -38,7 +38,7 @@ def test_a_recipe_that_holds_no_fields_is_refused(tmp_path: Path, text: str) -> 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:  # hazard 97
     (tmp_path / "mine.yaml").write_bytes(b"output_dir: caf\xe9\n")
     with pytest.raises(ArgumentError, match=r"^The recipe cannot be read \('utf-8' codec can't decode byte 0xe9"):
-        parsed(["--config", str(tmp_path / "mine.yaml")])
+        parse_arguments(["--config", str(tmp_path / "mine.yaml")])
 
 
 # hazard 113
@@ -47,5 +47,5 @@ def test_a_recipe_imports_no_reward_that_it_names(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("rewards: [orm, canary.sing]\noutput_dir: out\n")
     given = ["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"]
     with pytest.raises(ArgumentError, match=r"^rewards has 'canary\.sing', and a recipe imports nothing\. Give all"):
-        parsed(given)
-    assert parsed([*given, "--rewards", "orm", "canary.sing"]).rewards.rewards == ["orm", "canary.sing"]
+        parse_arguments(given)
+    assert parse_arguments([*given, "--rewards", "orm", "canary.sing"]).rewards.rewards == ["orm", "canary.sing"]

@@ -9,7 +9,7 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError
 from eldgr_dspy.figures.finished_run import read_run
-from eldgr_dspy.formats.journal_lines import sealed
+from eldgr_dspy.formats.journal_lines import seal
 from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.freezes import read_freeze
@@ -84,7 +84,7 @@ def test_a_file_of_eight_gigabytes_that_takes_no_disk_is_not_read(  # hazard 115
     name: str, read: Callable[[Path], object], tmp_path: Path
 ) -> None:
     stated = {"kind": "settings", "name": "rule", "details": Settings().to_json()}
-    (tmp_path / "journal.jsonl").write_bytes(sealed(stated))
+    (tmp_path / "journal.jsonl").write_bytes(seal(stated))
     with (tmp_path / name).open("wb") as file:
         file.truncate(8 * 2**30)
     with pytest.raises(EldgrError, match=r"holds more than 268,435,456 bytes, .* set ELDGR_FILE_LIMITS=2"):

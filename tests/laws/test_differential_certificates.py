@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.derivation.arithmetic import evaluate
-from eldgr_dspy.derivation.tracing import stated, traceable
+from eldgr_dspy.derivation.tracing import question_numbers, traceable
 from eldgr_dspy.errors import UnexecutableError
 from eldgr_dspy.rule.consultations import Derivation, Step
 from eldgr_dspy.rule.derivations import check_derivation
@@ -175,7 +175,7 @@ QUESTIONS = st.lists(
 @example("one thousand and zero")
 @example("twenty hundred one hundred")  # was one number
 def test_a_question_gives_the_naive_numbers(question: str) -> None:
-    assert stated(question) == naive_tracing.stated(question)
+    assert question_numbers(question) == naive_tracing.question_numbers(question)
     assert traceable(question) == naive_tracing.traceable(question)
 
 

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.derivations import annotated, derivation_of, print_levels
 from eldgr_dspy.certificates import certify
 from eldgr_dspy.decision import RULES
-from eldgr_dspy.derivation.tracing import stated, traceable
+from eldgr_dspy.derivation.tracing import question_numbers, traceable
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.rule.consultations import Repair, Reply, Verdict
 from eldgr_dspy.rule.derivations import check_derivation
@@ -88,7 +88,7 @@ def test_each_answer_is_certified_where_the_naive_search_finds_it(pools_dir: Pat
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_each_question_gives_the_naive_numbers(pools_dir: Path, name: str) -> None:
     for row in rows(pools_dir, name):
-        assert stated(row.question) == naive_tracing.stated(row.question)
+        assert question_numbers(row.question) == naive_tracing.question_numbers(row.question)
         assert traceable(row.question) == naive_tracing.traceable(row.question)
 
 

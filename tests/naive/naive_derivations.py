@@ -19,7 +19,7 @@ from tests.naive.naive_arithmetic import (
     trees,
     value,
 )
-from tests.naive.naive_tracing import stated, traceable
+from tests.naive.naive_tracing import question_numbers, traceable
 
 OTHERS = (Fraction(7919), Fraction(-6841, 13), Fraction(104_729, 17))
 Line = tuple[list[Node], Fraction]
@@ -44,7 +44,7 @@ def levels(derivation: Derivation, question: str) -> list[str]:
         return passed
     passed.append("chained")
     lines = traced(lines, traceable(question))
-    if not draws_on(lines, answer, stated(question)):
+    if not draws_on(lines, answer, question_numbers(question)):
         return passed
     passed.append("traced")
     if checks(derivation.check, lines, traceable(question), answer):

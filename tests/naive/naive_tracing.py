@@ -47,10 +47,10 @@ def singular(word: str) -> str:
 def traceable(question: str) -> set[Fraction]:
     """What the question states, and what a word of it means by the published table."""
     licensed = {value for word in words_of(question) for value in TABLE.get(word, ())}
-    return stated(question) | licensed
+    return question_numbers(question) | licensed
 
 
-def stated(question: str) -> set[Fraction]:
+def question_numbers(question: str) -> set[Fraction]:
     words = words_of(question)
     found = {Fraction(SCALES[word]) for word in words if word in SCALES}
     at = 0

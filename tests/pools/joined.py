@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.pools import Pool, Row, open_pool
-from eldgr_dspy.programs.pools.building import Built
+from eldgr_dspy.programs.pools.building import BuildResult
 from tests.pools.layouts import write
 
 TOWNS = ("Doha", "Oslo", "Lima", "Rome")
@@ -30,7 +30,7 @@ def questions(path: Path, numbers: Sequence[int] = range(4), **changes: Any) -> 
     return write(path, *rows)
 
 
-def rows(built: Built) -> list[Row]:
+def rows(built: BuildResult) -> list[Row]:
     return list(open_pool(built.pool.path).rows())
 
 

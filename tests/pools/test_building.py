@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import Row, open_pool
-from eldgr_dspy.programs.pools.building import Built, Recipe, build_pool, shuffled_order
+from eldgr_dspy.programs.pools.building import BuildResult, Recipe, build_pool, shuffled_order
 from eldgr_dspy.words import Task
 from tests.pools.joined import TOWNS, predictions, question, questions, rows, texts_of
 from tests.pools.layouts import HOTPOTQA, harness, log, sample, write
 from tests.pools.refused_pools import refused as refused_pool
 
 
-def build(folder: Path, *sources: Path, task: Task = "retrieval", **recipe: Any) -> Built:
+def build(folder: Path, *sources: Path, task: Task = "retrieval", **recipe: Any) -> BuildResult:
     return build_pool(Recipe(sources, task, **recipe), folder / "pool.jsonl")
 
 
-def texts(built: Built) -> dict[str, list[str]]:
+def texts(built: BuildResult) -> dict[str, list[str]]:
     return texts_of(open_pool(built.pool.path))
 
 

@@ -38,12 +38,12 @@ def listed(columns: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     ("prediction", "samples"),
     [
         ("It is Ana.", [Sample("It is Ana.")]),
-        (None, [Sample("", None, stated=True)]),
-        (["Ana", None], [Sample("Ana"), Sample("", None, stated=True)]),
-        ({"text": "return 5", "answer": "5"}, [Sample("return 5", "5", stated=True)]),
-        ({"text": "I refuse.", "answer": None}, [Sample("I refuse.", None, stated=True)]),
+        (None, [Sample("", None, final=True)]),
+        (["Ana", None], [Sample("Ana"), Sample("", None, final=True)]),
+        ({"text": "return 5", "answer": "5"}, [Sample("return 5", "5", final=True)]),
+        ({"text": "I refuse.", "answer": None}, [Sample("I refuse.", None, final=True)]),
         ({"text": "It is Ana."}, [Sample("It is Ana.")]),
-        ({"answer": "Ana"}, [Sample("", "Ana", stated=True)]),
+        ({"answer": "Ana"}, [Sample("", "Ana", final=True)]),
     ],
     ids=["text", "null", "list", "answered", "refused", "unanswered", "bare"],
 )
@@ -66,7 +66,7 @@ def test_packed_and_columnar_files_are_read_too(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode()))
     columnar = write_parquet(tmp_path / "a.parquet", *rows)
     found = [[(entry.id, entry.samples) for entry in read_predictions(path)] for path in (packed, columnar)]
-    assert found[0] == found[1] == [("a", (Sample("Ana"),)), ("b", (Sample("", None, stated=True),))]
+    assert found[0] == found[1] == [("a", (Sample("Ana"),)), ("b", (Sample("", None, final=True),))]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.formats.columns import COLUMNS, LARGEST, Columns, quoted, read_columns
+from eldgr_dspy.formats.columns import COLUMNS, LARGEST, Columns, quote, read_columns
 from eldgr_dspy.formats.rows import validate
 from eldgr_dspy.pools import Row, open_pool, write_pool
 from eldgr_dspy.programs.commands import main
@@ -294,7 +294,7 @@ def test_a_value_is_quoted_on_one_line() -> None:
         def __repr__(self) -> str:
             return "one\ntwo"
 
-    assert quoted(Long()) == "one two"
+    assert quote(Long()) == "one two"
 
 
 # --- what selectors read ----------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def test_tokens_are_summed_up_by_hand() -> None:
     ids=["the answer unknown", "the answer alone", "summaries"],
 )
 def test_what_tokens_do_not_tell_is_unknown_and_summaries_stay(logprobs: dict[str, Any], expected: Any) -> None:
-    assert Columns.model_validate({"logprobs": logprobs}).stated() == Stated(logprobs=Logprobs(*expected))
+    assert Columns.model_validate({"logprobs": logprobs}).to_stated() == Stated(logprobs=Logprobs(*expected))
 
 
 def test_what_is_missing_of_some_candidates_stays_missing() -> None:

@@ -49,7 +49,7 @@ def test_rows_on_one_question_are_its_samples_in_order(tmp_path: Path, name: str
             f"{path}, row 2",
             "1",
             "Which?",
-            (Sample("Nice"), Sample("Lyon"), Sample("", None, stated=True)),
+            (Sample("Nice"), Sample("Lyon"), Sample("", None, final=True)),
             ("Nice",),
             (Passage("", "It, is\tNice."),),
         ),
@@ -76,7 +76,7 @@ def test_ids_that_may_number_rows_or_questions_are_asked_about(tmp_path: Path) -
 def test_a_row_a_question_has_a_column_a_sample(tmp_path: Path) -> None:
     path = table(tmp_path / "a.csv", ("id", "gpt", "llama", "x"), ("1", "Nice", "", "?"))
     (entry,) = read(path, prediction=["gpt", "llama"])
-    assert entry.samples == (Sample("Nice", source="gpt"), Sample("", None, stated=True, source="llama"))
+    assert entry.samples == (Sample("Nice", source="gpt"), Sample("", None, final=True, source="llama"))
 
 
 def test_answers_and_sources_are_read_where_a_flag_names_them(tmp_path: Path) -> None:
@@ -84,8 +84,8 @@ def test_answers_and_sources_are_read_where_a_flag_names_them(tmp_path: Path) ->
     path = table(tmp_path / "a.csv", *rows)
     assert read(path)[0].samples == (Sample("2 + 3 = 5"), Sample("I refuse."))
     assert read(path, answer=["answer"], source=["model"])[0].samples == (
-        Sample("2 + 3 = 5", "5", stated=True, source="gpt"),
-        Sample("I refuse.", None, stated=True, source="llama"),
+        Sample("2 + 3 = 5", "5", final=True, source="gpt"),
+        Sample("I refuse.", None, final=True, source="llama"),
     )
 
 

@@ -66,7 +66,7 @@ def test_a_row_with_several_predictions_has_a_list_for_each_column(tmp_path: Pat
 def test_an_object_states_its_own_columns(tmp_path: Path) -> None:
     objects = [{"text": "Ana", "answer": "Ana", **ONE}, "Bo", {"text": "Cy", **OTHER}]
     found = only(plain(tmp_path / "a.jsonl", objects)).samples
-    assert found[0] == Sample("Ana", "Ana", stated=True, columns=columns(ONE))
+    assert found[0] == Sample("Ana", "Ana", final=True, columns=columns(ONE))
     assert columns_of(found) == [columns(ONE), None, columns(OTHER)]
 
 

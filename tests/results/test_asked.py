@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.formats.rows import Row
-from eldgr_dspy.report.question_tables import Shown, question_tables
+from eldgr_dspy.report.question_tables import RunQuestion, question_tables
 from eldgr_dspy.rule.consultations import Consultation
 from eldgr_dspy.tables.table import Table
 
@@ -14,7 +14,7 @@ def asked(**changes: Any) -> list[Table]:
     """The tables of what a certificate's consultation says, which is always taken into account."""
     row = Row.model_validate({"id": "q", "question": "Q?", "task": "retrieval", "candidates": [{"answer": "a"}]})
     said = Consultation("p", "q", "certificate", **{"outcome": "ok", **changes})
-    tables = [*question_tables(Shown("p", row, None, [], {"certificate": said}))]
+    tables = [*question_tables(RunQuestion("p", row, None, [], {"certificate": said}))]
     return tables[2:-2]
 
 

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.formats.rows import Row
-from eldgr_dspy.report.question_tables import Shown
+from eldgr_dspy.report.question_tables import RunQuestion
 from eldgr_dspy.report.questions_page import LARGEST, QuestionsPage
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Consultation
@@ -38,7 +38,7 @@ def decided(found: Row, **changes: Any) -> Any:
 
 def written(*rows: Row, pool: str = "hotpot", asked: Any = None, largest: int = LARGEST) -> str:
     page = QuestionsPage(largest=largest)
-    body = (page.question(Shown(pool, one, Case(one.to_question()), [decided(one)], asked or {})) for one in rows)
+    body = (page.question(RunQuestion(pool, one, Case(one.to_question()), [decided(one)], asked or {})) for one in rows)
     return "".join([page.head, *body, page.foot()])
 
 
@@ -135,7 +135,7 @@ def test_a_question_of_an_arithmetic_pool_has_no_certificates_by_evidence() -> N
     candidates = [{"answer": "1"}, {"answer": None}]
     found = row(task="arithmetic", candidates=candidates, evidence=[])
     page = QuestionsPage()
-    ((head, body),) = data(page.question(Shown("p", found, Case(found.to_question()), [], {})))
+    ((head, body),) = data(page.question(RunQuestion("p", found, Case(found.to_question()), [], {})))
     assert body.cells[4:8] == ["1 (consensus)", "1", "0", "—"]
     assert body.cells[-8:] == ["[0]", "1", "votes", "—", "[1]", "—", "does not vote", "—"]
     assert head["rules"] == []

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.figures.export import COLUMNS, disarmed, export, flat
+from eldgr_dspy.figures.export import COLUMNS, disarm, export, flat
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.figures.results.decision_fields import Decided
 from eldgr_dspy.programs.commands import main
@@ -43,7 +43,7 @@ def as_text(value: Any) -> str:
     """A value as a cell of CSV has it."""
     if value is None:
         return ""
-    return str(value).lower() if isinstance(value, bool) else disarmed(value) if isinstance(value, str) else str(value)
+    return str(value).lower() if isinstance(value, bool) else disarm(value) if isinstance(value, str) else str(value)
 
 
 def test_a_row_of_csv_is_a_decision(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,9 +96,9 @@ def test_no_cell_begins_as_a_formula(run: Path) -> None:  # hazard 99
 @example("-5%")
 @example("-1+cmd|' /C calc'!A0")
 def test_taking_one_mark_away_gives_the_text_back(text: str) -> None:
-    shown = disarmed(text)
+    shown = disarm(text)
     assert (shown.removeprefix("'") if shown.startswith("'") else shown) == text
-    assert disarmed(text)[:1] not in ("=", "@", "\t", "\r", "\n", "＝")
+    assert disarm(text)[:1] not in ("=", "@", "\t", "\r", "\n", "＝")
     assert shown == text or not text[0].isalnum()
 
 
@@ -112,7 +112,7 @@ UNSEEN = (
 @pytest.mark.parametrize("unseen", ["", *UNSEEN, UNSEEN], ids=ascii)
 def test_a_sign_in_any_form_is_disarmed_also_behind_what_is_not_seen(unseen: str) -> None:
     for sign in "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u207c\u208c\u207a\u208a\u2a75\ufb29":
-        assert disarmed(f"{unseen}{sign}cmd|' /C calc'!A0") == f"'{unseen}{sign}cmd|' /C calc'!A0"
+        assert disarm(f"{unseen}{sign}cmd|' /C calc'!A0") == f"'{unseen}{sign}cmd|' /C calc'!A0"
 
 
 NUMBERS = ("-5", "+3.25", "-1,000", "-5%", "-0.5")
@@ -122,7 +122,7 @@ FORMULAS = ("-5-5", "+1 (212)", "-a", "--", "-1e5|x", "=2")
 
 @pytest.mark.parametrize("text", [*PLAIN, *FORMULAS])
 def test_a_text_with_a_sign_in_front_is_disarmed_and_a_number_or_another_text_stays(text: str) -> None:
-    assert disarmed(text) == (f"'{text}" if text in FORMULAS else text)
+    assert disarm(text) == (f"'{text}" if text in FORMULAS else text)
 
 
 @pytest.mark.parametrize(

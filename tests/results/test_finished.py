@@ -46,7 +46,7 @@ def test_a_finished_run_reads_as_it_was_written(run: Path) -> None:
     assert list(read.decisions(read.summary())) == [json.loads(line) for line in lines]
     assert read.record() == json.loads((run / "record.json").read_text(encoding="utf-8"))
     assert (read.settings, read.versions) == (Settings(), ["0.1.0"])
-    assert read.stated("pool")["capitals"]["path"].endswith("capitals.jsonl")
+    assert read.heads_of("pool")["capitals"]["path"].endswith("capitals.jsonl")
 
 
 def test_the_shape_of_a_decision_has_every_field_of_one(run: Path) -> None:

@@ -21,7 +21,7 @@ from eldgr_dspy.programs.judges import (
     WeightedVote,
 )
 from eldgr_dspy.programs.lms import consulting
-from eldgr_dspy.programs.lms.consulting import Said, ask
+from eldgr_dspy.programs.lms.consulting import RoleOutput, ask
 from eldgr_dspy.programs.run.role_queries import _reply
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Abstention, Consultation, Heard
@@ -55,7 +55,7 @@ class Returns(dspy.Module):
 
 def journaled(role: Consulted, content: Mapping[str, Any]) -> tuple[Heard, Consultation]:
     """A reply as rules see it, and its consultation as a run journals it."""
-    fields, reply = _reply(role, Said(content), CASE)
+    fields, reply = _reply(role, RoleOutput(content), CASE)
     return reply, Consultation("p", "q", role, **fields)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, probability, signed
+from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, probability, with_sign
 from eldgr_dspy.programs.commands.console import text_of
 from eldgr_dspy.tables.formats import as_latex, as_markdown
 from eldgr_dspy.tables.plan_tables import ANY_DERIVER
@@ -305,7 +305,7 @@ def test_a_probability_has_four_digits_and_no_leading_zero(p: float | None, prin
     ],
 )
 def test_a_difference_has_a_sign_unless_it_rounds_to_nothing(value: float | None, printed: str) -> None:
-    assert signed(value) == printed
+    assert with_sign(value) == printed
 
 
 @given(st.floats(-1e4, 1e4), st.integers(0, 4))

@@ -118,21 +118,21 @@ def test_a_whole_number_quotient_or_power_is_an_int(expression: str) -> None:
 
 
 def test_a_number_is_replaced_wherever_it_is_written() -> None:
-    replaced = parse("5 + 2 * -5 - 5%").replaced({5: 7})
+    replaced = parse("5 + 2 * -5 - 5%").substitute({5: 7})
     assert replaced.operands == (Operand(7), Operand(2), Operand(-7), Operand(Fraction(7, 100), percent=True))
 
 
 def test_a_percentage_is_replaced_by_its_value_or_by_its_figure_and_keeps_its_sign() -> None:
-    assert parse("-5%").replaced({5: 7}).operands == (Operand(Fraction(-7, 100), percent=True),)
-    assert parse("5%").replaced({Fraction(1, 20): 2}).operands == (Operand(2, percent=True),)
-    assert parse("-5%").replaced({Fraction(1, 20): 2}).operands == (Operand(-2, percent=True),)
-    assert parse("5%").replaced({500: 7, -500: 7}).operands == parse("5%").operands
-    assert parse("5").replaced({500: 7, -500: 7}).operands == (Operand(5),)
+    assert parse("-5%").substitute({5: 7}).operands == (Operand(Fraction(-7, 100), percent=True),)
+    assert parse("5%").substitute({Fraction(1, 20): 2}).operands == (Operand(2, percent=True),)
+    assert parse("-5%").substitute({Fraction(1, 20): 2}).operands == (Operand(-2, percent=True),)
+    assert parse("5%").substitute({500: 7, -500: 7}).operands == parse("5%").operands
+    assert parse("5").substitute({500: 7, -500: 7}).operands == (Operand(5),)
 
 
 def test_an_expression_with_replaced_numbers_is_quoted_as_it_was_written() -> None:
     with pytest.raises(UnexecutableError, match=r"^The expression '1/5' cannot"):
-        parse("1/5").replaced({5: 0}).value()
+        parse("1/5").substitute({5: 0}).value()
 
 
 def test_the_parts_of_an_expression_are_the_numbers_under_each_operation() -> None:

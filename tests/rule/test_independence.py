@@ -186,5 +186,5 @@ def test_a_check_that_passes_fails_for_every_other_answer(left: int, right: int,
     check = f"{answer} {'-' if sign == '+' else '+' if sign == '-' else '/'} {right} = {left}"
     assume(fault_of_check(check, [parse_sides(step)], (left, right), Fraction(answer)) is None)
     assume(other != answer)
-    varied = [side.replaced({answer: other}).value() for side in parse_sides(check)]
+    varied = [side.substitute({answer: other}).value() for side in parse_sides(check)]
     assert varied[0] != varied[1]

@@ -14,7 +14,7 @@ from eldgr_dspy.answer_types.answers import answer_class, exact_match, is_polar,
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.formats.rows import Row
-from eldgr_dspy.laws.invariances import DECORATIONS, decorated
+from eldgr_dspy.laws.invariances import DECORATIONS, decorate
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Verdict
 from eldgr_dspy.rule.questions import Question, Settings
@@ -176,7 +176,7 @@ def test_on_real_pools_no_decoration_changes_a_decision(pools_dir: Path, name: s
         question = row.to_question()
         plain = outcomes(question)
         for decoration in DECORATIONS:
-            spelled = tuple(decorated(answer, decoration) for answer in question.answers)
+            spelled = tuple(decorate(answer, decoration) for answer in question.answers)
             assert outcomes(Question(question.text, question.task, spelled, question.texts, question.passages)) == plain
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from eldgr_dspy.derivation.arithmetic import Exact, Operand, parse
-from eldgr_dspy.derivation.tracing import TABLE, folded, stated, traceable, traces
+from eldgr_dspy.derivation.tracing import TABLE, folded, question_numbers, traceable, traces
 from tests.rule.keys import cases
 
 STATED = cases("stated by a question")
@@ -25,12 +25,12 @@ def test_a_question_supplies_nothing_else(question: str, numbers: str) -> None:
 
 @pytest.mark.parametrize(("question", "numbers"), STATED)
 def test_a_question_states_its_numerals_and_number_words(question: str, numbers: str) -> None:
-    assert {Fraction(number) for number in numbers.split()} <= stated(question)
+    assert {Fraction(number) for number in numbers.split()} <= question_numbers(question)
 
 
 @pytest.mark.parametrize(("question", "numbers"), LICENSED)
 def test_a_question_does_not_state_what_its_words_license(question: str, numbers: str) -> None:
-    assert not {Fraction(number) for number in numbers.split()} & stated(question)
+    assert not {Fraction(number) for number in numbers.split()} & question_numbers(question)
 
 
 def test_the_table_is_in_lower_case_and_cannot_be_changed() -> None:

@@ -16,7 +16,7 @@ from eldgr_dspy.answer_types.answers import answer_class, score
 from eldgr_dspy.answer_types.choice import Choice
 from eldgr_dspy.answer_types.extraction import extract_answer, read_sample
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.text.numbers import unlatexed
+from eldgr_dspy.text.numbers import without_latex
 
 OWN = json.loads(Path(__file__).with_name("written_answers.json").read_text("utf-8"))
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases"
@@ -128,4 +128,4 @@ def test_two_quantities_are_not_one_number(one: int, other: int, units: str, fra
 )
 def test_numbers_in_latex_are_replaced_at_their_places(pieces: list[str]) -> None:
     text = "".join(pieces)
-    assert len(unlatexed(text)) == len(text)
+    assert len(without_latex(text)) == len(text)

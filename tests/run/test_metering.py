@@ -11,7 +11,7 @@ from dspy import lm15
 
 from eldgr_dspy.programs.lms.consulting import aask, ask
 from eldgr_dspy.programs.requests.limits import Spending
-from eldgr_dspy.programs.requests.metered_lms import metered, metered_lm
+from eldgr_dspy.programs.requests.metered_lms import metered_lm, with_meter
 from eldgr_dspy.programs.requests.metering import Meter, metering
 from eldgr_dspy.programs.requests.retrying import Retries
 from eldgr_dspy.programs.roles import Judge
@@ -50,7 +50,7 @@ def judge(server: LMServer, retries: int = 3) -> dspy.Module:
     lm = dspy.LM("openai/gpt-4o-mini", api_base=server.address, api_key="key", cache=False, num_retries=retries)
     module = Judge()
     module.set_lm(lm)
-    return metered(module)
+    return with_meter(module)
 
 
 def consult(module: dspy.Module) -> Meter:
@@ -117,7 +117,7 @@ class Bringing(dspy.Module):
 def test_an_lm_that_a_role_brings_by_itself_is_not_counted_and_its_cut_reply_does_not_count_either() -> None:
     lm = scripted_lm([Line('{"judge_rationale": "", "assessments": [], "preferred": 0', cut=True)])
     with metering() as meter:
-        said = ask(metered(Bringing(lambda: lm)), INPUTS)
+        said = ask(with_meter(Bringing(lambda: lm)), INPUTS)
     assert (len(lm.requests), meter.calls) == (1, 0)
     assert said.content["abstained"].startswith("cut off: ")
 
@@ -127,7 +127,7 @@ def test_what_was_never_sent_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> 
     module = Judge()
     module.set_lm(dspy.LM("openai/gpt-4o-mini", cache=False))
     with metering() as meter, pytest.raises(dspy.LMConfigurationError):
-        ask(metered(module), INPUTS)
+        ask(with_meter(module), INPUTS)
     assert meter.calls == 0
 
 
@@ -136,7 +136,7 @@ def test_a_metered_lm_is_a_copy_and_the_original_keeps_its_retries_and_history()
         lm = dspy.LM("openai/gpt-4o-mini", api_base=server.address, api_key="key", cache=False, num_retries=2)
         module = Judge()
         module.set_lm(lm)
-        consult(metered(module))
+        consult(with_meter(module))
         assert (lm.history, lm.num_retries, type(lm)) == ([], 2, dspy.LM)
         ask(module, INPUTS)
         assert len(lm.history) == 1
@@ -184,7 +184,7 @@ def test_an_lm_is_metered_wherever_a_module_holds_it_in_threads_too(hold: Any, r
     lm = scripted_lm(lambda request: lm15.ServerError("down") if "number 3" in text_of(request) else "hello")
     module = Holding(hold(lm), reach)
     with metering() as meter:
-        assert ask(metered(module), INPUTS).content == {"abstained": "asked"}
+        assert ask(with_meter(module), INPUTS).content == {"abstained": "asked"}
     assert (len(lm.requests), meter.calls, meter.failed) == (8, 8, 1)
     assert reach(module.held) is lm
 
@@ -193,7 +193,7 @@ def test_one_lm_of_two_predictors_stays_one() -> None:
     module: Any = dspy.ChainOfThought("question -> answer")
     module.other = dspy.Predict("question -> answer")
     module.set_lm(scripted_lm([]))
-    twin = metered(module)
+    twin = with_meter(module)
     assert twin.get_lm() is not module.get_lm()
 
 
@@ -214,5 +214,5 @@ def test_a_consultation_is_held_for_as_long_as_all_of_it_waits_and_no_longer() -
 def test_failures_in_threads_are_all_counted() -> None:
     lm = scripted_lm(lambda _: lm15.ServerError("down"))
     with metering() as meter:
-        ask(metered(Holding([lm], lambda held: held[0])), INPUTS)
+        ask(with_meter(Holding([lm], lambda held: held[0])), INPUTS)
     assert meter.failed == meter.calls == len(lm.requests) == 8

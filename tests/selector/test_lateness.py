@@ -17,7 +17,7 @@ from eldgr_dspy.channels.step_table import StepTable
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.requests.metered_lms import metered_lm
-from eldgr_dspy.programs.requests.retrying import Limit, limited
+from eldgr_dspy.programs.requests.retrying import Limit, with_limit
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.rule_roles import later_roles
 from eldgr_dspy.programs.selector import Selector
@@ -309,6 +309,6 @@ def test_an_error_is_reported_if_the_request_after_it_hangs_and_is_none_if_it_pa
 
 def test_an_lm_whose_requests_somebody_else_sends_again_is_left_as_it_is() -> None:
     lm = metered_lm(lm_at("http://127.0.0.1:9/v1"))
-    assert limited(lm, Limit(time.monotonic(), 1.0)) is lm
-    once = limited(lm_at("http://127.0.0.1:9/v1"), Limit(time.monotonic(), 1.0))
-    assert limited(once, Limit(time.monotonic(), 1.0)) is once
+    assert with_limit(lm, Limit(time.monotonic(), 1.0)) is lm
+    once = with_limit(lm_at("http://127.0.0.1:9/v1"), Limit(time.monotonic(), 1.0))
+    assert with_limit(once, Limit(time.monotonic(), 1.0)) is once

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.semconv._incubating.attributes import error_attributes, gen_ai_attributes
 
 from eldgr_dspy.programs import telemetry
-from eldgr_dspy.programs.requests.metered_lms import metered
+from eldgr_dspy.programs.requests.metered_lms import with_meter
 from eldgr_dspy.programs.requests.metering import metering
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.service_log import LOG
@@ -180,7 +180,7 @@ def test_who_counts_tokens_around_a_selector_counts_each_once_watched_or_not(cal
 def test_a_run_meters_each_request_of_a_selector_in_a_program(call: Call, callbacks: Any, timeout: Any) -> None:
     select: Any = Selector(timeout=timeout)
     select.set_lm(saying(verdict(0)))
-    twin: Any = metered(select)
+    twin: Any = with_meter(select)
     with dspy.context(callbacks=callbacks), metering() as meter:
         call(twin, CONTESTED)
     assert [bool(entry.prompt_tokens) for entry in meter.entries] == [True, True]

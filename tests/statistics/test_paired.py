@@ -159,7 +159,7 @@ def test_the_same_scores_give_the_same_bytes() -> None:  # hazard 108
 
 
 def means_of(differences: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return resampled_means(Sample.counted(differences, np.ones(differences.size, dtype=np.int64)))
+    return resampled_means(Sample.of_counts(differences, np.ones(differences.size, dtype=np.int64)))
 
 
 @pytest.mark.parametrize("tail", [0.005, 0.025, 0.1, 0.25, 0.4])

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from eldgr_dspy.channels.undefined import Score, Scores
 from eldgr_dspy.training import Reward
-from eldgr_dspy.training.reward_base import Measured
+from eldgr_dspy.training.reward_base import RewardResults
 from eldgr_dspy.training.reward_calls import Call
 
 
@@ -18,9 +18,9 @@ class Given(Reward):
         super().__init__(name, [])
         self.scores, self.calls = list(scores), 0
 
-    def measure(self, call: Call) -> Measured:
+    def measure(self, call: Call) -> RewardResults:
         self.calls += 1
-        return Measured(Scores.of(self.scores))
+        return RewardResults(Scores.of(self.scores))
 
 
 def rewarded(reward: Reward, n: int, **arguments: object) -> list[float]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.training import Conditioned, GroupReward, StepReward, TokenConfidence, format, orm
-from eldgr_dspy.training.confidence import spelled, token_confidence
+from eldgr_dspy.training.confidence import spell, token_confidence
 from eldgr_dspy.training.policy import policy_confidence, token_logps
 from tests.tiny_policy import tiny_policy, tiny_tokenizer
 from tests.training.calling import Fixed, rows
@@ -179,7 +179,7 @@ class Bytes:
 def test_the_tokens_of_a_text_spell_it_and_a_character_in_parts_ends_with_its_last(text: str) -> None:
     text = text.encode("utf-8", "replace").decode()
     ids = list(text.encode())
-    pieces = spelled(Bytes.decode, ids)
+    pieces = spell(Bytes.decode, ids)
     assert len(pieces) == len(ids) and "".join(pieces) == text == Bytes.decode(ids)
     if "\ufffd" not in text:
         assert [piece for piece in pieces if piece] == list(text)
@@ -193,5 +193,5 @@ def test_the_time_it_takes_grows_with_the_number_of_tokens_alone() -> None:
         decoded += len(ids)
         return Bytes.decode(ids)
 
-    spelled(decode, [97] * 1_000)
+    spell(decode, [97] * 1_000)
     assert decoded < 5_000

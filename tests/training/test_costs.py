@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import training, training_counts
 from benchmarks.nli_times import SHAPE
-from eldgr_dspy.training.grpo import parsed
+from eldgr_dspy.training.grpo import parse_arguments
 from tests.training.training_on import trains
 
 pytestmark = [trains, pytest.mark.slow]
@@ -25,7 +25,7 @@ def test_a_step_of_the_tiny_shape_is_split_into_parts_that_add_up(capsys: pytest
 
 
 def test_what_is_counted_is_the_real_shape() -> None:
-    counts = training_counts.counted(parsed(["--config", "ra_msd", "--use_cpu", "true", "--bf16", "false"]))
+    counts = training_counts.counted(parse_arguments(["--config", "ra_msd", "--use_cpu", "true", "--bf16", "false"]))
     assert (counts.policy, counts.adapter) == (3_085_938_688, 7_372_800)
     assert counts.nli == pytest.approx(141.9e6, rel=0.01)
     assert counts.decoding > 36 * 20 and counts.updating > counts.reading > 36 * 20

@@ -15,7 +15,7 @@ import torch
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.generation import Sampling
-from eldgr_dspy.training.grpo import main, parsed, trainer_of
+from eldgr_dspy.training.grpo import main, parse_arguments, trainer_of
 from eldgr_dspy.training.sampling import sample_pool
 from tests.tiny_policy import tiny_policy, tiny_tokenizer
 from tests.training.saved import saved_policy
@@ -241,12 +241,14 @@ def test_messages_and_a_tokenizer_without_a_chat_template_are_refused_before_the
     write(tmp_path / "text" / "data", train=json.dumps({**ROWS[0], "prompt": "Who?"}))
     with pytest.raises(SystemExit, match=r"'prompt' holds messages, but the tokenizer '.*policy' has no chat template"):
         main([*flags(tmp_path / "run"), "--model_name_or_path", str(policy)])
-    trainer_of(parsed([*flags(tmp_path / "text" / "run"), "--model_name_or_path", str(policy)]))
+    trainer_of(parse_arguments([*flags(tmp_path / "text" / "run"), "--model_name_or_path", str(policy)]))
 
 
 def test_a_reward_may_be_whatever_trl_can_call(tmp_path: Path) -> None:
     write(tmp_path / "data", train=json.dumps(ROWS[0]))
-    trainer = trainer_of(parsed([*flags(tmp_path / "run"), "--rewards", "orm", f"{MINE}.part", f"{MINE}.half"]))
+    trainer = trainer_of(
+        parse_arguments([*flags(tmp_path / "run"), "--rewards", "orm", f"{MINE}.part", f"{MINE}.half"])
+    )
     assert trainer.reward_func_names == ["orm", "constant", "Half"]
 
 

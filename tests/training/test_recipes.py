@@ -12,7 +12,7 @@ from eldgr_dspy.channels.rewards import PAPER
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.pools.prompts import prompt_of
 from eldgr_dspy.training import format, orm
-from eldgr_dspy.training.grpo import data_of, parsed
+from eldgr_dspy.training.grpo import data_of, parse_arguments
 from eldgr_dspy.training.named_rewards import LOGIC_ALONE, NamedNLI
 from eldgr_dspy.training.question_rows import training_rows
 from eldgr_dspy.training.recipe import NAMES, RECIPES, RewardArguments, recipe_path, rewards_of
@@ -45,7 +45,7 @@ def test_there_is_a_recipe_a_policy_and_one_for_drops() -> None:
 
 @pytest.mark.parametrize("name", [*POLICIES, DROP])
 def test_every_recipe_is_one_that_trl_reads_and_every_field_is_known(name: str) -> None:
-    recipe = parsed(["--config", name, "--use_cpu", "true"])
+    recipe = parse_arguments(["--config", name, "--use_cpu", "true"])
     assert recipe.training.output_dir == f"runs/{name}"
     assert len(rewards_of_named(recipe.rewards)) == len(recipe.training.reward_weights)
     assert recipe.training.logging_steps == 1
@@ -113,7 +113,7 @@ def test_only_the_first_rows_are_trained_on(streamed: str, tmp_path: Path) -> No
     flags = ["--dataset_name", str(tmp_path), "--dataset_streaming", streamed, "--use_cpu", "true"]
 
     def rows(*further: str) -> list[int]:
-        train, test = data_of(parsed(["--config", "grpo", *flags, *further]))
+        train, test = data_of(parse_arguments(["--config", "grpo", *flags, *further]))
         assert test is None
         return [row["id"] for row in train]
 
@@ -179,7 +179,7 @@ def test_defaults_that_bite_are_set_in_every_recipe() -> None:
     ],
 )
 def test_a_policy_is_rewarded_as_its_definition_has_it(name: str, rewards: dict[str, float]) -> None:
-    recipe = parsed(["--config", name, "--use_cpu", "true"])
+    recipe = parse_arguments(["--config", name, "--use_cpu", "true"])
     found = rewards_of_named(recipe.rewards)
     assert dict(zip((one.__name__ for one in found), recipe.training.reward_weights, strict=True)) == rewards
     for one in found:
@@ -190,7 +190,7 @@ def test_a_policy_is_rewarded_as_its_definition_has_it(name: str, rewards: dict[
 
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_a_drop_has_the_weights_and_the_gate_of_the_paper_without_the_channel(channel: Any) -> None:
-    recipe = parsed(["--config", DROP, "--drop", channel, "--use_cpu", "true"])
+    recipe = parse_arguments(["--config", DROP, "--drop", channel, "--use_cpu", "true"])
     assert recipe.rewards.weighting() == PAPER.without(channel)
     assert [one.__name__ for one in rewards_of_named(recipe.rewards)] == ["orm", "format", "ra_msd"]
 
@@ -198,7 +198,7 @@ def test_a_drop_has_the_weights_and_the_gate_of_the_paper_without_the_channel(ch
 def test_weights_gate_and_threshold_are_those_of_the_recipe_or_the_flags() -> None:
     weights = {"logic": 0.5, "fact": 0.5}
     flags = ["--channel_weights", json.dumps(weights), "--gate", "fact", "--tau", "0.25", "--documents", "3"]
-    arguments = parsed(["--config", SMALL, *flags, "--nli", "folder", "--reading", "settled"]).rewards
+    arguments = parse_arguments(["--config", SMALL, *flags, "--nli", "folder", "--reading", "settled"]).rewards
     weighting = arguments.weighting()
     assert weighting.weights == dict(zip(CHANNELS, (0.5, 0.5, 0, 0, 0, 0, 0), strict=True))
     assert (set(weighting.gated), weighting.tau) == ({"fact"}, 0.25)
@@ -209,7 +209,7 @@ def test_weights_gate_and_threshold_are_those_of_the_recipe_or_the_flags() -> No
 @pytest.mark.parametrize("name", ["prm", "ra_msd"])
 def test_precision_batch_and_device_of_the_nli_model_are_fields(name: str) -> None:
     flags = ["--nli_dtype", "bfloat16", "--nli_batch_size", "64", "--nli_device", "cuda:1"]
-    arguments = parsed(["--config", name, "--use_cpu", "true", *flags]).rewards
+    arguments = parse_arguments(["--config", name, "--use_cpu", "true", *flags]).rewards
     small = "cross-encoder/nli-deberta-v3-small"
     assert rewards_of_named(arguments)[2].scorer.nli == NamedNLI(small, "bfloat16", 64, "cuda:1")
 
@@ -287,26 +287,26 @@ def test_what_is_said_of_a_corpus_in_csv_makes_passages_of_it(tmp_path: Path, mo
 def test_a_recipe_is_found_by_its_name_or_its_path(tmp_path: Path) -> None:
     assert recipe_path("ra_msd") == RECIPES / "ra_msd.yaml"
     (tmp_path / "mine.yaml").write_text("output_dir: mine\n", "utf-8")
-    assert parsed(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"]).training.output_dir == "mine"
+    assert parse_arguments(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"]).training.output_dir == "mine"
     with pytest.raises(ArgumentError, match=r"--config must be a file or one of grpo, orm, prm"):
-        parsed(["--config", "ramsd"])
+        parse_arguments(["--config", "ramsd"])
 
 
 def test_a_field_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("learning_rat: 1.0e-5\n", "utf-8")
     with pytest.raises(ArgumentError, match=r"The recipe cannot be read \(.*learning_rat.*; its fields are those of"):
-        parsed(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"])
+        parse_arguments(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"])
 
 
 def test_columns_that_rewards_read_may_not_be_dropped() -> None:
-    assert refused(lambda: parsed(["--config", "grpo", "--use_cpu", "true", "--remove_unused_columns", "true"])) == (
-        "remove_unused_columns must be false, for rewards read columns; got true. Leave it out."
-    )
+    assert refused(
+        lambda: parse_arguments(["--config", "grpo", "--use_cpu", "true", "--remove_unused_columns", "true"])
+    ) == ("remove_unused_columns must be false, for rewards read columns; got true. Leave it out.")
 
 
 def test_fields_of_trl_pass_through() -> None:
     flags = ["--vllm_mode", "server", "--loss_type", "dr_grpo", "--beta", "0.04", "--load_in_4bit", "true"]
-    recipe = parsed(["--config", SMALL, *flags])
+    recipe = parse_arguments(["--config", SMALL, *flags])
     assert (recipe.training.vllm_mode, recipe.training.loss_type, recipe.training.beta) == ("server", "dr_grpo", 0.04)
     assert recipe.model.load_in_4bit
 
@@ -329,7 +329,7 @@ def test_the_adapter_has_the_parameters_that_the_recipe_says(modules: list[str] 
     adapting: Any = peft
     reading: Any = trl
 
-    recipe = parsed(["--config", "ra_msd", "--use_cpu", "true"])
+    recipe = parse_arguments(["--config", "ra_msd", "--use_cpu", "true"])
     recipe.model.lora_target_modules = modules or recipe.model.lora_target_modules
     config = Qwen2Config(  # of Qwen2.5-3B-Instruct
         vocab_size=151_936,

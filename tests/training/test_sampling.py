@@ -16,7 +16,7 @@ from eldgr_dspy.answer_types.extraction import extract_answer
 from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError, RunChangedError, RunLockedError
 from eldgr_dspy.journal import TornLineWarning
 from eldgr_dspy.pools import Pool, open_pool
-from eldgr_dspy.training.checkpoints import Checkpoint, rendered
+from eldgr_dspy.training.checkpoints import Checkpoint, render
 from eldgr_dspy.training.generation import Sampling, complete, numbers
 from eldgr_dspy.training.policy import token_logps
 from eldgr_dspy.training.sampling import sample_pool
@@ -123,7 +123,7 @@ def test_log_probabilities_are_those_of_the_model_itself_for_the_very_tokens(poo
     tokenizer = checkpoint.tokenizer()
     model = checkpoint.policy(tokenizer, device="cpu")
     for row, asked in zip(pool.rows(), QUESTIONS, strict=True):
-        prompt = rendered(tokenizer, "whole", row.id, asked["prompt"])
+        prompt = render(tokenizer, "whole", row.id, asked["prompt"])
         (one,) = complete(
             model, tokenizer, [prompt], [numbers(20, 2029, row.id, "whole", 1)], temperature=0.7, top_p=0.9
         )
@@ -189,7 +189,7 @@ def test_tokens_are_drawn_as_often_as_they_are_probable_and_none_outside_the_cut
     checkpoint = Checkpoint.of("whole", saved_policy())
     tokenizer = checkpoint.tokenizer()
     model = checkpoint.policy(tokenizer, device="cpu")
-    prompt, n = rendered(tokenizer, "whole", "q", ROWS[0]["prompt"])[:-3], 2000
+    prompt, n = render(tokenizer, "whole", "q", ROWS[0]["prompt"])[:-3], 2000
     drawn = [numbers(1, 0, at) for at in range(n)]
     written = complete(model, tokenizer, [prompt] * n, drawn, temperature=0.7, top_p=0.9)
     counts = Counter(round(logp, 5) for one in written for logp in one.tokens.logps)  # a token is known by its own

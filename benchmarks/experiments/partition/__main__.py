@@ -12,7 +12,7 @@ from benchmarks.experiments.partition.partition_run import run
 from benchmarks.experiments.partition.sizes import SIZES
 from eldgr_dspy.base.system import refusal
 from eldgr_dspy.errors import EldgrError
-from eldgr_dspy.showing import shown
+from eldgr_dspy.showing import display_text
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -27,14 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except EldgrError as error:
         sys.exit(str(error))
     except OSError as error:
-        sys.exit(shown(f"{refusal(error)} The same command then resumes the jobs that were interrupted."))
+        sys.exit(display_text(f"{refusal(error)} The same command then resumes the jobs that were interrupted."))
     except KeyboardInterrupt:
         sys.exit("Interrupted. The same command resumes.")
     _say(f"The tables are in {out / 'tables.md'}, all numbers in {out / 'results.json'}.")
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{shown(text)}\n")
+    sys.stdout.write(f"{display_text(text)}\n")
     sys.stdout.flush()
 
 

@@ -9,7 +9,7 @@ from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.solved import Solved
 from eldgr_dspy.base.files import replacing
 from eldgr_dspy.training.curves import read_curve
-from eldgr_dspy.training.grpo import parsed, train
+from eldgr_dspy.training.grpo import parse_arguments, train
 
 START: Final = "start"
 """The policy before any reward."""
@@ -64,5 +64,5 @@ def flags(folder: Path, arm: str, run: int, size: Size, seed: int) -> list[str]:
 
 def train_arm(folder: Path, arm: str, run: int, size: Size, seed: int) -> Mapping[str, Sequence[float]]:
     """Train an arm, and return its mean reward step by step. Raises what `train` raises."""
-    train(parsed(flags(folder, arm, run, size, seed)))
+    train(parse_arguments(flags(folder, arm, run, size, seed)))
     return {"reward": [round(point.reward or 0.0, 4) for point in read_curve(folder / f"{arm}-{run}")]}

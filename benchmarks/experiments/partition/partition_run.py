@@ -28,7 +28,7 @@ from benchmarks.experiments.partition.starting import require_in_range, teach_st
 from benchmarks.experiments.partition.task import drawn_questions, fingerprint, of_both
 from eldgr_dspy.base.differences import differences
 from eldgr_dspy.errors import ArgumentError, RunChangedError
-from eldgr_dspy.programs.service.file_locks import locked
+from eldgr_dspy.programs.service.file_locks import hold
 
 FILE: Final = "partition.json"
 """The name of the record of a run's settings in its folder."""
@@ -162,9 +162,7 @@ def stated_by(size: Size, plan: Outcomes) -> dict[str, Any]:
 
 def alone(out: Path) -> AbstractContextManager[None]:
     """Keep other processes from a folder. Raises `RunLockedError` if one is at work in it."""
-    return locked(
-        out / f".{FILE}.lock", f"{out}: another process is at work in it; wait for it, or give another --out."
-    )
+    return hold(out / f".{FILE}.lock", f"{out}: another process is at work in it; wait for it, or give another --out.")
 
 
 def versions() -> dict[str, str]:

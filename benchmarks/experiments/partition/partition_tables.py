@@ -8,7 +8,7 @@ from typing import Any, Final
 from benchmarks.experiments.partition.analysis import BOTH, WITH_STEPS, score_of
 from benchmarks.experiments.partition.outcomes import outcomes
 from eldgr_dspy.base.files import replacing
-from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, probability, signed
+from eldgr_dspy.base.formatting import UNDEFINED, figure, interval, probability, with_sign
 from eldgr_dspy.tables.formats import as_markdown
 from eldgr_dspy.tables.table import Table
 from eldgr_dspy.words import TASKS
@@ -69,8 +69,8 @@ def _rows(contrasts: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], ...]
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     ends = interval(row["interval"])
-    delta = signed(row["delta"]) if ends == UNDEFINED else f"{signed(row['delta'])} {ends}"
-    seeds = ", ".join(signed(value) for value in row["by_seed"])
+    delta = with_sign(row["delta"]) if ends == UNDEFINED else f"{with_sign(row['delta'])} {ends}"
+    seeds = ", ".join(with_sign(value) for value in row["by_seed"])
     return delta, probability(row["p"]), seeds, _verdict(row)
 
 
