@@ -2,7 +2,7 @@ r"""Check that spelling does not decide: the results of each real pool, and with
 
 Run: python -m benchmarks.spelling [--every 1]
 
-Each answer of a pool is put into one decoration of `eldgr_dspy.laws.invariances` (a full stop, bold, quotes, \boxed{}
+Each answer of a pool is put into one decoration of `eldgr_dspy.laws.of_rules` (a full stop, bold, quotes, \boxed{}
 and so on), and the pool is evaluated with the heuristic roles. Printed are majority, EL-DGR and its bounds for the pool
 as it is, and for every decoration under which one of them differs. The last line counts the decorations under which all
 are the same. `--every N` takes one question in N.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._timing import pools_dir
-from eldgr_dspy.laws.invariances import DECORATIONS, decorate
+from eldgr_dspy.laws.of_rules import DECORATIONS, decorated
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 

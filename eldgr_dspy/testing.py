@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from inspect import unwrap
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -31,21 +32,21 @@ except ImportError as error:
 from eldgr_dspy.answer_types import BUILT_IN, answer_type, load_type
 from eldgr_dspy.answer_types.answers import answer_class
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.base.named_objects import name_of
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import RULES, Rule, evidence_locked
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, Law, LawBroken
-from eldgr_dspy.laws.findings import laws_left, require_laws
 from eldgr_dspy.laws.literals import around, literals
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, laws_of_type
 from eldgr_dspy.laws.situations import classes_of_examples, derived_sum, situations, typed
-from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial
+from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, laws_left, require_laws
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import OUTPUTS, Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.rule.own_certificates import own_certificate
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.replies import read_reply
-from eldgr_dspy.rule.rules import rule_given
+from eldgr_dspy.rule.rules import guarded, rule_given
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, STRICTNESS, TASKS, Role, Task
 
 __all__ = ["LawBroken", "check_answer_type", "check_laws", "consultations", "derivations", "evidence", "lm_contents"]
@@ -157,13 +158,6 @@ lm_contents: st.SearchStrategy[Mapping[str, Any]] = st.dictionaries(st.sampled_f
 abstentions = st.builds(Abstention, st.just(SILENT.reason) | raw_text)
 _SPANS = st.sampled_from([word for word in WORDS if word.strip()]) | raw_text.filter(str.strip)
 _SCORES = st.sampled_from((0.5, 0.0, 1.0, 0.9, 0.1)) | st.floats(0, 1)
-_STEPS = st.builds(Step, st.sampled_from(("9*2", "20-2", "x", "1/0")), st.sampled_from(WORDS))
-_ODD_DERIVATIONS = st.builds(
-    Derivation,
-    st.lists(_STEPS, max_size=3).map(tuple),
-    st.sampled_from(NUMBERS) | raw_text,
-    st.sampled_from(("", "18/2 = 9", "18 = 18", "18 - 9 = 9")),
-)
 
 
 def lm_replies() -> st.SearchStrategy[str]:
@@ -181,10 +175,9 @@ def verdicts(draw: st.DrawFn, question: Question) -> Verdict | Abstention:
     if not indices:
         return SILENT
     text = " ".join(passage.text for passage in question.passages)
-    others = [at for at in indices if question.answers[at] != question.answers[indices[0]]]
-    rivals = [at for at in others if (question.answers[at] or "") in text]
+    found = [at for at in answered if (question.answers[at] or "") in text]
     scores = draw(st.none() | st.tuples(*[_SCORES] * len(question.answers)))
-    return Verdict(draw(st.sampled_from((*indices, *rivals, *rivals, *rivals))), scores)
+    return Verdict(draw(st.sampled_from((*answered, *found, *found, *found))), scores)
 
 
 def repairs(question: Question) -> st.SearchStrategy[Repair]:
@@ -200,7 +193,11 @@ def derivations(question: Question) -> st.SearchStrategy[Derivation]:
     """Draw a deriver's valid reply: one that is sound for a situation, one with a fault, or any text."""
     sound = _sound().get(question.text) or next(iter(_sound().values()))
     faults: Sequence[Mapping[str, Any]] = ({"others": (sound,)}, {"check": ""}, {"answer": "9"}, {"steps": ()})
-    return st.sampled_from((sound, sound, *(replace(sound, **fault) for fault in faults))) | _ODD_DERIVATIONS
+    steps = st.lists(st.builds(Step, st.sampled_from(("9*2", "20-2", "x", "1/0")), st.sampled_from(WORDS)), max_size=3)
+    odd = st.builds(
+        Derivation, steps.map(tuple), st.sampled_from(NUMBERS) | raw_text, st.sampled_from(("", "18/2 = 9"))
+    )
+    return st.sampled_from((sound, sound, *(replace(sound, **fault) for fault in faults))) | odd
 
 
 @cache
@@ -216,22 +213,20 @@ VALID_REPLIES: Mapping[Role, Callable[[Question], st.SearchStrategy[Any]]] = {
 }
 
 
-def replies_of(question: Question, role: Role) -> st.SearchStrategy[Reply]:
-    """Draw a role's reply: mostly a valid one, else an abstention, or any JSON object as it would be read."""
-    contents = lm_contents.map(lambda one: read_reply(role, one, question.answers, len(question.passages)))
-    valid = VALID_REPLIES[role](question)
-    return st.integers(0, 9).flatmap(lambda way: abstentions if way == 0 else contents if way == 9 else valid)
-
-
 @st.composite
 def consultations(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> Trial:
     """Draw a whole `Trial` of an answer type: a question under settings, each role's reply, and further passages."""
     question = draw(questions(answer))
-    roles: tuple[Role, ...] = ("judge", question.type.repairer)
-    replies: dict[Role, Reply] = {role: draw(replies_of(question, role)) for role in roles}
-    situation = next((one for one in _situations(question.type) if one.question is question), None)
-    if situation and draw(st.integers(0, 3)):
-        replies |= {role: situation.reply(role) for role in roles}
+    listed = next((one for one in _situations(question.type) if one.question is question), None)
+    replies = dict[Role, Reply]()
+    for role in ("judge", question.type.repairer):
+        way = draw(st.integers(0, 9))
+        if listed and draw(st.integers(0, 3)):
+            replies[role] = listed.reply(role)
+        elif way == 9:
+            replies[role] = read_reply(role, draw(lm_contents), question.answers, len(question.passages))
+        else:
+            replies[role] = draw(VALID_REPLIES[role](question) if way else abstentions)
     offers = [reply.answer for reply in replies.values() if isinstance(reply, Repair | Derivation)]
     right = [answer for answer in (*question.answers, *offers) if answer and answer.strip()] or [""]
     return Trial(question, draw(rule_settings), replies, draw(st.sampled_from(right[::-1])), draw(evidence(right)))
@@ -269,24 +264,22 @@ def check_laws(
 
     Raises:
         LawBroken: For the first trial that breaks a law; the message names the other laws that it breaks.
-        ArgumentError: A rule or a law is not known, nothing would be tried, or rule or certificate return something
-            invalid, change what they are given, or do something else when they are called again.
-        Exception: What rule or certificate raise, with the trial as its note.
+        ArgumentError: A rule or a law is not known, nothing would be tried, the rule raises, or rule or certificate
+            return something invalid, change what they are given, or do something else when they are called again.
+        CertificateError: The certificate raises. Like an error of the rule it has the trial as its note.
     """
     __tracebackhide__ = True
-    if isinstance(rule, str):
-        _, rule = rule_given(rule)
-    if not callable(rule):
-        raise ArgumentError(f"rule={rule!r:.60} is not a rule; expected a generator function that takes a case.")
+    is_own = callable(rule) and rule not in RULES.values()  # an object or a partial too
+    rule = guarded(name_of(rule), rule) if is_own else rule_given(rule)[1]
     subject, own = Subject(rule), None if certificate is None else own_certificate(certificate)
     if own is not None:
         if own.consulted:
             raise ArgumentError("certificate is async, and it was called without await; give a function that is not.")
         subject = Subject(rule, lambda question, settings: Case(question, replace(settings, certificate=own)))
     kind = None if answer is None else answer_type(answer, "answer", BUILT_IN)
-    selection = laws_left([law for law in LAWS if law.statement is not None], laws, without)
-    texts = around(literals(rule, own and own.function), "retrieval" if rule is evidence_locked else kind)
-    return _check(subject.settle_twice, selection, kind, chain(situations(kind), texts), max_examples)
+    chosen = laws_left([law for law in LAWS if law.statement is not None], laws, without)
+    texts = around(literals(unwrap(rule), own and own.function), "retrieval" if rule is evidence_locked else kind)
+    return _check(subject.settle_twice, chosen, kind, chain(situations(kind), texts), max_examples)
 
 
 def check_answer_type(

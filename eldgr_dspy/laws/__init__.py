@@ -11,9 +11,8 @@ LM would say. It uses only the standard library.
 
 from collections.abc import Mapping
 
-from eldgr_dspy.laws.findings import Law, LawBroken
-from eldgr_dspy.laws.invariances import INVARIANCES
-from eldgr_dspy.laws.statements import STATEMENTS
+from eldgr_dspy.laws.of_rules import OF_RULES
+from eldgr_dspy.laws.trials import Law, LawBroken
 
 __all__ = ["LAW", "LAWS", "Law", "LawBroken"]
 
@@ -31,6 +30,6 @@ _OF_SELECTORS = (
         "Compiling, saving, loading, copying a selector or swapping its LM changes no law.",
     ),
 )
-LAWS: tuple[Law, ...] = tuple(sorted((*STATEMENTS, *_OF_SELECTORS, *INVARIANCES), key=lambda law: law.number))
+LAWS: tuple[Law, ...] = tuple(sorted((*OF_RULES, *_OF_SELECTORS), key=lambda law: law.number))
 LAW: Mapping[str, Law] = {law.name: law for law in LAWS}
 """The laws by name."""

@@ -13,8 +13,7 @@ from itertools import combinations
 from eldgr_dspy.answer_types.answers import score
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.laws import LAWS
-from eldgr_dspy.laws.findings import Finding, Law, law, laws_named
-from eldgr_dspy.laws.trials import Outcome
+from eldgr_dspy.laws.trials import Finding, Law, Outcome, law, laws_named
 from eldgr_dspy.matching.text_keys import AnswerClass
 from eldgr_dspy.rule.questions import Settings
 
@@ -135,8 +134,6 @@ _NEVER_GIVEN_UP = "a_type_repeats_itself"
 
 def laws_of_type(kind: AnswerType, laws: Sequence[Law]) -> list[Law]:
     """Return those of the laws that a type does not give up, which it may do with all but one."""
-    laws_by_name = [
-        law for law in {law.name: law for law in (*LAWS, *LAWS_OF_TYPES)}.values() if law.name != _NEVER_GIVEN_UP
-    ]
-    given_up = laws_named(f"{kind.name}.gives_up", kind.gives_up, laws_by_name)
+    known = dict.fromkeys(law for law in (*LAWS, *LAWS_OF_TYPES) if law.name != _NEVER_GIVEN_UP)
+    given_up = laws_named(f"{kind.name}.gives_up", kind.gives_up, [*known])
     return [law for law in laws if law not in given_up]

@@ -79,10 +79,8 @@ _VALUES = (
 def situations(answer: Task | AnswerType | None = None) -> Iterator[Trial]:
     """Yield every situation of an answer type, or of all; in retrieval the smallest first, then the central ones."""
     way = None if answer is None else answer_type(answer).way
-    retrieval = (_least, _contests, _scores, _spellings, _single_classes, _respellings, _sizes, _large, _passages)
-    for several in retrieval if way != "derivation" else ():
-        yield from several()
-    for several in (_sums, _values) if way != "evidence" else ():
+    retrieval = (_contests, _scored, _spellings, _undisputed, _sizes, _passages)
+    for several in (*(retrieval if way != "derivation" else ()), *((_sums,) if way != "evidence" else ())):
         yield from several()
 
 
@@ -212,16 +210,15 @@ def derived_sum(right: str) -> tuple[str, Derivation]:
 # -- retrieval ---------------------------------------------------------------------------------------------------------
 
 
-def _least() -> Iterator[Trial]:
-    """A pool of two, one or none, and evidence of one, the other or neither: what is read most easily comes first."""
+def _contests() -> Iterator[Trial]:
+    """Consensus of each kind with two votes, the others before it; then with one vote for each, and consensus first.
+
+    Before them, since it is read most easily: a pool of two, one or none, and evidence of one, the other or neither.
+    """
     pools: Sequence[Answers] = (("Paris", "Lyon"), ("Paris",), ())
     evidence = ((), ("", " "), ("Lyon",), ("Paris",), ("Paris", ""))
     for answers, texts, offer, preferred in product(pools, evidence, ("", "Lyon"), (True, False)):
         yield contest(answers, answers[-1] if answers and preferred else None, offer, texts=texts)
-
-
-def _contests() -> Iterator[Trial]:
-    """Consensus of each kind with two votes, the others before it; then with one vote for each, and consensus first."""
     for tied, mark, others in product((False, True), _MARKS[0], _OTHERS):
         named, consensus = [_MARKS[1][other] for other in others], _MARKS[0][mark]
         answers = (consensus, *named) if tied else (*named, consensus, consensus)
@@ -241,7 +238,10 @@ def _scores() -> Iterator[Trial]:
 
 
 def _spellings() -> Iterator[Trial]:
-    """Candidates that vote together in two spellings, a repair in consensus's class, and missing answers."""
+    """Candidates that vote together in two spellings, a repair in consensus's class, and missing answers.
+
+    Then a class in three spellings in each order, one of them in the evidence: consensus, preferred, or a repair.
+    """
     lyon, rome = ("the Lyon", "Lyon"), ("the Rome", "Rome")
     for judge in (None, *lyon, *rome):
         yield contest((*lyon, *rome, "Rome"), judge)
@@ -251,6 +251,12 @@ def _spellings() -> Iterator[Trial]:
             yield contest(answers, judge, "Rome", settings, texts=(*_TEXTS, "Rome"))
     for judge in (None, "Lyon", ""):
         yield contest((None, "Lyon", "", "Rome", "Rome"), judge)
+    spellings = ("Lyon", "the Lyon", "LYON")
+    for members, spelling in product(permutations(spellings), spellings):
+        texts, outvoted = ("Doha", spelling), (*members, *["Rome"] * 4)
+        yield contest((*members, members[2], "Oslo"), "Oslo", texts=texts)
+        yield contest(outvoted, members[0], texts=texts)
+        yield contest(outvoted, None, members[1], texts=texts)
 
 
 def _single_classes() -> Iterator[Trial]:
@@ -261,18 +267,11 @@ def _single_classes() -> Iterator[Trial]:
             yield contest(answers, answers[0] if answers else None, offer, Settings(homogeneous=homogeneous))
 
 
-def _respellings() -> Iterator[Trial]:
-    """A class in three spellings in each order, one of them in the evidence: consensus, preferred, or a repair."""
-    spellings = ("Lyon", "the Lyon", "LYON")
-    for members, spelling in product(permutations(spellings), spellings):
-        texts, outvoted = ("Doha", spelling), (*members, *["Rome"] * 4)
-        yield contest((*members, members[2], "Oslo"), "Oslo", texts=texts)
-        yield contest(outvoted, members[0], texts=texts)
-        yield contest(outvoted, None, members[1], texts=texts)
-
-
 def _sizes() -> Iterator[Trial]:
-    """Consensus and another class in other words; of each number of words; and certified, of each number of letters."""
+    """Consensus and another class in other words; of each number of words; and certified, of each number of letters.
+
+    Then contests of three to twenty candidates, with a long question, long texts and up to thirty passages more.
+    """
     for pair in _WORDINGS:
         yield from (trial for one, other in (pair, pair[::-1]) for trial in oppositions(one, other))
     for n in range(2, _MOST_WORDS + 1):
@@ -281,10 +280,6 @@ def _sizes() -> Iterator[Trial]:
     for n in range(1, _MOST_CHARACTERS + 1):
         name = f"{' '.join(islice(cycle(_NAMES), n))[: n - 1]}s"
         yield contest((name, name), texts=(name,))
-
-
-def _large() -> Iterator[Trial]:
-    """Contests of three to twenty candidates, with a long question, long texts and up to thirty passages more."""
     for n in (*range(1, 11), 16):
         filler = [Passage("", f"Passage {number}.") for number in range(3 * n if n > 3 else 0)]
         for trial in oppositions("Rome", "Lyon"):
@@ -312,7 +307,10 @@ def _passages() -> Iterator[Trial]:
 
 
 def _sums() -> Iterator[Trial]:
-    """Pools of a right and a wrong sum, with all replies of judge and deriver, and pools with nothing to choose."""
+    """Pools of a right and a wrong sum, with all replies of judge and deriver, and pools with nothing to choose.
+
+    Then right sums that are negative, zero, fractions, or of many digits, and one in three spellings.
+    """
     _, sound = derived_sum("18")
     derived: Sequence[Reply] = (SILENT, sound, replace(sound, check=""), replace(sound, answer="9"))
     contested: Sequence[Answers] = (("9", "18", "18"), ("18", "9", "9"), ("9", "18"), ("18", "9"))
@@ -321,10 +319,6 @@ def _sums() -> Iterator[Trial]:
     agreed: Sequence[Answers] = (("9", "9"), ("18", None, "18"), (None, ""), ())
     for answers, reply, homogeneous in product(agreed, derived, (None, *HOMOGENEOUS)):
         yield calculation(answers, answers[0] if answers else None, reply, Settings(homogeneous=homogeneous))
-
-
-def _values() -> Iterator[Trial]:
-    """Right sums that are negative, zero, fractions, or of many digits, and one in three spellings."""
     for right, wrong in _VALUES:
         yield from opposed_sums(wrong, right)
     spellings = ("18.0", "18", "$18")

@@ -1,27 +1,25 @@
-"""One question as a law tries it: the question, every role's reply, the changes to try, and the rule's outcome.
+"""One question as a law tries it: the question, every role's reply, and the rule's outcome; a law, and how it breaks.
 
 A trial is plain data, drawn by `eldgr_dspy.testing` or written by hand; a `Subject` is the rule under test, over a
-case of its own if it has one. The laws are in `eldgr_dspy.laws`. This module uses only the standard library.
+case of its own if it has one. The laws are in `eldgr_dspy.laws`. This module uses only the standard library. Source:
+the paper's statements about its rule, made exact; the names and the third value (inapplicable) are ours.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from inspect import isgenerator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from textwrap import indent
-from typing import Any
+from typing import Any, NamedTuple
 
+from eldgr_dspy.base.named_objects import name_of
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import Decision, Rule, drive
-from eldgr_dspy.errors import ArgumentError, result_of
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rule.cases import Case
-from eldgr_dspy.rule.consultations import Abstention, Derivation, Repair, Reply, Verdict
+from eldgr_dspy.rule.consultations import Abstention, Reply
 from eldgr_dspy.rule.questions import Question, Settings
-from eldgr_dspy.rule.rules import require_choice, require_role
-from eldgr_dspy.words import Branch, Role
+from eldgr_dspy.words import Role
 
 SILENT = Abstention("silent")
-MOST_REQUESTS = 100
-"""A rule that asks more often than this on one question counts as endless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,31 +60,15 @@ class Subject:
     case: Callable[[Question, Settings], Case] = Case
 
     def settle(self, trial: Trial) -> "Outcome":
-        """Return the rule's outcome on a trial, giving only the replies that it asks for.
+        """Return the rule's outcome on a trial, giving only the replies that it asks for."""
+        case, roles = self.case(trial.question, trial.settings), list[Role]()
 
-        Raises:
-            ArgumentError: The rule is not a generator, asks for something that is not a role, never ends, or
-                returns something other than a `Choice` of a branch and a string or None.
-        """
-        case, name, replies = self.case(trial.question, trial.settings), name_of(self.rule), list[tuple[Role, Reply]]()
+        def reply(role: Role) -> Reply:
+            roles.append(role)
+            return trial.reply(role)
 
-        def reply(role: Any) -> Reply:
-            if len(replies) == MOST_REQUESTS:
-                raise ArgumentError(
-                    f"The rule {name!r} asked {MOST_REQUESTS} times about one question and did not end; ask a role"
-                    " once."
-                )
-            replies.append((require_role(name, role), trial.reply(role)))
-            return replies[-1][1]
-
-        steps = result_of(self.rule(case), "rule(case)", "a rule is a plain generator function")
-        if not isgenerator(steps):
-            raise ArgumentError(
-                f"rule(case) returned {steps!r:.80}; a rule is a generator function: it yields the roles that it asks,"
-                " and one that asks no role begins with `yield from ()`."
-            )
-        choice = require_choice(name, drive(steps, reply))
-        return Outcome(self, trial, case, case.record(choice, dict(replies)), tuple(role for role, _ in replies))
+        choice = drive(self.rule(case), reply)
+        return Outcome(self, trial, case, case.record(choice, {role: trial.reply(role) for role in roles}), (*roles,))
 
     def settle_twice(self, trial: Trial) -> "Outcome":
         """Return the outcome, having checked that all that is under test repeats itself, and only reads what it gets.
@@ -94,7 +76,7 @@ class Subject:
         A law that compares two outcomes says nothing of a rule that draws lots.
 
         Raises:
-            ArgumentError: As `settle`; or something was changed, or was another the second time.
+            ArgumentError: Something was changed, or was another the second time.
         """
         before, outcome = repr(trial), self.settle(trial)
         again, fresh, case = self.settle(trial), self.case(trial.question, trial.settings), outcome.case
@@ -108,15 +90,15 @@ class Subject:
         }
         for what, (first, then) in accounts.items():
             if then != first:
-                if what == "vote" and self.case(trial.question, trial.settings).vote != fresh.vote:
-                    raise ArgumentError(
-                        f"The answer type {fresh.type.name!r} must put the same answers into the same classes; first "
-                        f"{first!r:.80}, then {then!r:.80}. Keep nothing from call to call."
-                    )
+                demand = (
+                    f"The answer type {fresh.type.name!r} must put the same answers into the same classes"
+                    if what == "vote" and self.case(trial.question, trial.settings).vote != fresh.vote
+                    else f"The rule {name_of(self.rule)!r}, its certificate and its answer type must only read what"
+                    " they are given, and repeat themselves"
+                )
                 raise ArgumentError(
-                    f"The rule {name_of(self.rule)!r}, its certificate and its answer type must only read what they are"
-                    f" given, and repeat themselves; the {what} was first {first!r:.200}, then {then!r:.200}. Keep"
-                    " nothing from call to call, and use no random numbers."
+                    f"{demand}; the {what} was first {first!r:.200}, then {then!r:.200}. Keep nothing from call to"
+                    " call, and use no random numbers."
                 )
         return outcome
 
@@ -141,21 +123,6 @@ class Outcome:
     def again(self, trial: Trial) -> "Outcome":
         """Return the same rule's outcome on another trial."""
         return self.subject.settle(trial)
-
-    @property
-    def answer(self) -> str | None:
-        """What ships."""
-        return self.decision.answer
-
-    @property
-    def branch(self) -> Branch:
-        """The branch that decided, as the rule says."""
-        return self.decision.branch
-
-    @property
-    def consensus(self) -> str | None:
-        """The majority's answer."""
-        return self.case.consensus
 
     @property
     def mark(self) -> bool | None:
@@ -198,7 +165,7 @@ class Outcome:
 
     def keeps(self, answer: str | None) -> bool:
         """Whether an answer is consensus, or votes with it."""
-        return self.alike(answer, self.consensus)
+        return self.alike(answer, self.case.consensus)
 
     def supports(self, answer: str | None) -> bool:
         """Whether an answer has the support that its task requires: a certificate, or a checked derivation."""
@@ -212,12 +179,12 @@ class Outcome:
 
     def agrees(self, other: "Outcome") -> bool:
         """Whether another outcome ships the same class of answers by the same branch."""
-        return self.branch == other.branch and self.alike(self.answer, other.answer)
+        return self.decision.branch == other.decision.branch and self.alike(self.decision.answer, other.decision.answer)
 
 
 def describe(outcome: Outcome) -> Iterator[tuple[str, str]]:
     """Yield pairs of a heading and a text with which a reader can follow an outcome by hand."""
-    trial, question, default = outcome.trial, outcome.trial.question, Settings()
+    trial, question = outcome.trial, outcome.trial.question
     yield "question", f"{question.text!r} ({question.task})"
     yield "candidates", "\n".join(f"{i}: {answer!r}" for i, answer in enumerate(question.answers)) or "none"
     if any(text != (answer or "") for text, answer in zip(question.texts, question.answers, strict=False)):
@@ -227,18 +194,17 @@ def describe(outcome: Outcome) -> Iterator[tuple[str, str]]:
     if question.passages or question.type.way == "evidence":
         passages = (f"{one.title!r}: {one.text!r}" if one.title else repr(one.text) for one in question.passages)
         yield "evidence", "\n".join(passages) or "none"
-    changes = [(name, one) for name, one in trial.settings.arguments().items() if one != getattr(default, name)]
-    yield "settings", ", ".join(f"{name}={one!r}" for name, one in changes) or "the defaults"
+    yield "settings", as_code(trial.settings)
     for role in dict.fromkeys((*outcome.case.roles(), *outcome.roles)):
-        yield role, in_words(trial.reply(role))
-    yield "consensus", _mark(outcome.case, outcome.case.consensus)
+        yield role, as_code(trial.reply(role))
+    yield "consensus", _marked(outcome.case, outcome.case.consensus)
     yield "asked", ", ".join(outcome.roles) or "nobody"
     yield "shipped", describe_shipment(outcome)
 
 
 def describe_shipment(outcome: Outcome) -> str:
     """Return in words what ships, by which branch and with what certificate."""
-    return f"{_mark(outcome.case, outcome.answer)}, by branch {outcome.branch}"
+    return f"{_marked(outcome.case, outcome.decision.answer)}, by branch {outcome.decision.branch}"
 
 
 def table(lines: Iterable[tuple[str, str]]) -> str:
@@ -246,9 +212,10 @@ def table(lines: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"  {heading:12}{indent(text, ' ' * 14).lstrip()}" for heading, text in lines)
 
 
-def name_of(function: object) -> str:
-    """Return the name of a rule or a case, for a message."""
-    return getattr(function, "__qualname__", None) or repr(function)
+def as_code(value: Settings | Reply) -> str:
+    """Return settings or a reply as code, without the fields that have their defaults."""
+    changed = [(one.name, getattr(value, one.name)) for one in fields(value) if getattr(value, one.name) != one.default]
+    return f"{type(value).__name__}({', '.join(f'{name}={part!r}' for name, part in changed)})"
 
 
 def _mark(case: Case, answer: str | None) -> str:
@@ -258,15 +225,95 @@ def _mark(case: Case, answer: str | None) -> str:
     return f"{answer!r} ({words[case.certified(answer)]})"
 
 
-def in_words(reply: Reply) -> str:
-    """Return a role's reply in words."""
-    match reply:
-        case Verdict(preferred, scores):
-            return f"prefers candidate {preferred}" + (f", scores {list(scores)}" if scores is not None else "")
-        case Repair(answer):
-            return f"gives {answer!r}"
-        case Derivation(steps, answer, check, others):
-            chain = "; ".join(f"{step.expression} = {step.value}" for step in steps) or "no steps"
-            return " and ".join([f"derives {answer!r} by {chain}, and checks {check!r}", *map(in_words, others)])
-        case Abstention(reason):
-            return "abstains" if reason == SILENT.reason else f"abstains: {reason!r}"
+# -- laws -------------------------------------------------------------------------------------------------------------
+
+
+class Finding(NamedTuple):
+    """The result of a law on a trial to which it applies: whether it holds, and what it demands in words.
+
+    `other` is what the same rule did on a changed trial, for a law that compares two.
+    """
+
+    holds: bool
+    demanded: str
+    other: Outcome | None = None
+
+
+Statement = Callable[[Outcome], Finding | None]
+"""Checks a law on a rule's outcome; None if the law does not apply to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A law.
+
+    Attributes:
+        number: As in the list of laws, from 1. name: the name of its tests.
+        claim: What it says, in one sentence; `docs/laws.md` has what it does not say, although one might think so.
+        statement: How it is checked on a rule; None for a law about the selector.
+    """
+
+    number: int
+    name: str
+    claim: str
+    statement: Statement | None = None
+
+    def check(self, outcome: Outcome) -> bool:
+        """Return whether the law applies to a rule's outcome.
+
+        Raises:
+            LawBroken: It applies and demands another outcome.
+        """
+        return bool(require_laws([self], outcome))
+
+
+def law(number: int, claim: str) -> Callable[[Statement], Law]:
+    """Return a decorator that makes a law of the function that checks it."""
+    return lambda statement: Law(number, statement.__name__, claim, statement)
+
+
+class LawBroken(AssertionError):
+    """A rule breaks a law; the message has the trial, what the rule shipped, and what the law demands."""
+
+    def __init__(self, law: Law, outcome: Outcome, finding: Finding, others: Sequence[str] = ()) -> None:
+        self.law, self.outcome = law, outcome
+        lines = [*describe(outcome), ("demanded", finding.demanded)]
+        if finding.other is not None:
+            lines.append(("but there", shipped(finding.other)))
+        end = f"\n\nBroken too: {', '.join(others)}." if others else ""
+        super().__init__(f"Law {law.number}, {law.name}, is broken. {law.claim}\n\n{table(lines)}{end}")
+
+
+def weight(law: Law) -> tuple[bool, int]:
+    """Return a key by which the law that matters most is the least: that of the lock, or else the first."""
+    return law.name != "override_needs_a_certificate", law.number
+
+
+def require_laws(laws: Sequence[Law], outcome: Outcome) -> list[str]:
+    """Return the names of the laws that apply to an outcome, or raise the one that matters most of those it breaks."""
+    findings = [(law, law.statement(outcome)) for law in sorted(laws, key=weight) if law.statement]
+    applied = [(law, finding) for law, finding in findings if finding is not None]
+    if broken := [(law, finding) for law, finding in applied if not finding.holds]:
+        law, finding = broken[0]
+        raise LawBroken(law, outcome, finding, [other.name for other, _ in broken[1:]])
+    return [law.name for law, _ in applied]
+
+
+def laws_left(among: Sequence[Law], laws: Sequence[str] | None, without: Sequence[str]) -> list[Law]:
+    """Return those of some laws that are named, or all, without those that are left out; at least one."""
+    wanted, left_out = among if laws is None else laws_named("laws", laws, among), laws_named("without", without, among)
+    if not (left := [law for law in wanted if law not in left_out]):
+        raise ArgumentError(
+            f"laws={laws!r} and without={without!r} must leave at least one law to try. Leave out fewer."
+        )
+    return left
+
+
+def laws_named(argument: str, names: Sequence[str], among: Sequence[Law]) -> list[Law]:
+    """Return the laws that an argument names, in the order of the laws."""
+    if isinstance(names, str):
+        raise ArgumentError(f"{argument} must be a sequence of names; got {names!r}. Put it in a list.")
+    if unknown := [name for name in names if name not in {law.name for law in among}]:
+        expected = ", ".join(law.name for law in among)
+        raise ArgumentError(f"{argument}: {unknown[0]!r} is not a law that is tried here; expected some of {expected}.")
+    return [law for law in among if law.name in names]

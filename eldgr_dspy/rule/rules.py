@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from eldgr_dspy.base.named_objects import cause, object_named
 from eldgr_dspy.decision import MARGINS, RULES, Choice, Rule, Steps
-from eldgr_dspy.errors import ArgumentError, EldgrError
+from eldgr_dspy.errors import ArgumentError, EldgrError, settled
 from eldgr_dspy.rule.named_judges import judge_in, unlabelled
 from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch, Role
@@ -77,7 +77,7 @@ def _own(name: str, argument: str) -> Rule:
     rule = object_named(name, argument, "my_rules:cautious")
     if not inspect.isgeneratorfunction(rule):
         raise ArgumentError(f"{argument}={name!r} {_NOT_A_RULE}")
-    return _guard(name, rule)
+    return guarded(name, rule)
 
 
 def rule_given(rule: object) -> tuple[str, Rule]:
@@ -98,7 +98,7 @@ def rule_given(rule: object) -> tuple[str, Rule]:
     if not inspect.isgeneratorfunction(rule):
         raise ArgumentError(f"rule={rule!r:.80} {_NOT_A_RULE}")
     name = f"{rule.__module__}:{rule.__qualname__}"
-    return name, _guard(name, rule)
+    return name, guarded(name, rule)
 
 
 def finds(name: str, rule: Rule) -> bool:
@@ -108,12 +108,14 @@ def finds(name: str, rule: Rule) -> bool:
     return not is_own(name) or (module != "__main__" and target is not None and target is inspect.unwrap(rule))
 
 
-def _guard(name: str, own: Rule) -> Rule:
+def guarded(name: str, own: Rule) -> Rule:
     """Return a user's rule with checks on what it yields and returns."""
 
     @wraps(own)
     def steps(case: Any) -> Steps:
-        asking, reply = own(case), None
+        asking, reply = settled(own(case), "rule(case)", "a rule is a plain generator function"), None
+        if not inspect.isgenerator(asking):
+            raise ArgumentError(f"rule(case) returned {asking!r:.80}; the rule {name!r} {_NOT_A_RULE}")
         for _ in range(_MOST_QUESTIONS):
             try:
                 role = asking.send(reply)

@@ -6,7 +6,7 @@ It needs Hypothesis, which the package does not install. Import `check_selector`
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, TypeAlias
@@ -14,24 +14,23 @@ from typing import Any, TypeAlias
 import dspy
 from hypothesis import strategies as st
 
-from eldgr_dspy.decision import Decision
+from eldgr_dspy.decision import Decision, always, drive, majority_vote
 from eldgr_dspy.errors import ArgumentError, CertificateError, ReplyError
 from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken
-from eldgr_dspy.laws.findings import Finding, laws_left, require_laws, weight
-from eldgr_dspy.laws.invariances import is_stratified
 from eldgr_dspy.laws.literals import around, literals
+from eldgr_dspy.laws.of_rules import is_stratified
 from eldgr_dspy.laws.of_types import laws_of_type
-from eldgr_dspy.laws.situations import situations
-from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, in_words
+from eldgr_dspy.laws.situations import situations, typed
+from eldgr_dspy.laws.trials import SILENT, Finding, Outcome, Subject, Trial, as_code, laws_left, require_laws, weight
 from eldgr_dspy.programs.calls import Calls
 from eldgr_dspy.programs.checks.program_checks import Inputs, check_returned
-from eldgr_dspy.programs.checks.scenes import Scene, repeats, scenes, scenes_of, script_selector
+from eldgr_dspy.programs.checks.scenes import inputs_of, repeats, scenes, scripted
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.plain_decisions import FIELDS, plain
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.service.threads import in_own_loop
 from eldgr_dspy.rule.cases import Case
-from eldgr_dspy.rule.certifying import certify_again, is_withheld, replies_in
+from eldgr_dspy.rule.certifying import certifying, is_withheld, replies_in
 from eldgr_dspy.rule.consultations import Heard
 from eldgr_dspy.rule.questions import Question
 from eldgr_dspy.rule.rules import is_own
@@ -105,36 +104,36 @@ def check_selector(
         )
     if questions is not None and max_examples == 0:
         raise ArgumentError("max_examples must be from 1 for questions of your own; got 0, so nothing would be tried.")
-    selection = laws_left(_LAWS, None, without)
-    laws, counts = laws_of_type(selector.type, selection), Counter[str]()
-    strategy = scenes(questions_of(selector.type) if questions is None else questions)
+    wanted = laws_left(_LAWS, None, without)
+    laws, counts = laws_of_type(selector.type, wanted), Counter[str]()
+    scene = scenes(questions_of(selector.type) if questions is None else questions)
 
-    def hold(example: tuple[Sequence[Scene], bool]) -> None:
+    def hold(example: tuple[Sequence[Trial], bool]) -> None:
         counts.update(check_scenes(selector, example[0], one_text=example[1], laws=laws))
 
-    fixed = _fixed_scenes(selector) if questions is None else ()
-    falsify(st.tuples(st.tuples(strategy, strategy), st.booleans()), hold, max_examples, fixed)
-    return {law.name: counts[law.name] for law in selection}
+    fixed = _fixed(selector) if questions is None else ()
+    falsify(st.tuples(st.tuples(scene, scene), st.booleans()), hold, max_examples, fixed)
+    return {law.name: counts[law.name] for law in wanted}
 
 
-def _fixed_scenes(selector: Selector) -> Iterator[tuple[Sequence[Scene], bool]]:
+def _fixed(selector: Selector) -> Iterator[tuple[Sequence[Trial], bool]]:
     """Yield some hundred situations and those around a selector's own texts; then one question, again and again."""
     several = [*situations(selector.type)]
     texts = [text for text in literals(selector) if text not in _KEYS]
-    own = islice(around(texts, selector.type), _MOST_OWN)
-    yield scenes_of(chain(several[:: len(several) // 90], own), selector.type), False
+    trials = chain(several[:: len(several) // 90], islice(around(texts, selector.type), _MOST_OWN))
+    yield [*typed(trials, selector.type)], False
     yield repeats(selector.type), True
 
 
 def check_scenes(
-    selector: Selector, several: Sequence[Scene], *, one_text: bool = False, laws: Sequence[Law] = _LAWS
+    selector: Selector, several: Sequence[Trial], *, one_text: bool = False, laws: Sequence[Law] = _LAWS
 ) -> Counter[str]:
     """Check a selector against laws in scenes; if of one text, with the text and the replies of the first scene."""
-    marked = list[Scene]()
+    marked = list[Trial]()
     for n, scene in enumerate(several):  # the script knows a question by its first word: letters, since a number counts
         first, place = (several[0], 0) if one_text else (scene, n)
         text = f"q{chr(97 + place // 26)}{chr(97 + place % 26)}z {first.question.text}"
-        marked.append(replace(first, question=replace(scene.question, text=text), has_evidence=scene.has_evidence))
+        marked.append(replace(scene.about(text=text), replies=first.replies))
     results, broken = list[Result](), list[LawBroken]()
     with script_selector(selector, marked) as fresh:
         for scene in marked:
@@ -146,7 +145,7 @@ def check_scenes(
             if broken:
                 raise min(broken, key=lambda error: weight(error.law))
             if _SAME in laws:
-                calls = [scene.inputs(selector.answer_field) for scene in marked]
+                calls = [inputs_of(scene, selector.answer_field) for scene in marked]
                 _require_the_same_in_every_way(fresh(), results, calls)
         except LawBroken as error:
             if _SAME in laws:
@@ -162,36 +161,34 @@ class Result:
 
     trial: Trial
     came: Came
-    select: Selector
     laws: Sequence[str] = ()
 
 
-def check_scene(select: Selector, scene: Scene, laws: Sequence[Law] = _LAWS, roles: Selector | None = None) -> Result:
+def check_scene(select: Selector, scene: Trial, laws: Sequence[Law] = _LAWS, roles: Selector | None = None) -> Result:
     """Call a selector whose LM says what a scene says, and check laws 1 to 8 and 19; `roles` is asked what they say."""
-    inputs = scene.inputs(select.answer_field)
-    came = _came_of(select, inputs)
+    inputs = inputs_of(scene, select.answer_field)
+    came = _fields_of(_called(select, inputs))
     if isinstance(came, CertificateError) or (isinstance(came, ArgumentError) and is_own(select.rule)):
         raise came  # of the user's own code, which it names
     trial = _trial_of(roles or select, to_question(**inputs, answer_field=select.answer_field))
     if isinstance(came, dict):
-        return Result(trial, came, select, _check_decision(select, trial, came, laws))
+        return Result(trial, came, _check_decision(select, trial, came, laws))
     unread = isinstance(came, dspy.AdapterParseError | ReplyError) and select.on_error == "raise"
     failed = isinstance(came, dspy.LMError) and any(isinstance(reply, Exception) for reply in scene.replies.values())
     if _TEXT in laws and not unread and not failed:
-        demand = f"that from the selector, which raised {type(came).__name__}: {came}"
-        raise LawBroken(_TEXT, _replay(select, trial), Finding(False, demand)) from came
-    return Result(trial, came, select)
+        demanded = f"that from the selector, which raised {type(came).__name__}: {came}"
+        raise LawBroken(_TEXT, _replay(select, trial), Finding(False, demanded)) from came
+    return Result(trial, came)
 
 
 # -- the ways to call -------------------------------------------------------------------------------------------------
 
 
-def _came_of(select: Selector, inputs: Mapping[str, Any]) -> Came:
+def _called(select: Selector, inputs: Mapping[str, Any]) -> Any:
     try:
-        prediction = select(**inputs)
+        return select(**inputs)
     except Exception as error:  # noqa: BLE001 - what is raised is the outcome
         return error
-    return _fields_of(prediction)
 
 
 def _fields_of(prediction: Any) -> Came:
@@ -213,27 +210,26 @@ def _require_the_same_in_every_way(select: Any, results: Sequence[Result], calls
     async def gathered() -> list[Any]:
         return await asyncio.gather(*(select.acall(**call) for call in calls), return_exceptions=True)
 
-    for result, call in zip(results, calls, strict=True):
-        _require_same("where others were decided before", result, _came_of(select, call))
-    for result, other in zip(results, in_own_loop(gathered()), strict=True):
-        _require_same("awaited", result, _fields_of(other))
-    decided = [(result, call) for result, call in zip(results, calls, strict=True) if isinstance(result.came, dict)]
+    decided = [pair for pair in zip(results, calls, strict=True) if isinstance(pair[0].came, dict)]
     examples = [dspy.Example(**call).with_inputs(*call) for _, call in decided]
-    predictions = select.batch(examples, num_threads=2, disable_progress_bar=True) if examples else []
-    for (result, _), other in zip(decided, predictions, strict=True):
-        _require_same("in a batch", result, _fields_of(other or RuntimeError("no prediction")))
-
-
-def _require_same(way: str, result: Result, other: Came) -> None:
-    """Check against law 18 that one call gave the same outcome in two ways."""
-    came, demand = result.came, f"the same {way}, not {result.came!r:.300} and {other!r:.300}"
-    if isinstance(came, dict) and isinstance(other, dict):
-        different = [name for name in came if other.get(name) != came[name]]
-        demand = f"the same {way}; {', '.join(different)} differ" if came != other else ""
-    elif type(came) is type(other):
-        return
-    if demand:
-        raise LawBroken(_SAME, _replay(result.select, result.trial), Finding(False, demand))
+    ways: Mapping[str, tuple[Sequence[Result], Callable[[], Iterable[Any]]]] = {
+        "where others were decided before": (results, lambda: (_called(select, call) for call in calls)),
+        "awaited": (results, lambda: in_own_loop(gathered())),
+        "in a batch": (
+            [result for result, _ in decided],
+            lambda: select.batch(examples, num_threads=2, disable_progress_bar=True) if examples else [],
+        ),
+    }
+    for way, (several, call_all) in ways.items():
+        for result, output in zip(several, call_all(), strict=True):
+            came, again = result.came, _fields_of(output or RuntimeError("no prediction"))
+            if isinstance(came, dict) and isinstance(again, dict):
+                same, different = came == again, [name for name in came if again.get(name) != came[name]]
+                demanded = f"the same {way}; {', '.join(different)} differ"
+            else:
+                same, demanded = type(came) is type(again), f"the same {way}, not {came!r:.300} and {again!r:.300}"
+            if not same:
+                raise LawBroken(_SAME, _replay(select, result.trial), Finding(False, demanded))
 
 
 def _require_steady_roles(fresh: Callable[[], Selector], outcome: Outcome) -> None:
@@ -243,8 +239,8 @@ def _require_steady_roles(fresh: Callable[[], Selector], outcome: Outcome) -> No
         for _ in range(_TIMES):
             again: Any = _reply_apart(select, role, case, {})
             if again != reply:
-                demand = f"one reply of the {role} to one request; asked once more, it {in_words(again)}"
-                raise LawBroken(_SAME, outcome, Finding(False, demand)) from None
+                demanded = f"one reply of the {role} to one request; asked once more, it replies {as_code(again)}"
+                raise LawBroken(_SAME, outcome, Finding(False, demanded)) from None
 
 
 # -- what an outcome is checked against -------------------------------------------------------------------------------
@@ -254,14 +250,14 @@ def _trial_of(select: Selector, question: Question) -> Trial:
     """Return a question as a rule sees it: each role's reply, asked here apart from the selector."""
     case, replies = Case(question, select.settings), dict[Consulted, Heard]()
     roles = case.roles() if select.rule == "eldgr" else ROLES
-    names: tuple[Consulted, ...] = ("certificate", *roles) if case.to_certify() else roles
-    for name in names:
+
+    def consult(name: Consulted) -> Heard:
         replies[name] = _reply_apart(select, name, case, replies)
-    if case.to_certify(replies.get("repairer", SILENT)):
-        replies["repair_certificate"] = _reply_apart(select, "repair_certificate", case, replies)
+        return replies[name]
+
+    drive(certifying(always(majority_vote, lambda _: roles))(case), consult)
     settings, own = case.settings, case.settings.own
     if own is not None and own.consulted:  # one that repeats what it said
-        certify_again(case, replies)
         repeated = replace(own, function=lambda answer, evidence, question: case.certificate(answer), consulted=False)
         settings = replace(settings, certificate=repeated)
     return Trial(case.question, settings, replies_in(replies), case.consensus or "")

@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from copy import deepcopy
-from dataclasses import dataclass
 from itertools import count, product
 from typing import Any, TypeAlias
 
@@ -21,6 +20,7 @@ from pydantic import TypeAdapter
 
 from eldgr_dspy.errors import ArgumentError, ReplyError, brief
 from eldgr_dspy.laws.trials import table
+from eldgr_dspy.programs.checks.scenes import ALONE, value_of
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.lms import sub_modules, with_lms
 from eldgr_dspy.programs.plain_values import plain
@@ -32,6 +32,8 @@ from eldgr_dspy.testing import falsify
 Inputs: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Plan: TypeAlias = tuple[tuple[int, ...], int, int]
 """The samples in turn, from 1 on a word of what is shown and up to 0 another; whom the judge prefers; the repair."""
+Call: TypeAlias = tuple[Selector, Mapping[str, Any], Any]
+"""A selector, what it was called with, and what it shipped."""
 
 _PLANS: Sequence[Plan] = [
     *product(((-4,), (0,), (1,), (1, 1, 0), (-3, -3, 1)), (2,), (0, 1)),  # no answer, one elsewhere, mostly one shown
@@ -42,7 +44,7 @@ _WORDS = ("Paris", "Lyon", "97", "yes", "")
 _NAMES = re.compile(r"\b[A-Z][\w'’-]+|\d[\d.,]*\d|\d")
 _numbers = st.integers(-4, 6)
 _plans = st.tuples(st.lists(_numbers, min_size=1, max_size=6).map(tuple), _numbers, _numbers)
-_ASKED: ContextVar[tuple[Any, Mapping[str, Any]]] = ContextVar("asked", default=(None, {}))
+_PREDICTOR: ContextVar[tuple[Any, Mapping[str, Any]]] = ContextVar("predictor", default=(None, {}))
 """The signature of the predictor whose request is made, with its inputs."""
 
 
@@ -83,24 +85,14 @@ def check_returned(program: Any, inputs: Inputs, answer_field: str, most: int | 
     return {"selector_calls": n}
 
 
-@dataclass(slots=True)
-class _Call:
-    """A call of a selector: when it started and ended, in counts of both, what it was given and what it shipped."""
-
-    select: Selector
-    inputs: Mapping[str, Any]
-    started: int
-    ended: int = 0
-    answer: Any = None
-
-
 class _Run(BaseCallback):
-    """One run of a copy of a program by a plan, watched."""
+    """One run of a copy of a program by a plan, watched: its calls of selectors, and the last, or several at once."""
 
     def __init__(self, program: Any, plan: Plan) -> None:
         self.program, self.plan = program, plan
-        self.calls, self.replies = dict[str, _Call](), list[Any]()
-        self._clock, self._samples = count(1), count()
+        self.calls, self.replies = dict[str, tuple[Selector, Mapping[str, Any]]](), list[Any]()
+        self.shipped, self.last = dict[str, Call](), list[Call]()
+        self._samples = count()
 
     def go(self, inputs: dict[str, Any], *, awaited: bool) -> Any:
         """Run the program, every LM in it scripted, and return what it returns."""
@@ -111,8 +103,7 @@ class _Run(BaseCallback):
             predictor.lm, predictor.callbacks = lm, [self]
         for _, select in [*sub_modules(twin, Selector)]:
             select.callbacks = [self]
-        nothing: dict[str, Any] = {"trace": None, "track_usage": False, "usage_tracker": None, "disable_history": True}
-        with dspy.context(lm=lm, callbacks=[self], **nothing):
+        with dspy.context(lm=lm, callbacks=[self], **ALONE):
             return in_own_loop(twin.acall(**inputs)) if awaited else twin(**inputs)
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
@@ -120,23 +111,25 @@ class _Run(BaseCallback):
         arguments = {**inputs.get("kwargs", {})}
         inside = any(isinstance(one, Selector) for one in dspy.settings.caller_modules or ())
         if isinstance(instance, dspy.Predict):
-            _ASKED.set((instance.signature, arguments))
+            _PREDICTOR.set((instance.signature, arguments))
         elif isinstance(instance, Selector) and not inside and call_id not in self.calls:
-            self.calls[call_id] = _Call(instance, arguments, next(self._clock))
+            self.calls[call_id] = instance, arguments
+            self.last.clear()
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         """Note what a selector shipped: at once, since a program may write into what it gets."""
-        call = self.calls.get(call_id)
-        if call is not None and exception is None and not call.ended:
-            call.ended, call.answer = next(self._clock), deepcopy(outputs.get("answer"))
+        if call_id in self.calls and exception is None and call_id not in self.shipped:
+            self.shipped[call_id] = (*self.calls[call_id], deepcopy(outputs.get("answer")))
+            self.last.append(self.shipped[call_id])
 
     def _reply(self, request: Request) -> Scripted:
-        signature, inputs = _ASKED.get()
+        signature, inputs = _PREDICTOR.get()
         role, (samples, judge, repair) = role_of(request), self.plan
         item = {"judge": judge, "repairer": repair}.get(role or "", samples[next(self._samples) % len(samples)])
         word = _word(item, inputs.get("evidence", inputs) if role == "repairer" else inputs)
         fields = signature.output_fields.items() if signature else ()
-        values = {name: _value(TypeAdapter(one.annotation).json_schema(), {}, word, item) for name, one in fields}
+        schemas = {name: TypeAdapter(one.annotation).json_schema() for name, one in fields}
+        values = {name: value_of(schema, word, item, schema.get("$defs", {})) for name, schema in schemas.items()}
         n = len(inputs.get("candidates") or ()) or 1
         typed = {"preferred": item % n if item >= 0 else -1, "assessments": [], "repair_passage": -1}
         values |= {name: value for name, value in typed.items() if name in values and role}
@@ -148,56 +141,38 @@ class _Run(BaseCallback):
 
     def require_shipped(self, result: Any, answer_field: str) -> None:
         """Require that the program returned what the last selector shipped, or one of several at once."""
-        name, calls = type(self.program).__name__, [*self.calls.values()]
-        latest = max((call.started for call in calls), default=0)
-        final = [call for call in calls if call.ended > latest]
-        if isinstance(result, dspy.Example | Mapping):
-            if answer_field not in result:
+        name = type(self.program).__name__
+        if isinstance(returned, dspy.Example | Mapping):
+            if answer_field not in returned:
                 raise ArgumentError(
                     f"The prediction of {name} has no field {answer_field!r}; it has {', '.join(result.keys())}. Name"
                     " the field that holds the answer: check_selector(..., answer_field=...)."
                 )
-            result = result[answer_field]
-        if not calls and result not in (None, ""):
+            returned = returned[answer_field]
+        if not self.calls and returned not in (None, ""):
             raise ArgumentError(
                 f"{name} returned {result!r:.80} without having called a selector. Return what its selector ships, or"
                 " no answer."
             )
-        if final and not any(_is_same(call, result) for call in final):
-            raise AssertionError(f"{name} returned {result!r:.80}; its selector shipped {final[-1].answer!r:.80}.")
+        if self.last and not any(_is_same(call, returned) for call in self.last):
+            raise AssertionError(f"{name} returned {returned!r:.80}; its selector shipped {self.last[-1][2]!r:.80}.")
 
     def story(self, inputs: Mapping[str, Any]) -> str:
         """Return what the program was given, what the LMs replied, and what shipped."""
         replies = "\n".join(brief(repr(one), 120) for one in self.replies[:12])
-        shipped = "\n".join(brief(repr(call.answer), 120) for call in self.calls.values()) or "nothing"
+        shipped = "\n".join(brief(repr(answer), 120) for *_, answer in self.shipped.values()) or "nothing"
         return table([("inputs", brief(repr(dict(inputs)), 600)), ("LM replies", replies), ("shipped", shipped)])
 
 
-def _is_same(call: _Call, result: Any) -> bool:
+def _is_same(call: Call, returned: Any) -> bool:
     """Whether a program's answer is what a selector shipped, in whatever spelling of its class."""
-    shipped = call.answer
-    if result in (None, "") or shipped in (None, ""):
-        return result in (None, "") and shipped in (None, "")
-    kind = call.inputs.get("answer") or call.select.type
-    question = to_question("", [shipped, result], None, kind, "answer", call.inputs.get("options") or ())
+    select, inputs, shipped = call
+    if returned in (None, "") or shipped in (None, ""):
+        return returned in (None, "") and shipped in (None, "")
+    kind = inputs.get("answer") or select.type
+    question = to_question("", [shipped, returned], None, kind, "answer", inputs.get("options") or ())
     one, other = (question.type.class_of(answer) for answer in question.answers)
     return question.answers[0] == question.answers[1] or (one is not None and one == other)
-
-
-def _value(schema: Mapping[str, Any], defs: Mapping[str, Any], word: str, number: int) -> Any:
-    """A value of an output's declared type, by its schema, made of a word and a number."""
-    defs = schema.get("$defs", defs)
-    schema = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-    if choices := schema.get("enum") or ([schema["const"]] if "const" in schema else []):
-        return choices[number % len(choices)]
-    if "anyOf" in schema:
-        return _value(schema["anyOf"][0], defs, word, number)
-    if schema.get("type") == "object":
-        return {name: _value(part, defs, word, number) for name, part in schema.get("properties", {}).items()}
-    counted = int(word) if word.isdecimal() else number
-    counted = min(max(counted, schema.get("minimum", counted)), schema.get("maximum", counted))
-    values = {"integer": counted, "number": float(counted), "boolean": number % 2 == 1, "null": None, "array": []}
-    return values.get(schema.get("type", ""), word)
 
 
 def _word(item: int, source: Any) -> str:

@@ -9,7 +9,7 @@ candidates and the passages, the last two between U+001F. Bytes that are no UTF-
 import json
 from functools import cache
 from itertools import zip_longest
-from typing import Any
+from typing import Any, cast
 
 import dspy
 
@@ -17,7 +17,7 @@ from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws import LAWS
 from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.programs.checks.checking import check_scene
-from eldgr_dspy.programs.checks.scenes import Scene
+from eldgr_dspy.programs.checks.scenes import reply_to
 from eldgr_dspy.programs.engines.strict import STRICT, ReplyRejectedError
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.selector import Selector
@@ -64,9 +64,12 @@ def once(data: bytes) -> str:
         outcome = Subject(evidence_locked).settle(trial)
         for law in LAWS:
             law.check(outcome)
-        return outcome.branch
-    with dspy.context(lm=scripted_lm(Scene(frozen, said).reply), adapter=adapter, disable_history=True, trace=None):
-        came = check_scene(select, Scene(frozen, said)).came
+        return outcome.decision.branch
+    scene = Trial(frozen, replies=cast(Any, said))
+    with dspy.context(
+        lm=scripted_lm(lambda request: reply_to(request, scene)), adapter=adapter, disable_history=True, trace=None
+    ):
+        came = check_scene(select, scene).came
     return str(came["branch"]) if isinstance(came, dict) else type(came).__name__
 
 

@@ -24,7 +24,7 @@ STANDARD_LIBRARY_ALONE = [
     for name in """
     words errors decision certificates answer_types.answers answer_types.extraction text.folding text.numbers
     derivation.arithmetic derivation.tracing derivation.independence rule.consultations rule.derivations rule.voting
-    rule.ranking rule.cases laws laws.trials laws.statements laws.literals laws.situations
+    rule.ranking rule.cases laws laws.trials laws.of_rules laws.literals laws.situations
     """.split()
 ]
 FACE = {"Decision", "Selector", "certificates", "channels", "decide", "ollama", "statistics"}

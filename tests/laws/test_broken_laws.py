@@ -223,35 +223,43 @@ def test_every_law_about_a_rule_has_something_planted_for_it() -> None:
 # -- what the laws speak of is reached ---------------------------------------------------------------------------------
 
 REACHED: dict[str, Callable[[Outcome], bool]] = {
-    "a certified preference overrides": lambda outcome: outcome.branch == "judge",
-    "a certified repair overrides": lambda outcome: outcome.case.task == "retrieval" and outcome.branch == "repair",
-    "a checked derivation overrides": lambda outcome: outcome.case.task == "arithmetic" and outcome.branch == "repair",
+    "a certified preference overrides": lambda outcome: outcome.decision.branch == "judge",
+    "a certified repair overrides": lambda outcome: (
+        outcome.case.task == "retrieval" and outcome.decision.branch == "repair"
+    ),
+    "a checked derivation overrides": lambda outcome: (
+        outcome.case.task == "arithmetic" and outcome.decision.branch == "repair"
+    ),
     "a checked derivation agrees": lambda outcome: outcome.decision.reason == "derivation_agrees",
     "preference and repair are both certified": lambda outcome: (
-        outcome.branch == "judge"
+        outcome.decision.branch == "judge"
         and outcome.admits(outcome.repair)
         and not outcome.alike(outcome.preference, outcome.repair)
     ),
     "an uncertified preference yields to a certified repair": lambda outcome: (
-        outcome.roles == ("judge", "repairer") and outcome.preference is not None and outcome.branch == "repair"
+        outcome.roles == ("judge", "repairer")
+        and outcome.preference is not None
+        and outcome.decision.branch == "repair"
     ),
     "a yes or no is preferred against an uncertified consensus": lambda outcome: (
         outcome.mark is False and outcome.preference is not None and outcome.case.certified(outcome.preference) is None
     ),
     "a tie": lambda outcome: outcome.decision.tie,
     "scores choose, under the other reading": lambda outcome: (
-        outcome.branch == "judge" and not outcome.alike(outcome.nominee, outcome.preference)
+        outcome.decision.branch == "judge" and not outcome.alike(outcome.nominee, outcome.preference)
     ),
     "a class is certified by a later spelling": lambda outcome: (
         outcome.mark is True
-        and next(a for a in outcome.trial.question.answers if outcome.case.same(a, outcome.consensus))
-        != outcome.consensus
+        and next(a for a in outcome.trial.question.answers if outcome.case.same(a, outcome.case.consensus))
+        != outcome.case.consensus
     ),
     "a candidate's own text among the passages": lambda outcome: any(
         "own text" in note for note in outcome.decision.notes
     ),
     "a right consensus is lost": lambda outcome: (
-        outcome.branch == "judge" and outcome.trial.gold == outcome.consensus and outcome.case.task == "retrieval"
+        outcome.decision.branch == "judge"
+        and outcome.trial.gold == outcome.case.consensus
+        and outcome.case.task == "retrieval"
     ),
     "a reply that is not one": lambda outcome: any(
         "is not" in reason or "no derived" in reason for reason in outcome.decision.abstentions.values()
@@ -283,4 +291,4 @@ def test_the_generators_reach_all_that_the_laws_speak_of() -> None:
 def test_a_certified_repair_that_fills_a_pool_without_answers_is_among_the_situations() -> None:
     """It is drawn once in two thousand trials."""
     outcomes = map(Subject(evidence_locked).settle, situations("retrieval"))
-    assert any(one.consensus is None and one.branch == "repair" for one in outcomes)
+    assert any(one.case.consensus is None and one.decision.branch == "repair" for one in outcomes)

@@ -54,11 +54,15 @@ def test_a_refusing_consensus_is_final_and_no_refusal_overrides(trial: Trial) ->
     outcome = ELDGR.settle(trial)
     two_valued = outcome.case.task == "arithmetic" or trial.settings.certificate == "substring"
     assume(not (trial.settings.refusal == "inapplicable" and two_valued))
-    if outcome.case.refuses(outcome.consensus):
-        assert (outcome.answer, outcome.branch, outcome.roles) == (outcome.consensus, "consensus", ())
+    if outcome.case.refuses(outcome.case.consensus):
+        assert (outcome.decision.answer, outcome.decision.branch, outcome.roles) == (
+            outcome.case.consensus,
+            "consensus",
+            (),
+        )
         assert trial.settings.refusal == "inapplicable"
-    if outcome.branch in ("judge", "repair"):
-        assert not outcome.case.refuses(outcome.answer)
+    if outcome.decision.branch in ("judge", "repair"):
+        assert not outcome.case.refuses(outcome.decision.answer)
 
 
 def without_refusals(outcome: Outcome) -> Trial:
@@ -122,6 +126,6 @@ def test_every_small_pool_is_decided_as_spelled_out(refusal: Refusal, certificat
                 "repairer": Abstention("silent") if repair is None else Repair(repair),
             }
             outcome = ELDGR.settle(Trial(question, chosen, replies))
-            assert (outcome.answer, outcome.branch) == expected(pool, preferred, repair, refusal)
+            assert (outcome.decision.answer, outcome.decision.branch) == expected(pool, preferred, repair, refusal)
             tried += 1
     assert tried == sum(3**n * (n + 1) * len(REPAIRS) for n in range(1, 5)) == 2_730

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws import LAWS
-from eldgr_dspy.laws.invariances import is_stratified
+from eldgr_dspy.laws.of_rules import is_stratified
 from eldgr_dspy.laws.trials import Outcome, Subject, Trial
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.plain_values import UnwritableError, plain
@@ -97,7 +97,7 @@ def test_no_content_of_a_role_breaks_a_law(
     outcome = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
     for law in OF_A_DECISION:
         law.check(outcome)
-    assert (pred.answer, pred.branch) == (outcome.answer, outcome.branch)
+    assert (pred.answer, pred.branch) == (outcome.decision.answer, outcome.decision.branch)
 
 
 @pytest.mark.law("sync_equals_async_equals_batch_equals_replay", "property")
@@ -113,7 +113,7 @@ def test_sync_equals_async_equals_batch_equals_replay(
     assert select_acall(select, inputs).toDict() == sync
     assert select_batch(select, inputs).toDict() == sync
     replayed = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
-    assert (sync["answer"], sync["branch"]) == (replayed.answer, replayed.branch)
+    assert (sync["answer"], sync["branch"]) == (replayed.decision.answer, replayed.decision.branch)
 
 
 any_score = st.none() | st.floats() | st.integers() | st.sampled_from((0.0, 0.5, 1.0))

@@ -280,7 +280,7 @@ def test_a_slip_in_the_rule_is_caught_by_the_situations_and_not_by_luck() -> Non
     """Hence with one example, of which nothing depends."""
     with pytest.raises(LawBroken, match=r"^Law 3, override_needs_a_certificate") as caught:
         check_selector(Slipped(), max_examples=1)
-    assert caught.value.outcome.case.certified(caught.value.outcome.answer) is None
+    assert caught.value.outcome.case.certified(caught.value.outcome.decision.answer) is None
 
 
 # -- what is kept from one question to the next -----------------------------------------------------------------------
@@ -308,7 +308,7 @@ class CountsForAll(dspy.Module):
         return dspy.Prediction(preferred=self.calls % len(candidates))
 
 
-ONE_REPLY = "demanded    one reply of the judge to one request; asked once more, it prefers candidate "
+ONE_REPLY = "demanded    one reply of the judge to one request; asked once more, it replies Verdict(preferred="
 STATEFUL: dict[str, tuple[Callable[[], Selector], str]] = {
     "by question": (ByQuestion, "demanded    the same where others were decided before; answer, "),
     "a judge that counts": (lambda: with_judge(Counts()), ONE_REPLY),
@@ -384,7 +384,7 @@ def test_a_rule_with_full_authority_breaks_the_laws_and_is_replayed_as_it_is() -
     with pytest.raises(LawBroken, match=r"Broken too: .*the_cases_partition") as broken:
         check_selector(Selector(rule=ships_any_preference), max_examples=0)
     assert broken.value.law.name == LOCK
-    assert check_selector(Selector(rule=ships_any_preference), without=OF_A_DECISION, max_examples=0)[SAME] > 100
+    assert check_selector(Selector(rule=ships_any_preference), without=OF_A_DECISION, max_examples=0)[SAME] >= 100
 
 
 def test_a_certificate_that_fails_is_named_and_one_that_decides_in_turns_breaks_a_law() -> None:

@@ -18,8 +18,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ReplyError
+from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.programs.checks.checking import check_scene
-from eldgr_dspy.programs.checks.scenes import Scene
+from eldgr_dspy.programs.checks.scenes import reply_to
 from eldgr_dspy.programs.heuristics import ExtractiveRepairer, LexicalJudge, SilentDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.selector import Selector
@@ -76,7 +77,7 @@ def voices(draw: st.DrawFn) -> dict[Any, Any]:
 
 
 def speaking(voice: Any) -> Any:
-    return scripted_lm(Scene(QUESTIONS[0], voice).reply)
+    return scripted_lm(lambda request: reply_to(request, Trial(QUESTIONS[0], replies=voice)))
 
 
 @contextmanager
@@ -206,7 +207,7 @@ class SelectorMachine(RuleBasedStateMachine):
     )
     def called(self, call: Any, question: Question) -> None:
         with self.context():
-            came = check_scene(self.select, Scene(question, {})).came
+            came = check_scene(self.select, Trial(question)).came
             if isinstance(came, dict):
                 assert call(self.select, inputs_of(question)).toDict() == came
 
@@ -214,7 +215,7 @@ class SelectorMachine(RuleBasedStateMachine):
     def the_laws_hold(self) -> None:
         with self.context():
             for question in QUESTIONS:
-                check_scene(self.select, Scene(question, {}))
+                check_scene(self.select, Trial(question))
 
 
 TestSelectorMachine = pytest.mark.law("no_optimizer_breaks_a_law", "property")(
