@@ -63,11 +63,11 @@ def check_selector(
     """Check a selector against the laws, and return how many decisions each law applied to.
 
     The fixed questions are small situations, those around the texts in the selector's own class, and one question
-    repeated with other evidence and other pools. Then examples of two questions are drawn: two texts, or one text with
-    two pools. A copy of the selector, its LMs replaced by a scripted one, decides each question alone. Another copy
-    decides all of them: one after the other, all at once in one event loop, and in a batch. Laws 1 to 8 must hold of
-    each decision, and law 18 of all of them (a replay is the rule driven over the same roles). By law 19, whatever is
-    raised must be of a kind that `Selector.forward` names.
+    repeated with other evidence and other pools. Then examples are drawn, each of two pools under one text. A copy of
+    the selector, its LMs replaced by a scripted one, decides each question alone. Another copy decides all of them: one
+    after the other, all at once in one event loop, and in a batch. Laws 1 to 8 must hold of each decision, and law 18
+    of all of them (a replay is the rule driven over the same roles). By law 19, whatever is raised must be of a kind
+    that `Selector.forward` names.
 
     Given a program and `inputs`, it calls a copy of the program, with every LM scripted, and requires that the program
     returns what its selector ships. Then it checks no law; check the selector in it by itself.
@@ -106,37 +106,29 @@ def check_selector(
         raise ArgumentError("max_examples must be from 1 for questions of your own; got 0, so nothing would be tried.")
     wanted = laws_left(_LAWS, None, without)
     laws, counts = laws_of_type(selector.type, wanted), Counter[str]()
-    scene = scenes(questions_of(selector.type) if questions is None else questions)
-
-    def hold(example: tuple[Sequence[Trial], bool]) -> None:
-        counts.update(check_scenes(selector, example[0], one_text=example[1], laws=laws))
-
+    pairs = scenes(questions_of(selector.type) if questions is None else questions)
     fixed = _fixed(selector) if questions is None else ()
-    falsify(st.tuples(st.tuples(scene, scene), st.booleans()), hold, max_examples, fixed)
+    falsify(pairs, lambda several: counts.update(check_scenes(selector, several, laws)), max_examples, fixed)
     return {law.name: counts[law.name] for law in wanted}
 
 
-def _fixed(selector: Selector) -> Iterator[tuple[Sequence[Trial], bool]]:
+def _fixed(selector: Selector) -> Iterator[Sequence[Trial]]:
     """Yield some hundred situations and those around a selector's own texts; then one question, again and again."""
     several = [*situations(selector.type)]
     texts = [text for text in literals(selector) if text not in _KEYS]
     trials = chain(several[:: len(several) // 90], islice(around(texts, selector.type), _MOST_OWN))
-    yield [*typed(trials, selector.type)], False
-    yield repeats(selector.type), True
+    yield [  # the script knows a question by its first word: letters, since a number counts
+        trial.about(text=f"q{chr(97 + n // 26)}{chr(97 + n % 26)}z {trial.question.text}")
+        for n, trial in enumerate(typed(trials, selector.type))
+    ]
+    yield repeats(selector.type)
 
 
-def check_scenes(
-    selector: Selector, several: Sequence[Trial], *, one_text: bool = False, laws: Sequence[Law] = _LAWS
-) -> Counter[str]:
-    """Check a selector against laws in scenes; if of one text, with the text and the replies of the first scene."""
-    marked = list[Trial]()
-    for n, scene in enumerate(several):  # the script knows a question by its first word: letters, since a number counts
-        first, place = (several[0], 0) if one_text else (scene, n)
-        text = f"q{chr(97 + place // 26)}{chr(97 + place % 26)}z {first.question.text}"
-        marked.append(replace(scene.about(text=text), replies=first.replies))
+def check_scenes(selector: Selector, several: Sequence[Trial], laws: Sequence[Law] = _LAWS) -> Counter[str]:
+    """Check a selector against laws in scenes; those whose questions have the same first word have the same replies."""
     results, broken = list[Result](), list[LawBroken]()
-    with script_selector(selector, marked) as fresh:
-        for scene in marked:
+    with scripted(selector, several) as fresh:
+        for scene in several:
             try:
                 results.append(check_scene(fresh(), scene, laws, roles=fresh()))
             except LawBroken as error:
@@ -145,7 +137,7 @@ def check_scenes(
             if broken:
                 raise min(broken, key=lambda error: weight(error.law))
             if _SAME in laws:
-                calls = [inputs_of(scene, selector.answer_field) for scene in marked]
+                calls = [inputs_of(scene, selector.answer_field) for scene in several]
                 _require_the_same_in_every_way(fresh(), results, calls)
         except LawBroken as error:
             if _SAME in laws:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import dspy
@@ -99,13 +99,14 @@ def scripted(selector: Selector, several: Sequence[Trial]) -> Iterator[Callable[
 
 
 @st.composite
-def scenes(draw: st.DrawFn, questions: st.SearchStrategy[Question]) -> Trial:
-    """Draw one of the questions, with a reply of each role: typed in most cases, else raw or a failed call."""
+def scenes(draw: st.DrawFn, questions: st.SearchStrategy[Question]) -> Sequence[Trial]:
+    """Draw two of the questions under one text, with a reply of each role: typed in most cases, else raw or failed."""
     question, replies = draw(questions), dict[Role, Any]()
     for role in ("judge", question.type.repairer):
         is_odd = draw(st.integers(0, 4)) == 4
         replies[role] = draw(lm_replies() | _FAILURES if is_odd else VALID_REPLIES[role](question))
-    return Trial(question, replies=replies)
+    other = replace(draw(questions), text=question.text)
+    return [Trial(one, replies=replies) for one in (question, other)]
 
 
 def repeats(kind: AnswerType) -> list[Trial]:
