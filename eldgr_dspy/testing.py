@@ -269,8 +269,7 @@ def check_laws(
         CertificateError: The certificate raises. Like an error of the rule it has the trial as its note.
     """
     __tracebackhide__ = True
-    is_own = callable(rule) and rule not in RULES.values()  # an object or a partial too
-    rule = guarded(name_of(rule), rule) if is_own else rule_given(rule)[1]
+    rule = guarded(name_of(rule), rule) if callable(rule) and rule not in RULES.values() else rule_given(rule)[1]
     subject, own = Subject(rule), None if certificate is None else own_certificate(certificate)
     if own is not None:
         if own.consulted:

@@ -322,5 +322,5 @@ def _sums() -> Iterator[Trial]:
     for right, wrong in _VALUES:
         yield from opposed_sums(wrong, right)
     spellings = ("18.0", "18", "$18")
-    for derived, n, several in product(spellings, (1, 4), (spellings, spellings[::-1])):
-        yield calculation((*several, *["9"] * n), "9", replace(derived_sum("18")[1], answer=derived))
+    for answer, n, several in product(spellings, (1, 4), (spellings, spellings[::-1])):
+        yield calculation((*several, *["9"] * n), "9", replace(derived_sum("18")[1], answer=answer))

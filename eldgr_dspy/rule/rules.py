@@ -8,6 +8,7 @@ This module uses only the standard library.
 import inspect
 import re
 import sys
+from collections.abc import Generator
 from functools import cache, wraps
 from typing import Any, get_args
 
@@ -113,9 +114,10 @@ def guarded(name: str, own: Rule) -> Rule:
 
     @wraps(own)
     def steps(case: Any) -> Steps:
-        asking, reply = settled(own(case), "rule(case)", "a rule is a plain generator function"), None
-        if not inspect.isgenerator(asking):
+        asking: Any = settled(own(case), "rule(case)", "a rule is a plain generator function")
+        if not isinstance(asking, Generator):
             raise ArgumentError(f"rule(case) returned {asking!r:.80}; the rule {name!r} {_NOT_A_RULE}")
+        reply = None
         for _ in range(_MOST_QUESTIONS):
             try:
                 role = asking.send(reply)
