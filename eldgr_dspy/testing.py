@@ -213,20 +213,22 @@ VALID_REPLIES: Mapping[Role, Callable[[Question], st.SearchStrategy[Any]]] = {
 }
 
 
+def replies_of(question: Question, role: Role) -> st.SearchStrategy[Reply]:
+    """Draw a role's reply: mostly a valid one, else an abstention, or any JSON object as it would be read."""
+    contents = lm_contents.map(lambda one: read_reply(role, one, question.answers, len(question.passages)))
+    valid = VALID_REPLIES[role](question)
+    return st.integers(0, 9).flatmap(lambda way: abstentions if way == 0 else contents if way == 9 else valid)
+
+
 @st.composite
 def consultations(draw: st.DrawFn, answer: Task | AnswerType | None = None) -> Trial:
     """Draw a whole `Trial` of an answer type: a question under settings, each role's reply, and further passages."""
     question = draw(questions(answer))
+    roles: tuple[Role, ...] = ("judge", question.type.repairer)
+    replies: dict[Role, Reply] = {role: draw(replies_of(question, role)) for role in roles}
     listed = next((one for one in _situations(question.type) if one.question is question), None)
-    replies = dict[Role, Reply]()
-    for role in ("judge", question.type.repairer):
-        way = draw(st.integers(0, 9))
-        if listed and draw(st.integers(0, 3)):
-            replies[role] = listed.reply(role)
-        elif way == 9:
-            replies[role] = read_reply(role, draw(lm_contents), question.answers, len(question.passages))
-        else:
-            replies[role] = draw(VALID_REPLIES[role](question) if way else abstentions)
+    if listed and draw(st.integers(0, 3)):
+        replies |= {role: listed.reply(role) for role in roles}
     offers = [reply.answer for reply in replies.values() if isinstance(reply, Repair | Derivation)]
     right = [answer for answer in (*question.answers, *offers) if answer and answer.strip()] or [""]
     return Trial(question, draw(rule_settings), replies, draw(st.sampled_from(right[::-1])), draw(evidence(right)))
