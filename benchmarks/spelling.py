@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._timing import pools_dir
-from eldgr_dspy.laws.of_rules import DECORATIONS, decorated
+from eldgr_dspy.laws.of_rules import DECORATIONS, decorate
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 
@@ -25,7 +25,7 @@ POOLS = ("gsm8k-openai4", "svamp-codex8", "hotpotqa-reflexion12", "nq-openqa10",
 
 
 def figures(rows: list[dict[str, Any]], decoration: str, folder: Path) -> dict[str, Any]:
-    """Return the results of EL-DGR and majority, each question's decision, and the bounds, with answers decorated."""
+    """Return the results of EL-DGR and majority, each question's decision, and the bounds, with answers decorate."""
     pool, out = folder / "pool.jsonl", folder / "run"
     with pool.open("w", encoding="utf-8") as lines:
         for row in rows:

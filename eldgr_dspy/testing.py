@@ -175,9 +175,9 @@ def verdicts(draw: st.DrawFn, question: Question) -> Verdict | Abstention:
     if not indices:
         return SILENT
     text = " ".join(passage.text for passage in question.passages)
-    found = [at for at in answered if (question.answers[at] or "") in text]
+    found = [at for at in indices if (question.answers[at] or "") in text]
     scores = draw(st.none() | st.tuples(*[_SCORES] * len(question.answers)))
-    return Verdict(draw(st.sampled_from((*answered, *found, *found, *found))), scores)
+    return Verdict(draw(st.sampled_from((*indices, *found, *found, *found))), scores)
 
 
 def repairs(question: Question) -> st.SearchStrategy[Repair]:

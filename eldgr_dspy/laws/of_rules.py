@@ -265,7 +265,7 @@ def failed_judge_equals_silent_judge(outcome: Outcome) -> Finding | None:
 @law(16, "In arithmetic a derivation that fails its check ships the same as a deriver that abstains.")
 def unchecked_derivation_changes_nothing(outcome: Outcome) -> Finding | None:
     reply = outcome.trial.reply("deriver")
-    if outcome.case.task != "arithmetic" or not isinstance(reply, Derivation) or outcome.case.checked(reply).passed:
+    if outcome.case.task != "arithmetic" or not isinstance(reply, Derivation) or outcome.case.check(reply).passed:
         return None
     silent = outcome.again(outcome.trial.replying("deriver", SILENT))
     return Finding(outcome.agrees(silent), "the same where the deriver is silent", silent)
@@ -293,10 +293,10 @@ def spelling_does_not_decide(outcome: Outcome) -> Finding | None:
         ("# {}",),
         (*DECORATIONS[turn:], *DECORATIONS[:turn]),
     ):  # a heading has a word more
-        spelled = tuple(map(decorated, answers, cycle(several)))
+        spelled = tuple(map(decorate, answers, cycle(several)))
         trial = outcome.trial.about(answers=spelled)
         if isinstance(repair, Repair):
-            trial = trial.replying("repairer", Repair(decorated(repair.answer, several[-1]) or repair.answer))
+            trial = trial.replying("repairer", Repair(decorate(repair.answer, several[-1]) or repair.answer))
         other = outcome.again(trial)
         same_marks = (outcome.mark, outcome.decision.certified) == (other.mark, other.decision.certified)
         if not (outcome.agrees(other) and same_marks):
@@ -313,7 +313,7 @@ def _is_right(outcome: Outcome, answer: str | None) -> bool:
     return bool(gold.strip()) and outcome.case.type.right(answer, [gold])
 
 
-def decorated(answer: str | None, decoration: str) -> str | None:
+def decorate(answer: str | None, decoration: str) -> str | None:
     """Return an answer in a decoration; unchanged if it would not be stripped to the same answer."""
     spelled = decoration.replace("{}", answer or "", 1)
     return spelled if answer is not None and strip_answer(spelled) == strip_answer(answer) else answer

@@ -79,7 +79,7 @@ _VALUES = (
 def situations(answer: Task | AnswerType | None = None) -> Iterator[Trial]:
     """Yield every situation of an answer type, or of all; in retrieval the smallest first, then the central ones."""
     way = None if answer is None else answer_type(answer).way
-    retrieval = (_contests, _scored, _spellings, _undisputed, _sizes, _passages)
+    retrieval = (_contests, _scores, _spellings, _single_classes, _sizes, _passages)
     for several in (*(retrieval if way != "derivation" else ()), *((_sums,) if way != "evidence" else ())):
         yield from several()
 

@@ -197,14 +197,14 @@ def describe(outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield "settings", as_code(trial.settings)
     for role in dict.fromkeys((*outcome.case.roles(), *outcome.roles)):
         yield role, as_code(trial.reply(role))
-    yield "consensus", _marked(outcome.case, outcome.case.consensus)
+    yield "consensus", _mark(outcome.case, outcome.case.consensus)
     yield "asked", ", ".join(outcome.roles) or "nobody"
     yield "shipped", describe_shipment(outcome)
 
 
 def describe_shipment(outcome: Outcome) -> str:
     """Return in words what ships, by which branch and with what certificate."""
-    return f"{_marked(outcome.case, outcome.decision.answer)}, by branch {outcome.decision.branch}"
+    return f"{_mark(outcome.case, outcome.decision.answer)}, by branch {outcome.decision.branch}"
 
 
 def table(lines: Iterable[tuple[str, str]]) -> str:
@@ -279,7 +279,7 @@ class LawBroken(AssertionError):
         self.law, self.outcome = law, outcome
         lines = [*describe(outcome), ("demanded", finding.demanded)]
         if finding.other is not None:
-            lines.append(("but there", shipped(finding.other)))
+            lines.append(("but there", describe_shipment(finding.other)))
         end = f"\n\nBroken too: {', '.join(others)}." if others else ""
         super().__init__(f"Law {law.number}, {law.name}, is broken. {law.claim}\n\n{table(lines)}{end}")
 

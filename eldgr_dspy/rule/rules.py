@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from eldgr_dspy.base.named_objects import cause, object_named
 from eldgr_dspy.decision import MARGINS, RULES, Choice, Rule, Steps
-from eldgr_dspy.errors import ArgumentError, EldgrError, settled
+from eldgr_dspy.errors import ArgumentError, EldgrError, result_of
 from eldgr_dspy.rule.named_judges import judge_in, unlabelled
 from eldgr_dspy.rule.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch, Role
@@ -114,7 +114,7 @@ def guarded(name: str, own: Rule) -> Rule:
 
     @wraps(own)
     def steps(case: Any) -> Steps:
-        asking: Any = settled(own(case), "rule(case)", "a rule is a plain generator function")
+        asking: Any = result_of(own(case), "rule(case)", "a rule is a plain generator function")
         if not isinstance(asking, Generator):
             raise ArgumentError(f"rule(case) returned {asking!r:.80}; the rule {name!r} {_NOT_A_RULE}")
         reply = None

@@ -142,20 +142,20 @@ class _Run(BaseCallback):
     def require_shipped(self, result: Any, answer_field: str) -> None:
         """Require that the program returned what the last selector shipped, or one of several at once."""
         name = type(self.program).__name__
-        if isinstance(returned, dspy.Example | Mapping):
-            if answer_field not in returned:
+        if isinstance(result, dspy.Example | Mapping):
+            if answer_field not in result:
                 raise ArgumentError(
                     f"The prediction of {name} has no field {answer_field!r}; it has {', '.join(result.keys())}. Name"
                     " the field that holds the answer: check_selector(..., answer_field=...)."
                 )
-            returned = returned[answer_field]
-        if not self.calls and returned not in (None, ""):
+            result = result[answer_field]
+        if not self.calls and result not in (None, ""):
             raise ArgumentError(
                 f"{name} returned {result!r:.80} without having called a selector. Return what its selector ships, or"
                 " no answer."
             )
-        if self.last and not any(_is_same(call, returned) for call in self.last):
-            raise AssertionError(f"{name} returned {returned!r:.80}; its selector shipped {self.last[-1][2]!r:.80}.")
+        if self.last and not any(_is_same(call, result) for call in self.last):
+            raise AssertionError(f"{name} returned {result!r:.80}; its selector shipped {self.last[-1][2]!r:.80}.")
 
     def story(self, inputs: Mapping[str, Any]) -> str:
         """Return what the program was given, what the LMs replied, and what shipped."""

@@ -14,7 +14,7 @@ from eldgr_dspy.answer_types.answers import answer_class, exact_match, is_polar,
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.formats.rows import Row
-from eldgr_dspy.laws.of_rules import DECORATIONS, decorated
+from eldgr_dspy.laws.of_rules import DECORATIONS, decorate
 from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.consultations import Verdict
 from eldgr_dspy.rule.questions import Question, Settings
