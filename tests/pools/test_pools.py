@@ -28,7 +28,7 @@ FORMATS = (".jsonl", ".jsonl.gz", ".gz", ".parquet")
 PUBLISH = "python -c 'import json, eldgr_dspy.pools as p; print(json.dumps(p.schema(), indent=2))' > artifacts/{}"
 
 
-def record(number: int = 0, **changes: Any) -> dict[str, Any]:
+def record(number: int = 0, /, **changes: Any) -> dict[str, Any]:
     found = {"id": f"q{number}", "question": "Who?", "task": "retrieval", "candidates": [{"answer": "Ada"}]}
     return {**found, **changes}
 
