@@ -25,7 +25,7 @@ POOLS = ("gsm8k-openai4", "svamp-codex8", "hotpotqa-reflexion12", "nq-openqa10",
 
 
 def figures(rows: list[dict[str, Any]], decoration: str, folder: Path) -> dict[str, Any]:
-    """Return the results of EL-DGR and majority, each question's decision, and the bounds, with answers decorate."""
+    """Return the results of EL-DGR and majority, each question's decision, and the bounds, with answers decorated."""
     pool, out = folder / "pool.jsonl", folder / "run"
     with pool.open("w", encoding="utf-8") as lines:
         for row in rows:

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from inspect import unwrap
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -279,7 +278,8 @@ def check_laws(
         subject = Subject(rule, lambda question, settings: Case(question, replace(settings, certificate=own)))
     kind = None if answer is None else answer_type(answer, "answer", BUILT_IN)
     chosen = laws_left([law for law in LAWS if law.statement is not None], laws, without)
-    texts = around(literals(unwrap(rule), own and own.function), "retrieval" if rule is evidence_locked else kind)
+    unguarded = getattr(rule, "__wrapped__", rule)
+    texts = around(literals(unguarded, own and own.function), "retrieval" if rule is evidence_locked else kind)
     return _check(subject.settle_twice, chosen, kind, chain(situations(kind), texts), max_examples)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from eldgr_dspy.base.file_limits import document, parsed_json
 from eldgr_dspy.errors import ArgumentError, brief
-from eldgr_dspy.programs.scoring.weights import locate, revision_of
+from eldgr_dspy.programs.scoring.weights import find_model, revision_of
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
@@ -43,7 +43,7 @@ class Checkpoint:
         """
         folder = Path(model).expanduser()
         if not (folder / _ADAPTER).is_file():
-            return cls(name, str(locate(model)), None)
+            return cls(name, str(find_model(model)), None)
         path = base or parsed_json(document(folder / _ADAPTER), str(folder / _ADAPTER)).get("base_model_name_or_path")
         if not path:
             raise ArgumentError(f"The adapter of the checkpoint {name!r} names no base; give it as base=.")
@@ -52,7 +52,7 @@ class Checkpoint:
                 f"The adapter of the checkpoint {name!r} has no weights as safetensors in {str(folder)!r} (pickles are "
                 "not loaded); give the folder that the trainer saved its model to."
             )
-        return cls(name, str(folder), str(locate(path)))
+        return cls(name, str(folder), str(find_model(path)))
 
     def identity(self) -> dict[str, Any]:
         """Return what identifies it: a digest of each folder's weights, or its commit in the cache of the Hub."""

@@ -85,7 +85,7 @@ class Grounding:
         retrieved: Shape (n, K); whether there is a document.
         neutral: Shape (n, K); whether the document is neutral.
         reasons: Step -> why it is undefined.
-        numbers: Shape (n, K); the number of each document: its place in the row, unless they were `numbered`.
+        numbers: Shape (n, K); the number of each document: its place in the row, unless `renumber` gave others.
     """
 
     f: Floats

@@ -8,7 +8,8 @@ This module uses only the standard library.
 import inspect
 import re
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from functools import cache, wraps
 from typing import Any, get_args
 
@@ -109,24 +110,33 @@ def finds(name: str, rule: Rule) -> bool:
     return not is_own(name) or (module != "__main__" and target is not None and target is inspect.unwrap(rule))
 
 
+@contextmanager
+def _naming(name: str, own: Rule) -> Iterator[None]:
+    """Raise what a user's rule raises as an error that names the rule."""
+    try:
+        yield
+    except EldgrError:
+        raise
+    except Exception as error:
+        raise ArgumentError(f"The rule {name!r} has failed: {cause(error, own)}.") from error
+
+
 def guarded(name: str, own: Rule) -> Rule:
     """Return a user's rule with checks on what it yields and returns."""
 
     @wraps(own)
     def steps(case: Any) -> Steps:
-        asking: Any = result_of(own(case), "rule(case)", "a rule is a plain generator function")
+        with _naming(name, own):
+            asking: Any = result_of(own(case), "rule(case)", "a rule is a plain generator function")
         if not isinstance(asking, Generator):
             raise ArgumentError(f"rule(case) returned {asking!r:.80}; the rule {name!r} {_NOT_A_RULE}")
         reply = None
         for _ in range(_MOST_QUESTIONS):
-            try:
-                role = asking.send(reply)
-            except StopIteration as stop:
-                return require_choice(name, stop.value)
-            except EldgrError:
-                raise
-            except Exception as error:
-                raise ArgumentError(f"The rule {name!r} has failed: {cause(error, own)}.") from error
+            with _naming(name, own):
+                try:
+                    role = asking.send(reply)
+                except StopIteration as stop:
+                    return require_choice(name, stop.value)
             reply = yield require_role(name, role)
         raise ArgumentError(
             f"The rule {name!r} has asked {_MOST_QUESTIONS} times on one question; a role repeats its reply, so "

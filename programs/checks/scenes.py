@@ -28,10 +28,13 @@ _FAILURES = st.sampled_from((lm15.ServerError("down"), lm15.RateLimitError("slow
 
 
 def inputs_of(trial: Trial, answer_field: str) -> dict[str, Any]:
-    """Return a question as a user gives it, with new lists each time; without passages, no evidence is given."""
+    """Return a question as a user gives it, with new lists each time.
+
+    Without passages, evidence is None for an odd number of candidates and an empty list for an even one.
+    """
     question = trial.question
     candidates = [{answer_field: answer} for answer in question.answers]
-    evidence = [asdict(passage) for passage in question.passages] or None
+    evidence = [asdict(passage) for passage in question.passages] or (None if len(candidates) % 2 else [])
     answer = question.type if question.type.is_own else question.type.name
     options = {"options": [*question.options]} if question.options else {}
     return {"question": question.text, "candidates": candidates, "evidence": evidence, "answer": answer, **options}
@@ -74,8 +77,9 @@ def value_of(schema: Mapping[str, Any], word: str, number: int, defs: Mapping[st
     schema = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     if choices := schema.get("enum") or ([schema["const"]] if "const" in schema else []):
         return choices[number % len(choices)]
-    if "anyOf" in schema:
-        return value_of(schema["anyOf"][0], word, number, defs)
+    if several := schema.get("anyOf"):  # an object that may be absent is: it could hold itself
+        absent = "$ref" in several[0] and {"type": "null"} in several
+        return None if absent else value_of(several[0], word, number, defs)
     if schema.get("type") == "object":
         return {name: value_of(part, word, number, defs) for name, part in schema.get("properties", {}).items()}
     counted = int(word) if word.isdecimal() else number
@@ -100,13 +104,18 @@ def scripted(selector: Selector, several: Sequence[Trial]) -> Iterator[Callable[
 
 @st.composite
 def scenes(draw: st.DrawFn, questions: st.SearchStrategy[Question]) -> Sequence[Trial]:
-    """Draw two of the questions under one text, with a reply of each role: typed in most cases, else raw or failed."""
-    question, replies = draw(questions), dict[Role, Any]()
-    for role in ("judge", question.type.repairer):
-        is_odd = draw(st.integers(0, 4)) == 4
-        replies[role] = draw(lm_replies() | _FAILURES if is_odd else VALID_REPLIES[role](question))
-    other = replace(draw(questions), text=question.text)
-    return [Trial(one, replies=replies) for one in (question, other)]
+    """Draw two of the questions, of two texts or of one, with a reply of each role: typed in most cases, else raw."""
+
+    def trial(mark: str) -> Trial:  # the script knows a question by its first word: letters, since a number counts
+        question, replies = draw(questions), dict[Role, Any]()
+        for role in ("judge", question.type.repairer):
+            is_odd = draw(st.integers(0, 4)) == 4
+            replies[role] = draw(lm_replies() | _FAILURES if is_odd else VALID_REPLIES[role](question))
+        return Trial(replace(question, text=f"{mark} {question.text}"), replies=replies)
+
+    one, other = trial("qaaz"), trial("qabz")
+    has_one_text = draw(st.booleans())
+    return [one, replace(one, question=replace(other.question, text=one.question.text)) if has_one_text else other]
 
 
 def repeats(kind: AnswerType) -> list[Trial]:

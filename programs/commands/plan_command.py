@@ -1,5 +1,6 @@
 """`eldgr plan`: how many questions a gain needs."""
 
+import math
 from pathlib import Path
 
 import click
@@ -30,6 +31,9 @@ def plan(gain: float, discordant: float, power: float, alpha: float, form: Form,
     from eldgr_dspy.statistics import mcnemar_power, questions_needed
     from eldgr_dspy.tables.plan_tables import needed_table
 
+    for name, percent in (("gain", gain), ("discordant", discordant)):
+        if math.isnan(percent):  # no range refuses it
+            raise ArgumentError(f"{name}=nan must be above 0 and at most 100, in percent of the questions.")
     if gain > discordant:
         raise ArgumentError(
             f"gain={gain:g} is more than discordant={discordant:g}: wins minus losses can't be more than wins and "

@@ -67,8 +67,9 @@ def counts_of(signature: Any, inputs: Mapping[str, Any]) -> tuple[tuple[str, int
 
 def lengths_of(signature: Any, lm: Any) -> tuple[tuple[str, int], ...]:
     """Return the reasons of a reply, each with its most characters; providers refuse a schema that has them."""
-    names = signature.output_fields if _server(lm) else ()
-    return tuple((name, _LONGEST_REASON) for name in names if name.endswith("_rationale"))
+    outputs = signature.output_fields.items() if _server(lm) else ()
+    reasons = (name for name, field in outputs if name.endswith("_rationale") and field.annotation is str)
+    return tuple((name, _LONGEST_REASON) for name in reasons)
 
 
 def limit(form: type[BaseModel], limits: tuple[tuple[str, int], ...]) -> type[BaseModel]:
@@ -79,12 +80,12 @@ def limit(form: type[BaseModel], limits: tuple[tuple[str, int], ...]) -> type[Ba
     schema = form.model_json_schema()
     properties = {**schema["properties"]}
     for name, count in limits:
-        of_type = {
+        of_type: dict[str, dict[str, int]] = {
             "array": {"minItems": count, "maxItems": count},
             "integer": {"minimum": 0, "maximum": count - 1},
-            "string": {"maxLength": count},
+            "string": {"maxLength": count} if name.endswith("_rationale") else {},
         }
-        properties[name] = {**properties[name], **of_type[properties[name]["type"]]}
+        properties[name] = {**properties[name], **of_type.get(properties[name].get("type", ""), {})}
     exact: Any = create_model(form.__name__, __base__=form)
     exact.model_json_schema = lambda *_, **__: {**schema, "properties": properties}
     limits_form: type[BaseModel] = exact

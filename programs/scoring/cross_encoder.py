@@ -14,7 +14,7 @@ from eldgr_dspy.base.file_limits import document, parsed_json
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.pair_reader import Pair, Reader
-from eldgr_dspy.programs.scoring.weights import commit_of, locate, revision_of, tensor_names
+from eldgr_dspy.programs.scoring.weights import commit_of, find_model, revision_of, tensor_names
 from eldgr_dspy.rule.questions import require_one_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class CrossEncoderNLI:
         require_one_of("dtype", dtype, get_args(Precision))
         if batch_size < 1:
             raise ArgumentError(f"batch_size must be at least 1; got {batch_size}.")
-        self.folder = locate(model, revision)
+        self.folder = find_model(model, revision)
         self._columns = stated_columns(self.folder, str(model))
         self.encoder = _load(str(model), self.folder, device, dtype)
         self._batch_size = batch_size

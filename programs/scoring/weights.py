@@ -13,7 +13,7 @@ _FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
 _HEX = 12
 
 
-def locate(model: str | Path, revision: str | None = None) -> Path:
+def find_model(model: str | Path, revision: str | None = None) -> Path:
     """Return the folder that holds a model; for one that is on the disk the network is not used.
 
     Args:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import dspy
 import pytest
@@ -106,6 +106,27 @@ def test_a_provider_is_sent_no_limit_of_characters_which_it_would_refuse() -> No
     with dspy.context(lm=lm, adapter=STRICT):
         dspy.Predict(JudgeCandidates)(question="q", evidence=["e"], candidates=["c"])
     assert "maxItems" in (schema := json.dumps(lm.requests[0].config.response_format)) and "maxLength" not in schema
+
+
+def test_only_a_reason_that_is_text_and_counts_of_lists_and_whole_numbers_have_limits() -> None:
+    class Own(dspy.Signature):
+        """Judge."""
+
+        candidates: list[str] = dspy.InputField()
+        own_rationale: str | None = dspy.OutputField()
+        list_rationale: list[str] = dspy.OutputField()
+        better: Literal["first", "second"] = dspy.OutputField()
+        preferred: float = dspy.OutputField()
+
+    sent = list[Any]()
+
+    def answer(body: dict[str, Any]) -> str:
+        sent.append(json.dumps(body["response_format"]))
+        return json.dumps({"own_rationale": None, "list_rationale": [], "better": "first", "preferred": 0.0})
+
+    with openai_server(answer) as address, dspy.context(lm=lm_at(address), adapter=STRICT):
+        assert dspy.Predict(Own)(candidates=["a", "b"]).better == "first"
+    assert not any(limit in sent[0] for limit in ("maxLength", "maxItems", "maximum"))
 
 
 JUDGED = {"judge_rationale": "r", "assessments": [], "preferred": 0}

@@ -8,7 +8,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, wraps
 from itertools import pairwise
 from typing import Any
 
@@ -214,6 +214,21 @@ def trusting(holds: Callable[[Any, str], bool]) -> Rule:
     return rule
 
 
+def with_a_shortcut(rule: Rule) -> Rule:
+    """Full authority on one city, which only the decorator names."""
+
+    @wraps(rule)
+    def steps(case: Any) -> Steps:
+        return (yield from (trusting(lambda *_: True) if "Zanzibar" in case.question.text else rule)(case))
+
+    return steps
+
+
+@with_a_shortcut
+def ships_by_the_rule(case: Any) -> Steps:
+    return (yield from evidence_locked(case))
+
+
 YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
 SMALL = {"zero", "none", "nobody"}
 
@@ -273,6 +288,7 @@ RULES: dict[str, Rule] = {
     "full authority where consensus has a hyphen": trusting(lambda _, answer: "-" in answer),
     "full authority where consensus has 4 words": trusting(lambda _, answer: len(answer.split()) == 4),
     "full authority where the question asks who": trusting(lambda case, _: "who " in case.question.text.lower()),
+    "full authority where a decorator says so": ships_by_the_rule,
     "full authority where a title says so": trusting(
         lambda case, _: any(one.title == "Encyclopedia" for one in case.question.passages)
     ),

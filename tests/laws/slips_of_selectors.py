@@ -59,6 +59,13 @@ class ReusesEvidenceNotGiven(Wrapped):
         return call
 
 
+class FillsInEvidence(Wrapped):
+    """Evidence of its own in the place of an empty list."""
+
+    def before(self, call: dict[str, Any]) -> dict[str, Any]:
+        return {**call, "evidence": ["Lyon, and then Rome."]} if call["evidence"] == [] else call
+
+
 class OneBehind(Wrapped):
     """The evidence of the call before."""
 
@@ -247,7 +254,7 @@ def with_a_grudge() -> Selector:
 
 SELECTORS: dict[str, Callable[[], Selector]] = {
     "reuses the last evidence": ReusesEvidence, "reuses the last evidence if not given": ReusesEvidenceNotGiven,
-    "one behind with the evidence": OneBehind, "gathers evidence": Gathers,
+    "fills in evidence": FillsInEvidence, "one behind with the evidence": OneBehind, "gathers evidence": Gathers,
     "gathers evidence of a question": GathersOfAQuestion,
     "reuses the evidence of a question": ReusesEvidenceOfAQuestion,
     "reuses the candidates of a question": ReusesCandidates, "remembers by question": ByQuestion,

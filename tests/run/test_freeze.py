@@ -138,7 +138,7 @@ def test_a_rule_that_does_not_decide_the_same_twice_is_refused(tmp_path: Path, m
     ],
 )
 def test_what_is_said_to_be_heuristic_is_frozen_and_so_is_what_asks_nobody(pool: Path, words: str) -> None:
-    """Where a rule may ask a heuristic role, the command line must say so; see `tests/commands/test_refusals.py`."""
+    """Where a rule may ask a heuristic role, the command line must say so: `test_command_refusals.py`."""
     assert main(["freeze", *words.split()]) == 0
     assert Path("rule.freeze.json").is_file()
 

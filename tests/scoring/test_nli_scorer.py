@@ -429,9 +429,19 @@ MISTAKEN: list[tuple[dict[str, Any], str]] = [
         for said in ("a text in the place of several", None, (1,))
     ),
     ({"counterfactuals": Stubborn("a text without its kind")}, r"^Stubborn returned .*; expected for each a .*\.$"),
-    *(({"k": k}, "k must be a whole number of at least 1; got ") for k in (0, -1, 2.0, True, "5")),
-    ({"reading": "argmax"}, "reading='argmax' is not known; use one of 'label', 'expected', 'settled'"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        *(({"k": k}, "k must be a whole number of at least 1; got ") for k in (0, -1, 2.0, True, "5")),
+        ({"reading": "argmax"}, "reading='argmax' is not known; use one of 'label', 'expected', 'settled'"),
+    ],
+)
+def test_a_setting_that_is_not_one_is_refused_before_anything_is_read(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        NLIScorer(**{"nli": Reader(), "retriever": Everything(HOSTED), **settings})
 
 
 @pytest.mark.parametrize(("settings", "said"), MISTAKEN)

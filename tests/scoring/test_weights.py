@@ -10,7 +10,7 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
-from eldgr_dspy.programs.scoring.weights import commit_of, locate, revision_of
+from eldgr_dspy.programs.scoring.weights import commit_of, find_model, revision_of
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -35,7 +35,7 @@ def is_one_sentence(message: str) -> bool:
 
 def test_a_folder_is_found_by_its_path(tmp_path: Path) -> None:
     folder = model_at(tmp_path / "nli")
-    assert locate(folder) == locate(str(folder)) == folder
+    assert find_model(folder) == find_model(str(folder)) == folder
 
 
 def no_network(*_: Any, **__: Any) -> None:
@@ -51,9 +51,9 @@ def test_a_model_in_the_cache_is_found_by_its_name_and_the_network_is_not_asked(
     folder = model_at(here / "snapshots" / COMMIT)
     (here / "refs").mkdir()
     (here / "refs" / "main").write_text(COMMIT, encoding="utf-8")
-    assert locate("some/model") == folder
+    assert find_model("some/model") == folder
     assert revision_of(folder) == COMMIT[:12] and commit_of(folder) == COMMIT
-    assert locate("some/model", commit_of(folder)) == folder
+    assert find_model("some/model", commit_of(folder)) == folder
 
 
 def test_a_model_that_is_not_on_the_disk_is_missed_in_one_sentence(cache: Path) -> None:
@@ -72,12 +72,12 @@ def test_a_cache_that_has_only_a_part_of_a_model_does_not_keep_it_from_being_fet
     model_at(cache / "models--some--model" / "snapshots" / COMMIT, "config.json")
     monkeypatch.setattr("huggingface_hub.HfApi.list_repo_tree", no_network)
     with pytest.raises(AssertionError, match="the network was used"):
-        locate("some/model", COMMIT)
+        find_model("some/model", COMMIT)
 
 
 def test_the_revision_is_part_of_the_way_to_get_it(cache: Path) -> None:
     with pytest.raises(ArgumentError, match=r"hf download some/model --revision v2 --exclude"):
-        locate("some/model", "v2")
+        find_model("some/model", "v2")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_path_that_leads_nowhere_is_not_the_name_of_a_model(path: str) -> None
     with pytest.raises(
         ArgumentError, match=rf"^model='{path}' must be a folder on this disk; give the folder"
     ) as caught:
-        locate(path)
+        find_model(path)
     assert is_one_sentence(str(caught.value))
 
 
@@ -124,7 +124,7 @@ def test_a_folder_without_a_whole_model_is_refused(tmp_path: Path, names: list[s
     """A .bin file is a pickle, which is not read."""
     folder = model_at(tmp_path / "nli", *names)
     with pytest.raises(ArgumentError, match=rf"which has no {lacking}; give a folder that holds a whole model"):
-        locate(folder)
+        find_model(folder)
 
 
 def test_a_digest_tells_files_apart_by_content_and_by_name(tmp_path: Path) -> None:

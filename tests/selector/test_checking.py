@@ -10,6 +10,7 @@ import dspy
 import pytest
 from hypothesis import strategies as st
 
+from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import Choice, Rule, Steps, evidence_locked
 from eldgr_dspy.errors import ArgumentError, CertificateError
 from eldgr_dspy.laws import LAWS, LawBroken
@@ -325,10 +326,30 @@ def test_what_is_kept_from_one_question_to_the_next_breaks_law_18(make: Callable
 
 @pytest.mark.slow
 def test_what_is_kept_is_found_among_questions_of_one_s_own_too() -> None:
-    """Two of one text and of other pools are decided in every second example."""
+    """Two of one text and of other pools are decided in about every second example."""
     pools = st.sampled_from((("Dubai", "Dubai", "Doha"), ("Oslo", "Oslo"), ("Doha",)))
     with pytest.raises(LawBroken) as caught:
         check_selector(ByQuestion(), questions=pools.map(lambda answers: Question("Where?", "retrieval", answers)))
+    assert caught.value.law.name == SAME
+
+
+class ReusesEvidenceOfAnotherText(Wrapped):
+    """Without evidence it uses that of the call before, if that was another question."""
+
+    def before(self, call: dict[str, Any]) -> dict[str, Any]:
+        earlier, self.last = self.last, call
+        is_other = earlier is not None and earlier["question"] != call["question"]
+        return {**call, "evidence": earlier["evidence"]} if is_other and not call["evidence"] else call
+
+
+@pytest.mark.slow
+def test_what_is_kept_from_another_text_is_found_among_questions_of_one_s_own_too() -> None:
+    passages = st.sampled_from(((), (Passage("", "Doha"),)))
+    with pytest.raises(LawBroken) as caught:
+        check_selector(
+            ReusesEvidenceOfAnotherText(),
+            questions=passages.map(lambda one: Question("Where?", "retrieval", ("Oslo", "Doha", "Oslo"), passages=one)),
+        )
     assert caught.value.law.name == SAME
 
 
