@@ -338,8 +338,9 @@ class ReusesEvidenceOfAnotherText(Wrapped):
 
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
         earlier, self.last = self.last, call
-        is_other = earlier is not None and earlier["question"] != call["question"]
-        return {**call, "evidence": earlier["evidence"]} if is_other and not call["evidence"] else call
+        if earlier is None or earlier["question"] == call["question"] or call["evidence"]:
+            return call
+        return {**call, "evidence": earlier["evidence"]}
 
 
 @pytest.mark.slow
