@@ -45,7 +45,7 @@ from eldgr_dspy.rule.consultations import OUTPUTS, Abstention, Derivation, Repai
 from eldgr_dspy.rule.own_certificates import own_certificate
 from eldgr_dspy.rule.questions import Question, Settings
 from eldgr_dspy.rule.replies import read_reply
-from eldgr_dspy.rule.rules import guarded, rule_given
+from eldgr_dspy.rule.rules import guard, rule_given
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, STRICTNESS, TASKS, Role, Task
 
 __all__ = ["LawBroken", "check_answer_type", "check_laws", "consultations", "derivations", "evidence", "lm_contents"]
@@ -174,9 +174,10 @@ def verdicts(draw: st.DrawFn, question: Question) -> Verdict | Abstention:
     if not indices:
         return SILENT
     text = " ".join(passage.text for passage in question.passages)
-    found = [at for at in indices if (question.answers[at] or "") in text]
+    others = [at for at in indices if question.answers[at] != question.answers[indices[0]]]
+    rivals = [at for at in others if (question.answers[at] or "") in text]
     scores = draw(st.none() | st.tuples(*[_SCORES] * len(question.answers)))
-    return Verdict(draw(st.sampled_from((*indices, *found, *found, *found))), scores)
+    return Verdict(draw(st.sampled_from((*indices, *rivals, *rivals, *rivals))), scores)
 
 
 def repairs(question: Question) -> st.SearchStrategy[Repair]:
@@ -194,7 +195,10 @@ def derivations(question: Question) -> st.SearchStrategy[Derivation]:
     faults: Sequence[Mapping[str, Any]] = ({"others": (sound,)}, {"check": ""}, {"answer": "9"}, {"steps": ()})
     steps = st.lists(st.builds(Step, st.sampled_from(("9*2", "20-2", "x", "1/0")), st.sampled_from(WORDS)), max_size=3)
     odd = st.builds(
-        Derivation, steps.map(tuple), st.sampled_from(NUMBERS) | raw_text, st.sampled_from(("", "18/2 = 9"))
+        Derivation,
+        steps.map(tuple),
+        st.sampled_from(NUMBERS) | raw_text,
+        st.sampled_from(("", "18/2 = 9", "18 = 18", "18 - 9 = 9")),
     )
     return st.sampled_from((sound, sound, *(replace(sound, **fault) for fault in faults))) | odd
 
@@ -270,7 +274,7 @@ def check_laws(
         CertificateError: The certificate raises. Like an error of the rule it has the trial as its note.
     """
     __tracebackhide__ = True
-    rule = guarded(name_of(rule), rule) if callable(rule) and rule not in RULES.values() else rule_given(rule)[1]
+    rule = guard(name_of(rule), rule) if callable(rule) and rule not in RULES.values() else rule_given(rule)[1]
     subject, own = Subject(rule), None if certificate is None else own_certificate(certificate)
     if own is not None:
         if own.consulted:

@@ -168,8 +168,8 @@ def evidence_order_and_duplicates_do_not_matter(outcome: Outcome) -> Finding | N
         return None
     other = outcome.again(outcome.trial.about(passages=(*passages[::-1], passages[0])))
     marked = all(outcome.case.certified(text) is other.case.certified(text) for text in outcome.trial.question.answers)
-    demanded = "the same, certificates too, with the passages backwards and the first of them twice"
-    return Finding(marked and outcome.agrees(other), demanded, other)
+    demand = "the same, certificates too, with the passages backwards and the first of them twice"
+    return Finding(marked and outcome.agrees(other), demand, other)
 
 
 @law(12, "An answer that some passages certify is certified by these and more, and a final consensus stays final.")
@@ -202,8 +202,8 @@ def scores_never_cross_strata(outcome: Outcome) -> Finding | None:
         else outcome.decision.branch == other.decision.branch
     )
     rankings = [list(side.decision.ranking) for side in (outcome, other)]
-    demanded = f"the same stratum with the scores {list(scores)}, and rankings by stratum, which are {rankings}"
-    return Finding(alike and is_stratified(outcome) and is_stratified(other), demanded, other)
+    demand = f"the same stratum with the scores {list(scores)}, and rankings by stratum, which are {rankings}"
+    return Finding(alike and is_stratified(outcome) and is_stratified(other), demand, other)
 
 
 @law(14, "Consensus is the class with the most votes and, of several with as many, that of the earliest candidate.")
@@ -248,10 +248,10 @@ def spelling_within_a_class_does_not_matter(outcome: Outcome) -> Finding | None:
     as_written = [index for index in members if _stands_as_written(outcome, members, index)]
     expected = answers[min(as_written, default=members[0])]
     turned = dict(zip(members, [*members[1:], members[0]], strict=True))
-    spelled = tuple(answers[turned.get(index, index)] for index in range(len(answers)))
-    other = outcome.again(outcome.trial.about(answers=spelled))
-    demanded = f"{expected!r}, and an answer of its class where the candidates are spelled {list(spelled)}"
-    return Finding(outcome.decision.answer == expected and outcome.agrees(other), demanded, other)
+    spellings = tuple(answers[turned.get(index, index)] for index in range(len(answers)))
+    other = outcome.again(outcome.trial.about(answers=spellings))
+    demand = f"{expected!r}, and an answer of its class where the candidates are spelled {list(spellings)}"
+    return Finding(outcome.decision.answer == expected and outcome.agrees(other), demand, other)
 
 
 @law(15, "A judge whose call failed or was late, or whose reply is unusable, changes as much as a judge that abstains.")
@@ -293,14 +293,14 @@ def spelling_does_not_decide(outcome: Outcome) -> Finding | None:
         ("# {}",),
         (*DECORATIONS[turn:], *DECORATIONS[:turn]),
     ):  # a heading has a word more
-        spelled = tuple(map(decorate, answers, cycle(several)))
-        trial = outcome.trial.about(answers=spelled)
+        spellings = tuple(map(decorate, answers, cycle(several)))
+        trial = outcome.trial.about(answers=spellings)
         if isinstance(repair, Repair):
             trial = trial.replying("repairer", Repair(decorate(repair.answer, several[-1]) or repair.answer))
         other = outcome.again(trial)
         same_marks = (outcome.mark, outcome.decision.certified) == (other.mark, other.decision.certified)
         if not (outcome.agrees(other) and same_marks):
-            return Finding(False, f"the same where the candidates are spelled {list(spelled)}", other)
+            return Finding(False, f"the same where the candidates are spelled {list(spellings)}", other)
     return Finding(True, "the same in every spelling") if any(answers) else None
 
 
@@ -315,8 +315,8 @@ def _is_right(outcome: Outcome, answer: str | None) -> bool:
 
 def decorate(answer: str | None, decoration: str) -> str | None:
     """Return an answer in a decoration; unchanged if it would not be stripped to the same answer."""
-    spelled = decoration.replace("{}", answer or "", 1)
-    return spelled if answer is not None and strip_answer(spelled) == strip_answer(answer) else answer
+    spelling = decoration.replace("{}", answer or "", 1)
+    return spelling if answer is not None and strip_answer(spelling) == strip_answer(answer) else answer
 
 
 def is_stratified(outcome: Outcome) -> bool:
@@ -337,8 +337,8 @@ def is_stratified(outcome: Outcome) -> bool:
 def _stands_as_written(outcome: Outcome, members: Sequence[int], index: int) -> bool:
     """Whether a class would be certified as written if all its members were spelled as this one."""
     answers = outcome.trial.question.answers
-    spelled = tuple(answers[index if place in members else place] for place in range(len(answers)))
-    question = replace(outcome.trial.question, answers=spelled)
+    spellings = tuple(answers[index if place in members else place] for place in range(len(answers)))
+    question = replace(outcome.trial.question, answers=spellings)
     certificate = outcome.subject.case(question, outcome.trial.settings).certificate(answers[index])
     return certificate.certified is True and is_as_written(certificate)
 

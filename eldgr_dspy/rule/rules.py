@@ -79,7 +79,7 @@ def _own(name: str, argument: str) -> Rule:
     rule = object_named(name, argument, "my_rules:cautious")
     if not inspect.isgeneratorfunction(rule):
         raise ArgumentError(f"{argument}={name!r} {_NOT_A_RULE}")
-    return guarded(name, rule)
+    return guard(name, rule)
 
 
 def rule_given(rule: object) -> tuple[str, Rule]:
@@ -100,7 +100,7 @@ def rule_given(rule: object) -> tuple[str, Rule]:
     if not inspect.isgeneratorfunction(rule):
         raise ArgumentError(f"rule={rule!r:.80} {_NOT_A_RULE}")
     name = f"{rule.__module__}:{rule.__qualname__}"
-    return name, guarded(name, rule)
+    return name, guard(name, rule)
 
 
 def finds(name: str, rule: Rule) -> bool:
@@ -121,7 +121,7 @@ def _naming(name: str, own: Rule) -> Iterator[None]:
         raise ArgumentError(f"The rule {name!r} has failed: {cause(error, own)}.") from error
 
 
-def guarded(name: str, own: Rule) -> Rule:
+def guard(name: str, own: Rule) -> Rule:
     """Return a user's rule with checks on what it yields and returns."""
 
     @wraps(own)

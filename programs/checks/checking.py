@@ -63,11 +63,11 @@ def check_selector(
     """Check a selector against the laws, and return how many decisions each law applied to.
 
     The fixed questions are small situations, those around the texts in the selector's own class, and one question
-    repeated with other evidence and other pools. Then examples are drawn, each of two pools under one text. A copy of
-    the selector, its LMs replaced by a scripted one, decides each question alone. Another copy decides all of them: one
-    after the other, all at once in one event loop, and in a batch. Laws 1 to 8 must hold of each decision, and law 18
-    of all of them (a replay is the rule driven over the same roles). By law 19, whatever is raised must be of a kind
-    that `Selector.forward` names.
+    repeated with other evidence and other pools. Then examples of two questions are drawn: two texts, or one text with
+    two pools. A copy of the selector, its LMs replaced by a scripted one, decides each question alone. Another copy
+    decides all of them: one after the other, all at once in one event loop, and in a batch. Laws 1 to 8 must hold of
+    each decision, and law 18 of all of them (a replay is the rule driven over the same roles). By law 19, whatever is
+    raised must be of a kind that `Selector.forward` names.
 
     Given a program and `inputs`, it calls a copy of the program, with every LM scripted, and requires that the program
     returns what its selector ships. Then it checks no law; check the selector in it by itself.

@@ -88,8 +88,8 @@ def limit(form: type[BaseModel], limits: tuple[tuple[str, int], ...]) -> type[Ba
         properties[name] = {**properties[name], **of_type.get(properties[name].get("type", ""), {})}
     exact: Any = create_model(form.__name__, __base__=form)
     exact.model_json_schema = lambda *_, **__: {**schema, "properties": properties}
-    limits_form: type[BaseModel] = exact
-    return limits_form
+    narrower: type[BaseModel] = exact
+    return narrower
 
 
 def schema_abilities(lm: Any) -> tuple[bool, bool]:

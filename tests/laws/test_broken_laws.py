@@ -11,6 +11,7 @@ from hypothesis import Phase, given, settings
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import Choice, Decision, Steps, evidence_locked, majority_vote
 from eldgr_dspy.decision import scalar_judge as full_authority
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAW, LAWS, LawBroken
 from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.trials import Outcome, Subject, Trial
@@ -218,6 +219,22 @@ def test_what_is_planted_for_a_law_breaks_it(plant: tuple[str, dict[str, Any]]) 
 
 def test_every_law_about_a_rule_has_something_planted_for_it() -> None:
     assert {name for name, _ in PLANTS} == set(ABOUT_RULES)
+
+
+def raises_at_once(case: Any) -> Steps:
+    raise LookupError("no such key")
+
+
+def raises_when_it_has_heard(case: Any) -> Steps:
+    yield "judge"
+    raise LookupError("no such key")
+
+
+@pytest.mark.parametrize("rule", [raises_at_once, raises_when_it_has_heard])
+def test_a_rule_that_raises_is_named_whether_it_is_a_generator_or_a_plain_function(rule: Any) -> None:
+    with pytest.raises(ArgumentError, match=rf"The rule '.*:{rule.__name__}' has failed: .*no such key") as caught:
+        check_laws(rule, max_examples=0)
+    assert isinstance(caught.value.__cause__, LookupError)
 
 
 # -- what the laws speak of is reached ---------------------------------------------------------------------------------

@@ -397,7 +397,7 @@ class Forgetful:
 
 
 class Astray(Everything):
-    """Finds a document by a number that is none of its own."""
+    """Returns a number that none of its documents has."""
 
     def __init__(self, number: int) -> None:
         super().__init__(HOSTED)

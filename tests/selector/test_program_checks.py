@@ -10,6 +10,7 @@ import pydantic
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.checks.scenes import value_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm
 from tests.selecting import Returns
@@ -351,6 +352,18 @@ class Hidden(dspy.Module):
 
     def forward(self, question: str) -> Any:
         return self.find(question=question, candidates=["Doha"])
+
+
+class Node(pydantic.BaseModel):
+    """A type that may hold itself."""
+
+    text: str
+    next: "Node | None"
+
+
+def test_an_output_that_may_hold_itself_ends() -> None:
+    schema = Node.model_json_schema()
+    assert value_of(schema, "word", 0, schema["$defs"]) == {"text": "word", "next": None}
 
 
 def test_an_exception_of_a_program_comes_with_a_small_example() -> None:
