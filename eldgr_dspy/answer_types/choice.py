@@ -26,7 +26,8 @@ _NAMED = (
 _LETTER = re.compile(
     rf"""{_NAMED}[(\[]?(?P<letter>[A-Za-z])[)\]]?
     (?: [.:)]? \Z
-      | [)\]]?[.:,]?\s(?i:because|since|as|for|due|which|given|so|is\ (?:the\ )?(?:correct|right|best|answer))\b
+      | [)\]]?[.:,]?\s(?i:because|since|as(?!\ well\b)|for(?!-)|due\ to|which|given\ (?:that|the)
+        |so(?!-|\ (?:far|many|much)\b)|is\ (?:the\ )?(?:correct|right|best|answer))\b
       | (?: [)\]][.:]? | [.:,)] | \s[-–—] | (?=\s) ) \s*+ (?P<text>.+) )
     | (?P<before>.+\S)\s*[(\[](?P<behind>[A-Z])[)\]]\.?\Z""",
     re.VERBOSE | re.DOTALL,
@@ -41,7 +42,8 @@ _SENTENCE = re.compile(
       | (?:答案|选择?) [是为]?\ ?[:：]?\ ?([A-Z])(?![A-Za-z])""",
     re.VERBOSE,
 )
-_LINE = re.compile(r"[\s*_`#>]*+[(\[]?[A-Z](?:[)\].:*_`]++(?:\s[^\n]*+)?)?\s*+")
+_NEGATED = re.compile(r"(?:n['’]t|\b(?:not|neither|nor))\b[^.,;!?\n]*\Z", re.IGNORECASE)
+_LINE = re.compile(r"[\s*_`#>]*+[(\[]?([A-Z])(?:[)\].:*_`]++(?:\s[^\n]*+)?)?\s*+")
 _ABOUT_OTHERS = frozenset(
     map(text_key, ("none", "none of the above", "none of these", "all of the above", "all of these", "both", "neither"))
 )
@@ -101,12 +103,19 @@ class Choice(AnswerType):
         return place if text is None or own or self._by_text(text) == place else None
 
     def unmarked(self, text: str) -> tuple[str, Form]:
-        """Return the letter that a sentence says is right, or a first or last line that begins with one; or all."""
-        sentences = [*_SENTENCE.finditer(text)]
+        """Return the letter that a sentence says is right, or a first or last line that begins with one; or all.
+
+        A first line is none if the options are listed there, from A.
+        """
+        sentences = [
+            one for one in _SENTENCE.finditer(text) if not _NEGATED.search(text, one.start() - 60, one.start())
+        ]
         if sentences:
             return next(filter(None, sentences[-1].groups())), "whole"
         lines = text.strip().splitlines()
-        return next((line.strip() for line in (lines[-1:] + lines[:1]) if _LINE.fullmatch(line)), text.strip()), "whole"
+        labels = [line and line[1] for line in map(_LINE.fullmatch, lines)]
+        ends = lines[-1:] + (lines[:1] if labels[:1] != ["A"] or "B" not in labels else [])
+        return next((line.strip() for line in ends if _LINE.fullmatch(line)), text.strip()), "whole"
 
     def examples(self) -> Sequence[str]:
         """Return letters and texts of the options, and answers that name none of them or two."""

@@ -22,10 +22,11 @@ _MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading":
 # Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
 # begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
 _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
+_NOT_LISTED = r"(?![*_]*+\s?[:：][^\n]*+\n[ \t>*_\#]*+B[*_]*+\s?[:：])"  # above a line "B:" it is an option
 _MARK = re.compile(
     rf"""(?=[\n\#\\F<\["TtMmf]) (?:
-      (?P<a_line> \n[\ \t>*_\#]*+ (?: A | (?i:ans\.?) | {_ANSWER} | (?:最终|最終)?答案 | 答え | 정답 | Antwort
-        | Réponse | Respuesta | Risposta | Resposta | Ответ ) [*_]*+ \s?[:：] )
+      (?P<a_line> \n[\ \t>*_\#]*+ (?: A {_NOT_LISTED} | (?i:ans\.?) | {_ANSWER} | (?:最终|最終)?答案 | 答え | 정답
+        | Antwort | Réponse | Respuesta | Risposta | Resposta | Ответ ) [*_]*+ \s?[:：] )
     | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[^\w\n]*+|[*_]{{2,3}}) {_ANSWER} [\ \t*_\#]*+ (?=\n|\Z) )
     | (?P<hashes> (?<!\#)\#{{4}}(?!\#) )
     | (?P<boxed> \\boxed\s*+\{{ )
@@ -40,6 +41,7 @@ _MARK = re.compile(
 _LEAD = re.compile(r"\A[\s:：*_`]++")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _JSON = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,{}\[\]"]++', re.DOTALL)
+_NESTING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 _CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*+>|\[/ANSWER\]", re.IGNORECASE)
 _HEADING = re.compile(
     r"\d++[.)]\s++[^\W\d_]|(?:step|part|phase|method|approach|case)s? #?\d|(?:sources?|references?|citations?|notes?"
@@ -91,7 +93,7 @@ class SampleReading(NamedTuple):
     """What a sample says.
 
     Attributes:
-        found: Its answer, or None if it has none.
+        extraction: Its answer, or None if it has none.
         unclosed: Whether its thinking never ends. Then there is no answer.
         cut: Whether it ran on into a new turn or a new question, which was not read.
     """
@@ -110,10 +112,11 @@ def extract_answer(text: str, answer: Task | AnswerType) -> Extraction | None:
     Explicit are `#### x`, a line `A: x` or `Answer: x`, an answer behind or below a heading `### Answer`, `\boxed{x}`,
     "the answer is x", "final answer: x", an agent's `Finish[x]`, `"answer": "x"` in JSON, and `<answer>x</answer>` as
     GRPO recipes ask for it, also with `final`, `final_answer`, `solution` or `response` for a tag, or
-    `[ANSWER]x[/ANSWER]`. The last one that states an answer wins; `#### x` with text below it and without a digit may
-    be a heading and counts if nothing else does. If nothing closes the answer, a sentence's full stop is dropped, and
-    the dot of "Inc." or "U.S." stays. In arithmetic an explicit answer is cut down to its number where the number can
-    be cut out safely. The time taken grows linearly with the text.
+    `[ANSWER]x[/ANSWER]`. The last one that states an answer wins. What JSON says besides its answer states none, nor
+    does "the answer is" behind JSON; `#### x` with text below it and without a digit may be a heading and counts if
+    nothing else does. If nothing closes the answer, a sentence's full stop is dropped, and the dot of "Inc." or "U.S."
+    stays. In arithmetic an explicit answer is cut down to its number where the number can be cut out safely. The time
+    taken grows linearly with the text.
 
     Args:
         text: The candidate's whole text.
@@ -167,7 +170,9 @@ def _guess(text: str, kind: AnswerType) -> Extraction | None:
 def _marked_answer(text: str, kind: AnswerType) -> Extraction | None:
     """Return the answer that a text marks as one."""
     marks = [*_MARK.finditer(text)]
-    marks = [mark for mark in marks if mark.lastgroup == "json"] or marks
+    if jsons := [mark for mark in marks if mark.lastgroup == "json"]:  # what else is in its object explains it
+        end = _object_end(text, jsons[-1].end())
+        marks = jsons + [mark for mark in marks if mark.start() >= end and _is_strong(mark)]
     closed = _closed_braces(text) if any(mark.lastgroup == "boxed" for mark in marks) else {}
     limit, heading = len(text), None
     for mark in reversed(marks):
@@ -210,6 +215,21 @@ def _of_json(text: str, start: int) -> str:
         return str(loads(value[0], strict=False)).strip() if value[0].startswith('"') else value[0]
     except ValueError:
         return value[0].strip('"')
+
+
+def _is_strong(mark: re.Match[str]) -> bool:
+    """Whether a mark states an answer also behind one in JSON, where "the answer is based on" may begin a remark."""
+    return mark.lastgroup != "phrase" or mark[0].lower().startswith("final")
+
+
+def _object_end(text: str, start: int) -> int:
+    """Where the JSON object ends that `start` is in; the end of the text if it is not closed."""
+    depth = 1
+    for match in _NESTING.finditer(text, start):
+        depth += (match[0] in "{[") - (match[0] in "}]")
+        if depth == 0:
+            return match.end()
+    return len(text)
 
 
 def _closed_braces(text: str) -> dict[int, int]:

@@ -52,6 +52,7 @@ _COMPOUNDS = re.compile(rf"(?=((?:[0-9]|\b(?:an?|{WORD}))[ -](?:{_TWO_UNITS})\b)
 _PARTED = re.compile(
     r"\b(?:point[ -]|(?:hal[fv]e?s?|thirds?|quarters?|fifths?|tenths?|hundredths?|thousandths?) of )\Z"
 )
+_PART_BEHIND = re.compile(r" and (?:an?|one)[ -](?:half|third|quarter)\b(?! of)").match
 _NEAR = 60
 
 
@@ -69,10 +70,10 @@ def spellings_of(key: str) -> tuple[str, ...]:
 
 
 def is_part(key: str, text: str, start: int, end: int) -> bool:
-    """Return whether `text[start:end]`, of a quantity's key, is part of another: 2 hours 30 minutes, point 5 %."""
+    """Return whether `text[start:end]`, of a quantity's key, is part of another: 2 hours 30 minutes or and a half."""
     if len(spellings_of(key)) == 1:
         return False
-    if _PARTED.search(text, max(0, start - _NEAR), start):
+    if _PARTED.search(text, max(0, start - _NEAR), start) or _PART_BEHIND(text, end):
         return True
     compounds = _COMPOUNDS(text, max(0, start - _NEAR), end + _NEAR)
     return any(compound.start() < end and start < compound.end(1) for compound in compounds)

@@ -146,7 +146,7 @@ class Source:
             head := _HEAD_ARTICLE.search(text, max(0, first - 5), first)
         ):
             first = head.start()  # "The A Team" is the class "a team", and "A Team" is "team"
-        if _key_of(text[first:last]) != key or self._crosses(text[start:end], text[first:last]):
+        if self._crosses(text[start:end], text[first:last]) or _key_of(text[first:last]) != key:
             return None
         if is_part(key, text, first, last):
             return None

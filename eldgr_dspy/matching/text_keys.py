@@ -10,7 +10,7 @@ import string
 import unicodedata
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import compress
+from itertools import chain, compress, pairwise
 
 from eldgr_dspy.derivation.amounts import quantity_key
 from eldgr_dspy.text.folding import BIDI_CONTROLS, drop_invisible
@@ -105,8 +105,10 @@ def text_key(folded: str) -> str:
     if _PLAIN_WORDS(folded):
         return without_article(folded)
     text = without_article(folded)
-    for start, end in reversed(sentence_ends(text)):
-        text = f"{text[:start]}{_END}{' ' * text[start:end].endswith(' ')}{text[end:]}"
+    if ends := sentence_ends(text):
+        parts = [text[start:end] for start, end in pairwise((0, *chain.from_iterable(ends), len(text)))]
+        parts[1::2] = [_END + " " * stop.endswith(" ") for stop in parts[1::2]]
+        text = "".join(parts)
     numerals = "" if text.isascii() else "".join(sign for sign in text if unicodedata.category(sign) in ("No", "Nl"))
     alike = text.translate(dict.fromkeys(map(ord, numerals), _NUMERAL))
     plain = _guard(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)

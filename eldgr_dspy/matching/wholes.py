@@ -41,7 +41,7 @@ _NUMBER_WORDS = frozenset(
 _NUMBER_WORD = f"(?:{'|'.join(sorted(_NUMBER_WORDS))})"
 _PART_WORD = (
     "(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|half|halves|thirds|quarters?|fourths|fifths"
-    "|sixths|eighths|tenths|dozen|score|and a half|and a quarter)"
+    r"|sixths|eighths|tenths|dozen|score|and\ a\ half|and\ a\ quarter)"
 )
 _LETTER = r"[^\W\d_\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189]"
 # What is one whole, from the character before to the one after, by kind. First comes what each joint of the kind has in
@@ -55,10 +55,11 @@ _KINDS = (
         | \d\ ?{_FRACTION} | \d\ ?{_SLASH}\d | \d{_SLASH}\ \d | (?<!\d)\d{{1,3}}\ {_SLASH}\ \d{{1,3}}(?!\d)
         | \d[\u207a\u207b\u208a\u208b][\d\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]""",
     ),
-    # its sign, point, currency, percent and comparison: -5, -US$5, -USD 5; .5; $5, 5 US$; 5 %; >= 5
+    # its sign, point, currency, percent and comparison: -5, -US$5, -USD 5, minus 5; .5; $5, 5 US$; 5 %; >= 5
     (
-        rf"[{_SIGNS}{_PERCENT[1:-1]}<>≤≥≈≠±∓⩽⩾]|[-.]{_DIGIT}|(?<!\w)[a-z]{{3}}\ ?[-+]?\.?{_DIGIT}",
+        rf"[{_SIGNS}{_PERCENT[1:-1]}<>≤≥≈≠±∓⩽⩾]|[-.]{_DIGIT}|(?<!\w)(?:[a-z]{{3}}|minus|negative)\ ?[-+]?\.?{_DIGIT}",
         rf"""(?<![\w)\]}}.%°-])-{_MONEY}?\.?{_DIGIT} | (?<![\w.])\.{_DIGIT}
+        | (?<!\w)(?:minus|negative)\ {_MONEY}?\.?{_DIGIT}
         | (?<!\w){_MONEY}[-+]?\.?{_DIGIT} | {_DIGIT}\ ?{_LETTER}{{0,3}}\\?[{_SIGNS}](?!\w)
         | {_DIGIT}[*_"')\]]{{0,3}}\ \\?{_PERCENT}(?!\w) | {_DIGIT}[.*_"')\]]{{0,3}}\\?{_PERCENT}
         | [<>≤≥≈≠±∓⩽⩾]=?\ ?{_MONEY}?[-+]?\.?{_DIGIT}""",
@@ -77,7 +78,7 @@ _KINDS = (
     # a unit: 5 km/h, $5/hour, 5 km per hour; °C, which a number may precede
     (
         "[/°]|\\ per\\ ",
-        rf"""\d\ (?:{_SCALE}\ )?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
+        rf"""\d\ (?:{_SCALE}\ )?{_LETTER}{{1,10}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
         | °\ ?{_LETTER}(?!\w)""",
     ),
     # a name: U.S, Node.js; J. R.; AT&T, A & W; F-16, X-ray, Jay-Z, 3-D

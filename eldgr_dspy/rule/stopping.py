@@ -22,6 +22,8 @@ from eldgr_dspy.rule.consultations import show_passage
 
 SETTLED_BY = ("eldgr", "majority", "first")
 """The rules for which `Settled` is proved."""
+_MOST_TO_READ = 1_000_000
+"""Characters times lines of a passage that is looked at as a candidate's text from each of its lines on."""
 
 
 class Stop(Protocol):
@@ -158,4 +160,6 @@ def _may_be_a_candidate(passage: Passage, answer: str | None, kind: AnswerType) 
     forms = {passage.text.strip(), show_passage(passage.title, passage.text).strip()}
     if isinstance(answer, Structured):
         return any(form.endswith(("]", "}")) for form in forms)
+    if any(len(form) * form.count("\n") > _MOST_TO_READ for form in forms):
+        return True  # the safe side, in time
     return any(class_key(form, kind) != key and key in answers_in(form) for form in forms)

@@ -201,7 +201,7 @@ _MEASURED = (
 _REST = r"(?:with\s)?(?:an?\s)?(?:remainder(?:\sof)?|rem\.?|r\.?)"
 # Two quantities that are one answer only together.
 _COMPOUND = re.compile(
-    rf"(?<![\w.,])(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}"
+    rf"(?<![\w.,])(?<!\d/)(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:{_REST}|or|out\sof)\s{_ONE}"
     rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?|√|\s:\s){_ONE}[\"″]?|between\s{_ONE}\sand\s{_ONE})|√{_ONE}"
     rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]",
     re.IGNORECASE,

@@ -24,24 +24,27 @@ _OPENED = re.compile(rf"\.(?=\s(?:{'|'.join(word.title() for word in _OPENERS)})
 _INITIALS = re.compile(r"(?<!\w)[^\W\d_]\.[ ]?[^\W\d_]\.\Z")
 # East Asian stops need no white space after them.
 _FOLDED_STOP = re.compile(
-    r"""(?=[.!?。｡]) (?: [.!?]++ (?:(?![.!?])[^\w\s]){0,4} [ ] (?=\S) | [。｡](?=.)
-    | [!?]++(?=[\u3040-\u9fff\uac00-\ud7af]) )""",
+    r"""(?=[.!?。｡]) (?: (?<![.!?])[.!?]++ (?:(?![.!?])[^\w\s]){0,4} [ ] (?=\S) | [。｡](?=.)
+    | (?<![!?])[!?]++(?=[\u3040-\u9fff\uac00-\ud7af]) )""",
     re.VERBOSE,
 )
-# A stop, the closing signs after it, and white space, which is optional after East Asian stops.
-_STOP = re.compile(r"""(?: [.!?…]++ ["'”’»)\]*_]*+ \s++ | [。！？｡]++ [」』”’）"']*+ \s*+ ) (?=\S)""", re.VERBOSE)
+# A stop, the closing signs after it, and white space, which is optional after East Asian stops. A run of stops is one.
+_STOP = re.compile(
+    r"""(?: (?<![.!?…])[.!?…]++ ["'”’»)\]*_]*+ \s++ | (?<![。！？｡])[。！？｡]++ [」』”’）"']*+ \s*+ ) (?=\S)""",
+    re.VERBOSE,
+)
 _WORD_AFTER = re.compile(r"[\"'“‘«(\[*_]*+([^\W\d_]+)")
 _MARKS = " \t\r\n*_#>-("  # what may be before the number of a list
 _WORD_BEFORE = re.compile(r"(?:[^\W\d_]\.)*[^\W_]+\Z")
 _LETTERED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
-_REACH = 24  # no abbreviation is longer
+REACH = 24  # no abbreviation is longer
 
 
 def has_own_stop(text: str) -> bool:
     """Return whether the full stop that ends a text belongs to its last word: "Inc.", "U.S.", not "Vitamin A."."""
     if _INITIALS.search(text):
         return True
-    word = _WORD_BEFORE.search(text[-_REACH:-1])
+    word = _WORD_BEFORE.search(text[-REACH:-1])
     return word is not None and word[0].lower() in _ABBREVIATIONS
 
 
@@ -97,10 +100,10 @@ def _ends(text: str, before: int, stop: re.Match[str], cased: bool) -> bool:
         return True
     if following and following[1][0].islower():
         return False
-    word = _WORD_BEFORE.search(text[max(before, stop.start() - _REACH) : stop.start()])
+    word = _WORD_BEFORE.search(text[max(before, stop.start() - REACH) : stop.start()])
     if word is None or mark[0] != "." or mark.startswith(".."):
         return True
-    is_label = cased and (word[0].isdecimal() or len(word[0]) == 1) and stop.start() - before <= _REACH
+    is_label = cased and (word[0].isdecimal() or len(word[0]) == 1) and stop.start() - before <= REACH
     if is_label and not text[before : stop.start() - len(word[0])].strip(_MARKS):
         return False  # the number of a list
     name = word[0].lower()

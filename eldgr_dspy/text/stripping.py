@@ -16,7 +16,7 @@ from functools import lru_cache
 from eldgr_dspy.text.folding import PLAIN, drop_invisible
 from eldgr_dspy.text.numbers import CURRENCY_SIGNS, TEX_COMMAND, TEX_TEXT
 from eldgr_dspy.text.reading import without_markup
-from eldgr_dspy.text.sentence_ends import has_own_stop
+from eldgr_dspy.text.sentence_ends import REACH, has_own_stop
 
 _LAYERS, _ROUNDS = 32, 4
 """How many nested wrappers are taken off, and how often nested markup is resolved."""
@@ -152,7 +152,7 @@ def _is_loose(mark: str) -> bool:
 def _keeps_last(text: str, start: int, end: int) -> bool:
     mark = text[end - 1]
     if mark in "%‰‱٪؉؊":
-        return text[start : end - 1].rstrip(" .\\")[-1:].isnumeric()
+        return text[max(start, end - 64) : end - 1].rstrip(" .\\")[-1:].isnumeric()
     if mark == ".":
-        return has_own_stop(text[start:end])
+        return has_own_stop(text[max(start, end - REACH) : end])
     return mark in "+-#" and _LAST_KEPT.search(text[max(start, end - 8) : end]) is not None

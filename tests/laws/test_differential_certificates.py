@@ -119,6 +119,7 @@ def test_an_answer_is_certified_where_the_naive_search_finds_it(
 
 @given(NEAR | EVIDENCE | QUANTITIES, WRAPPERS)
 @example("A the", "%s")
+@example("(\\)", "\\boxed{%s}")  # the twin took the brackets off marks alone
 def test_a_class_is_the_naive_one(text: str, wrapper: str) -> None:
     answer = wrapper % text
     assert strip_answer(answer) == strip(answer)

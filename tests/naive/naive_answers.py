@@ -54,31 +54,34 @@ def plain(text: str) -> str:
 def number(text: str) -> tuple[Fraction, bool] | None:
     """The value of a text that is one number, and whether it is a percentage."""
     text = plain(text).strip()
-    found = NUMBER.fullmatch(text)
-    if found is None or len(text) > 1_000 or (found["sign"] and found["inner"]) or more_than_one_unit(found):
+    match = NUMBER.fullmatch(text)
+    if match is None or len(text) > 1_000 or (match["sign"] and match["inner"]) or more_than_one_unit(match):
         return None
-    value = magnitude(found)
+    value = magnitude(match)
     if value is None:
         return None
-    return (-value if "-" in (found["sign"], found["inner"]) else value), bool(found["percent"])
+    return (-value if "-" in (match["sign"], match["inner"]) else value), bool(match["percent"])
 
 
-def more_than_one_unit(found: re.Match[str]) -> bool:
+def more_than_one_unit(result: re.Match[str]) -> bool:
     """Two different currency signs, or one and a percent sign; `$5$` is one sign, written as TeX writes it."""
-    signs = {found[name].strip(" \\\t\n\u00a0") for name in ("before_it", "behind_it") if found[name] is not None}
-    return len(signs) + bool(found["percent"]) > 1
+    signs = {result[name].strip(" \\\t\n\u00a0") for name in ("before_it", "behind_it") if result[name] is not None}
+    return len(signs) + bool(result["percent"]) > 1
 
 
-def magnitude(found: re.Match[str]) -> Fraction | None:
-    if found["vulgar"]:
-        return int(found["before"] or 0) + FRACTIONS[found["vulgar"]]
-    if found["whole"] or found["over"]:
-        top, bottom = found["top"] or found["over"].replace(",", ""), found["bottom"] or found["under"].replace(",", "")
-        if int(bottom) == 0 or (found["whole"] and int(top) >= int(bottom)):
+def magnitude(result: re.Match[str]) -> Fraction | None:
+    if result["vulgar"]:
+        return int(result["before"] or 0) + FRACTIONS[result["vulgar"]]
+    if result["whole"] or result["over"]:
+        top, bottom = (
+            result["top"] or result["over"].replace(",", ""),
+            result["bottom"] or result["under"].replace(",", ""),
+        )
+        if int(bottom) == 0 or (result["whole"] and int(top) >= int(bottom)):
             return None
-        return int((found["whole"] or "0").replace(",", "")) + Fraction(int(top), int(bottom))
-    digits = found["decimal"].replace(",", "")
-    return Fraction(("0" + digits).rstrip(".")) * Fraction(10) ** int(found["exponent"] or 0)
+        return int((result["whole"] or "0").replace(",", "")) + Fraction(int(top), int(bottom))
+    digits = result["decimal"].replace(",", "")
+    return Fraction(("0" + digits).rstrip(".")) * Fraction(10) ** int(result["exponent"] or 0)
 
 
 def is_polar(answer: str) -> bool:
@@ -95,8 +98,8 @@ def class_of(answer: str | None, task: str) -> object:
     stripped = strip(answer or "")
     if not visible(stripped):
         return None
-    if task == "arithmetic" and (found := stated_number(stripped)) is not None:
-        return found
+    if task == "arithmetic" and (result := stated_number(stripped)) is not None:
+        return result
     if any(character in BIDI for character in stripped):
         return stripped if visible(stripped) else None
     key = text_key(read(answer or ""))
@@ -108,8 +111,8 @@ def class_of(answer: str | None, task: str) -> object:
 
 def short_key(key: str) -> str:
     """The key of short text: that of the quantity that a key spells, in the spelling that the package shows."""
-    found = quantity(key)
-    return shown(*found) if found else key
+    result = quantity(key)
+    return shown(*result) if result else key
 
 
 SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "k": 10**3, "lakh": 10**5, "million": 10**6, "mn": 10**6}
@@ -118,12 +121,12 @@ SCALES |= {"crore": 10**7, "billion": 10**9, "bn": 10**9, "trillion": 10**12, "t
 
 def stated_number(text: str) -> tuple[Fraction, bool] | None:
     """A number as it is, in LaTeX, or before a word or a letter that scales it."""
-    found = number(text)
-    if found is None:
+    result = number(text)
+    if result is None:
         text = without_latex(plain(text).strip())
-        found = number(text)
-    if found is not None or len(text) > 1_000:
-        return found
+        result = number(text)
+    if result is not None or len(text) > 1_000:
+        return result
     text = text.removesuffix(".")
     for word, scale in {**SCALES, "m": 10**6, "b": 10**9, "t": 10**12}.items():
         before = re.fullmatch(rf"(.*?)([\s-]?){word}{'s?' * (len(word) > 1)}", text, re.I | re.DOTALL)
@@ -258,8 +261,8 @@ def number_follows(text: str, at: int) -> bool:
 
 def amount_follows(text: str, at: int) -> bool:
     """Whether an amount begins at a place: up to three letters, a currency sign, a number."""
-    found = re.match(rf"[A-Za-z]{{0,3}}\\?{CURRENCY}\s?\.?(?P<first>\w)", text[at:])
-    return found is not None and is_digit(found["first"])
+    match = re.match(rf"[A-Za-z]{{0,3}}\\?{CURRENCY}\s?\.?(?P<first>\w)", text[at:])
+    return match is not None and is_digit(match["first"])
 
 
 def keeps(text: str, at: int) -> bool:

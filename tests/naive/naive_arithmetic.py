@@ -64,10 +64,10 @@ def read(text: str) -> Node:
         raise UnreadableError(text)
     figures: list[Fraction] = []
 
-    def name(found: re.Match[str]) -> str:
-        if digits(found[0]) > DIGITS:
+    def name(result: re.Match[str]) -> str:
+        if digits(result[0]) > DIGITS:
             raise UnreadableError(text)
-        figures.append(Fraction(found[0].replace(",", "").removesuffix(".")))
+        figures.append(Fraction(result[0].replace(",", "").removesuffix(".")))
         return f" n{len(figures) - 1} "
 
     source = ascii_of(text)

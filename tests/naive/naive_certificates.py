@@ -37,68 +37,68 @@ Span = tuple[int, int]
 
 def occurs(answer: str | None, passages: Sequence[Passage], policy: str) -> bool | None:
     """The certificate of an answer: True, False, or None where it does not apply."""
-    given = (answer or "").strip()
-    if policy != "substring" and not refused(given) and is_polar(given):
+    values = (answer or "").strip()
+    if policy != "substring" and not refused(values) and is_polar(values):
         return None
-    return occurrence(given, passages, policy) is not None
+    return occurrence(values, passages, policy) is not None
 
 
 def stands_as_written(answer: str | None, passages: Sequence[Passage], policy: str) -> bool:
     """Whether an answer is certified, and by a witness that is the stripped answer, character for character."""
-    given = (answer or "").strip()
-    place = occurrence(given, passages, policy) if occurs(answer, passages, policy) else None
+    values = (answer or "").strip()
+    place = occurrence(values, passages, policy) if occurs(answer, passages, policy) else None
     if place is None:
         return False
     number, field, start, end = place
     source = passages[number].text if field == "text" else passages[number].title
-    return source[start:end] == (given if policy == "substring" else strip(given))
+    return source[start:end] == (values if policy == "substring" else strip(values))
 
 
-def refused(given: str) -> bool:
-    return len(text_key(read(given))) > LONGEST or any(character in BIDI for character in strip(given))
+def refused(value: str) -> bool:
+    return len(text_key(read(value))) > LONGEST or any(character in BIDI for character in strip(value))
 
 
-def occurrence(given: str, passages: Sequence[Passage], policy: str) -> Place | None:
+def occurrence(value: str, passages: Sequence[Passage], policy: str) -> Place | None:
     """The first occurrence that is the answer as given, else the first; a text before its title."""
-    if not given or (policy != "substring" and (refused(given) or not any(map(str.isalnum, text_key(read(given)))))):
+    if not value or (policy != "substring" and (refused(value) or not any(map(str.isalnum, text_key(read(value)))))):
         return None
-    stripped = given if policy == "substring" else strip(given)
-    found: list[Place] = []
+    stripped = value if policy == "substring" else strip(value)
+    results: list[Place] = []
     for number, passage in enumerate(passages):
         for field, source in (("text", passage.text), ("title", passage.title)):
-            spans = plainly(given, source) if policy == "substring" else in_class(given, source, policy, field)
-            found += [(number, field, start, end) for start, end in spans]
-    as_given = [wider for place in found if (wider := as_written(stripped, passages[place[0]], place)) is not None]
-    return next(iter(as_given + found), None)
+            spans = plainly(value, source) if policy == "substring" else in_class(value, source, policy, field)
+            results += [(number, field, start, end) for start, end in spans]
+    as_given = [wider for place in results if (wider := as_written(stripped, passages[place[0]], place)) is not None]
+    return next(iter(as_given + results), None)
 
 
-def as_written(given: str, passage: Passage, place: Place) -> Place | None:
+def as_written(value: str, passage: Passage, place: Place) -> Place | None:
     """An occurrence with as much around it as was given, where the same stands in the source."""
     number, field, start, end = place
     source = passage.text if field == "text" else passage.title
-    for offset in range(len(given)):
+    for offset in range(len(value)):
         begin = start - offset
-        same = begin >= 0 and given == source[begin : begin + len(given)] and begin + len(given) >= end
-        if same and balanced(given) and not hidden_edges(given):
-            return number, field, begin, begin + len(given)
+        same = begin >= 0 and value == source[begin : begin + len(value)] and begin + len(value) >= end
+        if same and balanced(value) and not hidden_edges(value):
+            return number, field, begin, begin + len(value)
     return None
 
 
-def hidden_edges(given: str) -> bool:
+def hidden_edges(value: str) -> bool:
     """Whether a text begins or ends with what shows nothing, which no occurrence does."""
-    characters = resolved(given)
+    characters = resolved(value)
     if not characters:
         return True
     first, last = characters[0], characters[-1]
     return (
         first[1] > 0
         or any(invisible(character) or character.isspace() for character, _ in (first, last))
-        or (last[1] + 1 < len(given) and not given.endswith(";"))
+        or (last[1] + 1 < len(value) and not value.endswith(";"))
     )
 
 
-def plainly(given: str, source: str) -> list[Span]:
-    return [(at, at + len(given)) for at in range(len(source)) if source.startswith(given, at)]
+def plainly(value: str, source: str) -> list[Span]:
+    return [(at, at + len(value)) for at in range(len(source)) if source.startswith(value, at)]
 
 
 @cache  # a pool asks for the same passages many times
@@ -111,10 +111,10 @@ def key_of(text: str) -> str:
     return short_key(text_key(respelled(strip(text))))
 
 
-def in_class(given: str, source: str, policy: str, field: str) -> list[Span]:
+def in_class(value: str, source: str, policy: str, field: str) -> list[Span]:
     """Every span of a source that is of the answer's class, and so is the whole around it."""
     keep_case = policy == "token"
-    key = short_key(text_key(read(given, keep_case=keep_case)))
+    key = short_key(text_key(read(value, keep_case=keep_case)))
     pieces = pieces_of(source, keep_case)
     text = joined(list(pieces))
     out: list[Span] = []
@@ -138,9 +138,9 @@ def spans_of_letters(key: str, text: str) -> Iterator[Span]:
     places = letters_in(text)
     letters = [key[at] for at in letters_in(key)]
     for n in range(len(places) - len(letters) + 1 if letters else 0):
-        found = places[n : n + len(letters)]
-        if all(text[at] == letter for at, letter in zip(found, letters, strict=True)):
-            yield found[0], found[-1] + 1
+        result = places[n : n + len(letters)]
+        if all(text[at] == letter for at, letter in zip(result, letters, strict=True)):
+            yield result[0], result[-1] + 1
 
 
 def spans_of_amounts(key: str, text: str) -> Iterator[Span]:

@@ -58,19 +58,19 @@ def levels(derivation: Derivation, question: str) -> list[str]:
 
 def amount(text: str) -> Fraction | None:
     """A text as a number; a percentage is a number of hundredths."""
-    found = number(text)
-    return None if found is None else found[0] / 100 if found[1] else found[0]
+    result = number(text)
+    return None if result is None else result[0] / 100 if result[1] else result[0]
 
 
 def executed(steps: Sequence[Step]) -> list[Line]:
     """The steps, each of which has exactly its stated value on every side of its equals signs."""
     lines: list[Line] = []
     for step in steps:
-        found = amount(step.value)
+        result = amount(step.value)
         sides = [read(side) for side in step.expression.split("=")]
-        if found is None or len(step.expression) > 256 or any(value(side) != found for side in sides):
+        if result is None or len(step.expression) > 256 or any(value(side) != result for side in sides):
             raise UnreadableError(step.expression)
-        lines.append(([one_number(side, [v for _, v in lines]) for side in sides], found))
+        lines.append(([one_number(side, [v for _, v in lines]) for side in sides], result))
     return lines
 
 
@@ -95,8 +95,8 @@ def is_fraction(upper: Node, lower: Node, known: Collection[Fraction]) -> bool:
     if not (isinstance(upper, Leaf) and isinstance(lower, Leaf)) or upper.percent or lower.percent or not lower.figure:
         return False
     whole = upper.figure.denominator == lower.figure.denominator == 1
-    found = upper.figure / lower.figure
-    return whole and found.denominator != 1 and found in known
+    result = upper.figure / lower.figure
+    return whole and result.denominator != 1 and result in known
 
 
 def replaced(node: Node, swaps: Mapping[Fraction, Fraction]) -> Node:
@@ -124,12 +124,12 @@ def comes_out(lines: Sequence[Line], answer: Fraction, other: Fraction) -> bool:
     swaps = {answer: other}
     for sides, result in lines:
         try:
-            found = {value(replaced(side, swaps)) for side in sides}
+            results = {value(replaced(side, swaps)) for side in sides}
         except UnreadableError:
             return False
-        if len(found) != 1:
+        if len(results) != 1:
             return False
-        swaps[result] = found.pop()
+        swaps[result] = results.pop()
     return swaps[answer] == other
 
 
@@ -191,9 +191,9 @@ def as_known(
     sides: Sequence[Node], lines: Sequence[Line], apart: Collection[Fraction], answer: Fraction
 ) -> list[Node] | None:
     """The sides in the first reading of `10/3` that holds the answer and nothing unknown, None without one."""
-    given = [result for _, result in lines if result != answer]
+    values = [result for _, result in lines if result != answer]
     itself = [answer, -answer]
-    for fractions in (given, [], [*given, *itself], [*apart, *itself]):
+    for fractions in (values, [], [*values, *itself], [*apart, *itself]):
         reading = [one_number(side, fractions) for side in sides]
         numbers = [leaf for side in reading for leaf in leaves(side)]
         held = [leaf for leaf in numbers if is_answer(leaf, answer)]
@@ -261,10 +261,10 @@ def led_back(sides: Sequence[Node], lines: Sequence[Line], answer: Fraction) -> 
         for other in OTHERS:
             swaps = {-answer: other}
             for line, result in lines:
-                found = [value(replaced(side, swaps)) for side in line if trees(side)] or [
+                outcome = [value(replaced(side, swaps)) for side in line if trees(side)] or [
                     value(replaced(line[0], swaps))
                 ]
-                swaps[result] = next((one for one in found if one != other), other)
+                swaps[result] = next((one for one in outcome if one != other), other)
             if swaps[answer] == answer or len({value(replaced(side, swaps_of(swaps, answer))) for side in sides}) > 1:
                 return False
     except UnreadableError:

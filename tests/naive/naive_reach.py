@@ -46,19 +46,19 @@ def farthest(question: str) -> int:
 
 def quantities(question: str) -> list[Quantity]:
     words = words_of(question)
-    found: list[Quantity] = []
+    results: list[Quantity] = []
     at = 0
     while at < len(words):
         amount, after = amount_at(words, at)
         if amount is None:
-            found += word_alone(words, at)
+            results += word_alone(words, at)
             at += 1
             continue
         if words[after : after + 1] and words[after] in SCALES:
             amount, after = amount * SCALES[words[after]], after + 1
         quantity, at = with_what_follows(amount, words, at, after)
-        found.append(quantity)
-    return [quantity for quantity in found if quantity.readings]
+        results.append(quantity)
+    return [quantity for quantity in results if quantity.readings]
 
 
 def word_alone(words: list[str], at: int) -> list[Quantity]:
@@ -108,13 +108,13 @@ def conversions(question: str) -> set[Fraction]:
     }
 
 
-def tried(given: list[Quantity]) -> list[Quantity]:
+def tried(values: list[Quantity]) -> list[Quantity]:
     """Of more than six, ones go first and then repetitions, from the left, until six are left."""
-    readings = [quantity.readings for quantity in given]
+    readings = [quantity.readings for quantity in values]
     ones = [place for place, one in enumerate(readings) if one == {1}]
     repeated = [place for place, one in enumerate(readings) if one in readings[:place] and place not in ones]
-    dropped = [*ones, *repeated][: max(len(given) - 6, 0)]
-    return [quantity for place, quantity in enumerate(given) if place not in dropped]
+    dropped = [*ones, *repeated][: max(len(values) - 6, 0)]
+    return [quantity for place, quantity in enumerate(values) if place not in dropped]
 
 
 # --- the distances ----------------------------------------------------------------------------------------------------
@@ -136,45 +136,48 @@ def distances(question: str) -> dict[Fraction, int]:
 
 def of_a_group(
     group: tuple[int, ...],
-    given: list[Quantity],
+    values: list[Quantity],
     constants: set[Fraction],
     groups: dict[tuple[int, ...], Distances],
 ) -> Distances:
     """The numbers that some quantities give together, each with its distance."""
-    found: Distances = {}
+    result: Distances = {}
     if len(group) == 1:
-        quantity = given[group[0]]
-        found = {(reading, quantity.money): 0 for reading in quantity.readings}
+        quantity = values[group[0]]
+        result = {(reading, quantity.money): 0 for reading in quantity.readings}
     gap = int(group[-1] - group[0] >= len(group))
     for left, right in halves(group):
-        sums = not lone_factor(left, given) and not lone_factor(right, given)
+        sums = not lone_factor(left, values) and not lone_factor(right, values)
         for (one, far), (other, away) in product(positive(groups[left]), positive(groups[right])):
             for number, cost in joined(one, other, sums):
-                put(found, number, far + away + gap + cost)
-    vary(group, given, constants, found)
-    return found
+                put(result, number, far + away + gap + cost)
+    vary(group, values, constants, result)
+    return result
 
 
-def vary(group: tuple[int, ...], given: list[Quantity], constants: set[Fraction], found: Distances) -> None:
+def vary(group: tuple[int, ...], values: list[Quantity], constants: set[Fraction], result: Distances) -> None:
     """Add what the numbers of a group give with a quantity taken again or a conversion, until nothing is new."""
     terms = [
-        (reading, given[place].money) for place in group if not given[place].factor for reading in given[place].readings
+        (reading, values[place].money)
+        for place in group
+        if not values[place].factor
+        for reading in values[place].readings
     ]
     before: Distances = {}
-    while before != found:
-        before = dict(found)
+    while before != result:
+        before = dict(result)
         for (number, money), far in positive(before):
             for term in [term for term, of_money in terms if of_money == money]:
                 for other in (number + term, abs(number - term)):
-                    put(found, (other, money), far + 2)
-            for constant in () if lone_factor(group, given) else constants:
-                put(found, (number * constant, money), far + 2)
-                put(found, (number / constant, money), far + 2)
+                    put(result, (other, money), far + 2)
+            for constant in () if lone_factor(group, values) else constants:
+                put(result, (number * constant, money), far + 2)
+                put(result, (number / constant, money), far + 2)
 
 
-def positive(found: Distances) -> list[tuple[Number, int]]:
+def positive(result: Distances) -> list[tuple[Number, int]]:
     """The numbers above zero: only these are used further."""
-    return [(number, distance) for number, distance in found.items() if number[0] > 0]
+    return [(number, distance) for number, distance in result.items() if number[0] > 0]
 
 
 def halves(group: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -185,8 +188,8 @@ def halves(group: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int,
             yield left, tuple(place for place in group if place not in left)
 
 
-def lone_factor(group: tuple[int, ...], given: list[Quantity]) -> bool:
-    return len(group) == 1 and given[group[0]].factor
+def lone_factor(group: tuple[int, ...], values: list[Quantity]) -> bool:
+    return len(group) == 1 and values[group[0]].factor
 
 
 def joined(one: Number, other: Number, sums: bool) -> Iterator[tuple[Number, int]]:
@@ -204,8 +207,8 @@ def joined(one: Number, other: Number, sums: bool) -> Iterator[tuple[Number, int
         yield (y / x, also and not money), 1
 
 
-def put(found: Distances, number: Number, distance: int) -> None:
+def put(result: Distances, number: Number, distance: int) -> None:
     """Note a result; one that is not whole is two detours farther, and zero and what is too far are not noted."""
     distance += 2 * (number[0].denominator != 1)
     if number[0] != 0 and distance <= FARTHEST:
-        found[number] = min(found.get(number, FARTHEST), distance)
+        result[number] = min(result.get(number, FARTHEST), distance)

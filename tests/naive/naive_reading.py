@@ -176,7 +176,7 @@ def strip(text: str) -> str:
 
 def strip_once(text: str) -> str:
     text = " ".join("".join(c for c in joined(resolved(text)) if not invisible(c)).split())
-    text = re.sub(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{([^{{}}\\]*)\}}", r"\1", text)
+    text = re.sub(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{([^{{}}]*)\}}", r"\1", text)
     text = re.sub(r"\\([%$&#_{}])", r"\1", text)
     text = re.sub(r"\[([^\[\]]+)\]\([^()\s]*\)", r"\1", text)
     has_letters = any(map(str.isalnum, text))
@@ -326,8 +326,8 @@ def keeps_last(text: str) -> bool:
 
 
 def word_before(text: str) -> str:
-    found = re.search(r"(?:[^\W\d_]\.)*[^\W_]+\Z", text)
-    return found[0].lower() if found else ""
+    match = re.search(r"(?:[^\W\d_]\.)*[^\W_]+\Z", text)
+    return match[0].lower() if match else ""
 
 
 def is_abbreviation(text: str) -> bool:

@@ -52,20 +52,20 @@ def traceable(question: str) -> set[Fraction]:
 
 def question_numbers(question: str) -> set[Fraction]:
     words = words_of(question)
-    found = {Fraction(SCALES[word]) for word in words if word in SCALES}
+    results = {Fraction(SCALES[word]) for word in words if word in SCALES}
     at = 0
     while at < len(words):
         amount, after = amount_at(words, at)
         if amount is None:
             at += 1
             continue
-        found.add(amount)
+        results.add(amount)
         if after < len(words) and words[after] in SCALES:
             amount, after = amount * SCALES[words[after]], after + 1
-            found.add(amount)
-        found |= made_of(amount, words, after)
+            results.add(amount)
+        results |= made_of(amount, words, after)
         at = after
-    return found
+    return results
 
 
 def numeral(word: str) -> Fraction | None:
