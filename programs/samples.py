@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Container, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, get_origin
 
@@ -25,7 +26,7 @@ class Sample:
 
     Attributes:
         trace: The calls of its predictors. error: why it failed.
-        said: What it returned, None if it failed. candidate: the same as a selector is given it.
+        prediction: What it returned, None if it failed. candidate: the same as a selector is given it.
         passages: Those that it retrieved, None without any.
     """
 
@@ -62,10 +63,12 @@ def by_name(program: dspy.Module, args: tuple[Any, ...], inputs: Mapping[str, An
     """Return the inputs of a call by name. Those given by position have the names of the program's `forward`."""
     if not args:
         return dict(inputs)
-    names = [one.name for one in parameters_of(program)]
+    names = [one.name for one in parameters_of(program) if one.kind is one.POSITIONAL_OR_KEYWORD][: len(args)]
     if len(args) > len(names) or isinstance(program, dspy.Predict):
         raise TypeError(f"{type(program).__name__} takes its inputs by name; got {len(args)} by position.")
-    return dict(zip(names, args, strict=False)) | dict(inputs)
+    if twice := [name for name in names if name in inputs]:
+        raise TypeError(f"{type(program).__name__} got {twice[0]!r} by position and by name.")
+    return dict(zip(names, args, strict=True)) | dict(inputs)
 
 
 def parameters_of(program: dspy.Module) -> list[inspect.Parameter]:
@@ -113,10 +116,13 @@ def passages_of_sample(
         for name in names:
             if name in place and place[name] is not None:
                 return to_passages(place[name])
-    values = [inputs[name] for _, inputs, _ in trace for name in names if inputs.get(name) is not None]
     texts = {value for _, _, prediction in trace for _, value in prediction.items() if isinstance(value, str)}
-    passages = dict.fromkeys(passage for one in values for passage in to_passages(one) if passage.text not in texts)
-    return tuple(passages) if values else None
+    retrievals = list[Sequence[Passage]]()
+    for value in (inputs[name] for _, inputs, _ in trace for name in names if inputs.get(name) is not None):
+        with nullcontext() if field else suppress(ArgumentError):  # an inner input of such a name may be anything
+            retrievals.append(to_passages(value))
+    passages = dict.fromkeys(one for retrieval in retrievals for one in retrieval if one.text not in texts)
+    return tuple(passages) if retrievals else None
 
 
 def gives_evidence(inputs: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from zlib import crc32
 
 from eldgr_dspy.answer_types.comparing import is_record
-from eldgr_dspy.base.file_limits import parsed_json
+from eldgr_dspy.base.file_limits import MAX_LINE, MAX_VALUES, parsed_json, scale
 from eldgr_dspy.errors import JournalError, PoolError
 from eldgr_dspy.redaction import redacted, redacted_value
 from eldgr_dspy.rule.consultations import Consultation, Outcome
@@ -18,11 +18,13 @@ from eldgr_dspy.words import CONSULTED
 
 PROGRAM = "program"
 """The role, in a journal, of a program whose samples are collected."""
+TOO_LARGE = "the reply is too large, or nested too deeply, for a line of a journal"
 _FIELDS = tuple(field.name for field in fields(Consultation))
 _HEADS = ("settings", "pool", "role", "reserved", "comparisons")
 _ABSENT = type(None)
 _NUMBERS = (int, float)
 _MOST = 10**15
+_OTHER_VALUES = 1_000  # more than a line holds besides its content
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("pool", "id", "role", "outcome"), (str,)),
     **dict.fromkeys(("reason", "fingerprint", "asked", "served", "implausible", "judge"), (str, _ABSENT)),
@@ -65,6 +67,16 @@ def seal(record: Mapping[str, Any]) -> bytes:
         text = ENCODER.encode(without_credentials(record))
     body = text.removesuffix("}").encode()
     return b'%b%b"%08x"}\n' % (body, CHECKSUM, crc32(body))
+
+
+def is_readable(content: Mapping[str, Any]) -> bool:
+    """Return whether a line with this content can be read again: an LM may return more values than a line may hold."""
+    line = ENCODER.encode({"content": content}).encode()
+    try:
+        parsed_json(line, "", MAX_VALUES - _OTHER_VALUES)
+    except PoolError:
+        return False
+    return len(line) <= scale(MAX_LINE)
 
 
 def parse(line: bytes, path: Path, where: str) -> dict[str, Any]:

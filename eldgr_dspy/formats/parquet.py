@@ -43,7 +43,7 @@ def read_parquet(path: Path) -> Iterator[tuple[str, Any]]:
             yield f"row {number}", _without_nulls(record)
     except PoolError:
         raise
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:  # a date that Python cannot hold
         raise PoolError(f"{path}: not a readable Parquet file ({error}); write it again.") from error
 
 

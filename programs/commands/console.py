@@ -72,7 +72,9 @@ def progress_bar(on_open: Callable[[], None], *, quiet: bool) -> "Iterator[Watch
         return
     spent = _Spending()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.fields[spent]}"), console=console, transient=True) as progress:
+    with Progress(
+        *columns, TextColumn("{task.fields[spent]}", markup=False), console=console, transient=True
+    ) as progress:
         task = progress.add_task("questions", total=None, spent="")
 
         def start(total: int) -> None:

@@ -4,6 +4,7 @@ A set is a file of questions, or a list of `dspy.Example` that is named `MODULE:
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -14,7 +15,7 @@ import dspy
 
 from eldgr_dspy.base.named_objects import cause, object_named
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.errors import ArgumentError, PoolError, brief
 from eldgr_dspy.formats.rows import Row
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.pools.csv_files import filled_cells, is_table, table_rows
@@ -43,12 +44,31 @@ class DevQuestion:
 
     @property
     def hash(self) -> str:
-        """A hash of the inputs."""
-        return sha256(json.dumps(self.inputs, sort_keys=True, default=repr).encode()).hexdigest()[:16]
+        """A hash of the inputs, the same in every process.
+
+        Raises:
+            ArgumentError: An input has no text that is.
+        """
+        try:
+            return sha256(json.dumps(self.inputs, sort_keys=True, default=_steady).encode()).hexdigest()[:16]
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"{self.entry.where}: the inputs must be the same in every process, so that a killed collection can be"
+                f" resumed ({brief(error)}). Use texts, numbers, lists, and mappings with texts as keys."
+            ) from error
 
     def row(self, task: Task, candidates: Sequence[Mapping[str, Any]], passages: Sequence[Passage]) -> Row:
         """Return the row of a pool with these candidates and this evidence. Raises `PoolError` if there is none."""
         return replace(self.entry, evidence=tuple(passages)).row(task, candidates)
+
+
+def _steady(value: Any) -> Any:
+    """Return what stands for a value that JSON lacks."""
+    if isinstance(value, set | frozenset):
+        return sorted(map(repr, value))
+    if re.search(r" at 0x[0-9a-fA-F]+>", text := repr(value)):
+        raise TypeError(f"{text:.80} shows where it is in memory")
+    return text
 
 
 def program_named(name: str) -> dspy.Module:
@@ -93,7 +113,8 @@ def read_devset(name: str, program: dspy.Module, task: Task, answer: str) -> lis
         raise ArgumentError(f"devset={name!r} must have at least one question; it is empty.")
     places = dict[str, str]()
     for one in questions:
-        one.row(task, [{}], ())  # refuse what cannot become a row before anything is paid for
+        one.row(task, [{}], ())  # refuse what cannot become a row, or be found again, before anything is paid for
+        _ = one.hash
         where = places.setdefault(one.entry.name, one.entry.where)
         if where != one.entry.where:
             raise PoolError(

@@ -184,7 +184,7 @@ def _unprint(text: str, field: str, where: str) -> Any:
     try:
         value, of_numpy = _parse_print(whole)
         leaves = [*_leaves(value)]
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # a list in a set is a TypeError
         if _PRINTED.fullmatch(whole):
             raise PoolError(
                 f"{where}: {field} looks like a printed list, but cannot be read as one: {text!r:.80}. Write a list of "

@@ -4,6 +4,7 @@ Only the model's output is read, not the result of a harness's own filter or sco
 for every harness.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def harness_entry(row: Mapping[str, Any], where: str) -> Entry:
     document = row.get("doc")
     doc: Mapping[str, Any] = document if isinstance(document, Mapping) else {}
     choices, target = choices_at(doc), row.get("target")
-    if choices.texts and isinstance(target, str) and target.isdecimal() and target not in choices.texts:
+    if choices.texts and isinstance(target, str) and target not in choices.texts and re.fullmatch(r"\d{1,4}", target):
         target = int(target)  # the harness writes the place of an option as text
     return Entry(
         where,

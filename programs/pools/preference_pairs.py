@@ -20,6 +20,7 @@ from eldgr_dspy.rule.cases import Case
 from eldgr_dspy.rule.certifying import naming_question
 from eldgr_dspy.rule.preferences import Outcome, Preferences, preferences, taken_apart
 from eldgr_dspy.rule.questions import Settings, require_one_of
+from eldgr_dspy.showing import encodable
 
 Layout = Literal["dpo", "kto"]
 """`dpo`: a row a pair, with `prompt`, `chosen` and `rejected`. `kto`: a row a text: `prompt`, `completion`, `label`."""
@@ -56,6 +57,8 @@ class Pairing:
             raise ArgumentError(
                 f"most must be a whole number of at least 1; got {self.most!r:.80}. Give 1 for one pair."
             )
+        if self.ask is not None and encodable(self.ask) != self.ask:
+            raise ArgumentError(f"ask must be text that UTF-8 can hold; got {self.ask!r:.80}. Write it anew.")
         if self.score is not None and self.layout == "kto":
             raise ArgumentError(
                 "score must be left out with layout='kto', whose rows have no margin. Drop one of them."

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eldgr_dspy.errors import RunStoppedError
+from eldgr_dspy.formats.journal_lines import TOO_LARGE, is_readable
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.programs.lms.consulting import FAILURES, RoleOutput
 from eldgr_dspy.programs.requests.limits import FailureBudget, Spending, allowed_questions
@@ -183,6 +184,8 @@ def _reply(role: Consulted, output: RoleOutput, case: Case) -> tuple[dict[str, A
     """
     fields = redacted_value(output.content)
     reply = heard_from(case.question, role, fields)
+    if not is_readable(fields):
+        fields, reply = {}, Abstention.of("unreadable", TOO_LARGE)
     if not isinstance(reply, Abstention):
         return {"outcome": "ok", "content": fields or None}, reply
     in_line = ("abstained", "kind") if "abstained" in fields else ()

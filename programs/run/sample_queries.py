@@ -9,7 +9,7 @@ import dspy
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_failure, result_of
 from eldgr_dspy.formats.columns import COLUMNS, read_columns
-from eldgr_dspy.formats.journal_lines import PROGRAM
+from eldgr_dspy.formats.journal_lines import PROGRAM, TOO_LARGE, is_readable
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms.consulting import is_too_long
 from eldgr_dspy.programs.lms.lms import holds_lm
@@ -86,7 +86,10 @@ class SampleQuery(Query):
     def _read(self, result: Mapping[str, Any] | Exception) -> dict[str, Any]:
         if isinstance(result, Exception):
             return {"outcome": "failed", "reason": describe_failure(result)}
-        content = {**redacted_value(result), "inputs": self._question.hash}
+        inputs = {"inputs": self._question.hash}
+        content = redacted_value(result) | inputs
+        if not is_readable(content):
+            return {"outcome": "abstained", "reason": TOO_LARGE, "content": inputs}
         if "unread" in result:
             return {"outcome": "abstained", "reason": content.pop("unread"), "content": content}
         return {"outcome": "ok", "content": content}

@@ -65,8 +65,8 @@ def test_packed_and_columnar_files_are_read_too(tmp_path: Path) -> None:
     packed = tmp_path / "a.jsonl.gz"
     packed.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode()))
     columnar = write_parquet(tmp_path / "a.parquet", *rows)
-    found = [[(entry.id, entry.samples) for entry in read_predictions(path)] for path in (packed, columnar)]
-    assert found[0] == found[1] == [("a", (Sample("Ana"),)), ("b", (Sample("", None, final=True),))]
+    results = [[(entry.id, entry.samples) for entry in read_predictions(path)] for path in (packed, columnar)]
+    assert results[0] == results[1] == [("a", (Sample("Ana"),)), ("b", (Sample("", None, final=True),))]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,14 @@ def test_packed_and_columnar_files_are_read_too(tmp_path: Path) -> None:
 def test_what_is_wrong_with_a_prediction_is_named(tmp_path: Path, record: object, message: str) -> None:
     path = write(tmp_path / "a.jsonl", {"id": "p", "prediction": "4"}, record)
     assert f"{path}, {message}" in refused(lambda: list(read_predictions(path)))
+
+
+def test_a_date_that_python_cannot_hold_is_named_with_its_file(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    never = arrow.array([2**31 - 1], arrow.date32())
+    arrow.parquet.write_table(arrow.table({"id": ["q"], "prediction": ["4"], "until": never}), tmp_path / "a.parquet")
+    assert "a.parquet: not a readable Parquet file (" in refused(lambda: list(read_predictions(tmp_path / "a.parquet")))
 
 
 # --- lm-evaluation-harness --------------------------------------------------------------------------------------------
@@ -168,7 +176,7 @@ def test_a_failed_log_is_taken_where_that_is_asked_for_and_what_it_lacks_is_told
 
 
 @pytest.mark.parametrize(
-    ("status", "rest", "said"),
+    ("status", "rest", "message"),
     [
         ("cancelled", OF_22, "a log of status 'cancelled', with 1 of 66 samples done"),
         ("started", OF_22, "a log of status 'started', with 1 of 66 samples done"),
@@ -180,11 +188,11 @@ def test_a_failed_log_is_taken_where_that_is_asked_for_and_what_it_lacks_is_told
         ("error", {"eval": 5, "results": 5}, "with 1 sample done"),
     ],
 )
-def test_whatever_stopped_a_log_is_named(tmp_path: Path, status: Any, rest: dict[str, Any], said: str) -> None:
+def test_whatever_stopped_a_log_is_named(tmp_path: Path, status: Any, rest: dict[str, Any], message: str) -> None:
     path = stopped(tmp_path / "log.json", status, sample(), **rest)
     assert refused(lambda: list(read_predictions(path))).endswith(
-        f"{said}. Its first questions would represent all of them; finish the log with inspect eval-retry, or accept "
-        "it as it is with --unfinished."
+        f"{message}. Its first questions would represent all of them; finish the log with inspect eval-retry, or "
+        "accept it as it is with --unfinished."
     )
 
 
@@ -207,17 +215,17 @@ def test_a_failed_log_without_a_sample_is_said_to_have_failed(tmp_path: Path) ->
 def test_a_log_that_succeeded_is_taken_and_told_of_where_it_lacks_samples(
     tmp_path: Path, samples: list[Any], planned: int | None, told: str | None
 ) -> None:
-    path, found = stopped(tmp_path / "log.json", "success", *samples, results={"total_samples": planned}), list[str]()
-    assert len(list(read_predictions(path, notes=found))) == len(samples)
-    assert found == ([] if told is None else [f"{path}: a log of status 'success', {told}."])
+    path, results = stopped(tmp_path / "log.json", "success", *samples, results={"total_samples": planned}), list[str]()
+    assert len(list(read_predictions(path, notes=results))) == len(samples)
+    assert results == ([] if told is None else [f"{path}: a log of status 'success', {told}."])
 
 
 def test_epochs_and_choices_are_samples_in_order(tmp_path: Path) -> None:
     second = sample(epoch=2, output={"choices": [choice("c"), choice("d")], "completion": "c"})
     first = sample(epoch=1, output={"choices": [choice("a"), choice("b")]})
     other = sample(id="x", output={"choices": [], "completion": "e"})
-    found = list(read_predictions(log(tmp_path / "log.json", second, other, first)))
-    assert [(entry.id, [one.text for one in entry.samples]) for entry in found] == [("1", [*"abcd"]), ("x", ["e"])]
+    results = list(read_predictions(log(tmp_path / "log.json", second, other, first)))
+    assert [(entry.id, [one.text for one in entry.samples]) for entry in results] == [("1", [*"abcd"]), ("x", ["e"])]
 
 
 def test_reasoning_and_images_are_not_what_was_answered(tmp_path: Path) -> None:
@@ -226,8 +234,8 @@ def test_reasoning_and_images_are_not_what_was_answered(tmp_path: Path) -> None:
         {"type": "text", "text": "It is"},
         {"type": "text", "text": "5"},
     ]
-    asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "image"}, parts[1]]}]
-    entry = only(log(tmp_path / "log.json", sample(input=asked, output={"choices": [choice(parts)]})))
+    roles = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "image"}, parts[1]]}]
+    entry = only(log(tmp_path / "log.json", sample(input=roles, output={"choices": [choice(parts)]})))
     assert (entry.question, entry.samples) == ("It is", (Sample("It is\n5"),))
 
 
@@ -367,14 +375,14 @@ STRANGERS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "record", "said"), STRANGERS)
+@pytest.mark.parametrize(("name", "record", "message"), STRANGERS)
 def test_files_of_other_tools_are_refused_by_their_own_names(
-    name: str, record: dict[str, Any], said: str, tmp_path: Path
+    name: str, record: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     path = write(tmp_path / name, record)
-    with pytest.raises(PoolError, match=said):
+    with pytest.raises(PoolError, match=message):
         list(read_predictions(path))
-    said = said if name == "a.jsonl" else "eldgr pool build .* says how to convert a file of promptfoo or SQuAD"
-    said = said.replace("line 1: rows", "line 1, id '5': rows")
-    with pytest.raises(PoolError, match=said):
+    message = message if name == "a.jsonl" else "eldgr pool build .* says how to convert a file of promptfoo or SQuAD"
+    message = message.replace("line 1: rows", "line 1, id '5': rows")
+    with pytest.raises(PoolError, match=message):
         open_pool(path)

@@ -68,7 +68,8 @@ def test_a_printed_list_or_object_is_its_answers(text: str, answers: tuple[str, 
     [
         "[1, 2]", "[0, 1)", "(3, 4)", "{1, 2}", "[1 - 2]", "[x - 1, 2]", "[18]", "[citation needed]", "(B)", "[]",
         "['Paris']!",
-        "['tis so]", "(see 'Paris')", '{"value": 5}', "{x | x > 1}", "array of 3", "[" * 3000 + "]" * 3000,
+        "['tis so]", "(see 'Paris')", '{"value": 5}', "{x | x > 1}", "array of 3",
+        "{[0,1],[2,3]}", "{{1,2},{3}}", "{[1]: 2}", "[" * 3000 + "]" * 3000,
     ],
 )  # fmt: skip
 def test_any_other_text_is_one_answer(text: str) -> None:
@@ -170,7 +171,7 @@ def test_the_gold_answers_of_a_question_are_found_by_their_names(
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (
             {"answer": "Paris is it.", "reference": "Paris"},
@@ -191,8 +192,8 @@ def test_the_gold_answers_of_a_question_are_found_by_their_names(
         ({"answers": {"text": [], "answer": "Paris"}}, "answers must be text, or a list of texts; got {'text': [],"),
     ],
 )
-def test_what_cannot_be_told_is_refused_with_what_was_found(row: dict[str, Any], said: str) -> None:
-    assert refused(lambda: gold(**row)).startswith(f"f, line 1: {said}")
+def test_what_cannot_be_told_is_refused_with_what_was_found(row: dict[str, Any], message: str) -> None:
+    assert refused(lambda: gold(**row)).startswith(f"f, line 1: {message}")
 
 
 def test_lists_in_lists_without_end_are_refused() -> None:
@@ -252,8 +253,8 @@ def test_a_question_may_have_other_names(tmp_path: Path, name: str) -> None:
 
 
 def test_the_last_message_of_the_user_is_the_question_of_a_chat(tmp_path: Path) -> None:
-    said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]
-    (entry,) = read_questions(write(tmp_path / "q.jsonl", {"input": said, "ideal": "Ana"}))
+    replies = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]
+    (entry,) = read_questions(write(tmp_path / "q.jsonl", {"input": replies, "ideal": "Ana"}))
     assert (entry.question, entry.gold) == (QUESTION, ("Ana",))
 
 
@@ -396,8 +397,8 @@ def test_a_sample_that_stopped_at_its_limit_has_the_answer_that_it_marks_alone(
     for row in layouts:
         path = write(tmp_path / "a.jsonl", {"question": QUESTION, **row})
         built = build_pool(Recipe([path], "arithmetic"), tmp_path / "pool.jsonl")
-        (found,) = rows(built)
-        assert ([one.answer for one in found.candidates], built.cut) == ([None, "12"], 1)
+        (result,) = rows(built)
+        assert ([one.answer for one in result.candidates], built.cut) == ([None, "12"], 1)
 
 
 def test_a_sample_that_ended_by_itself_is_read_whole(tmp_path: Path) -> None:

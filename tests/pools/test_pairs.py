@@ -76,17 +76,17 @@ POOLS = st.integers(1, 4).flatmap(lambda n: st.tuples(*map(rows, range(n))))
 @settings(max_examples=30)
 @given(POOLS, st.integers(1, 4), st.sampled_from(("inapplicable", "no_answer")))
 def test_a_certified_answer_is_chosen_over_an_uncertified_one_and_a_wrong_one_never_over_a_right_one(
-    given: Sequence[dict[str, Any]], most: int, refusal: Any
+    values: Sequence[dict[str, Any]], most: int, refusal: Any
 ) -> None:
     under = Settings(refusal=refusal)
-    paired = row("Doha", "Dubai", number=len(given))
+    paired = row("Doha", "Dubai", number=len(values))
     with tempfile.TemporaryDirectory() as folder:
-        records, counts = written(Path(folder), *given, paired, settings=under, most=most)
+        records, counts = written(Path(folder), *values, paired, settings=under, most=most)
     assert records.pop()["chosen"] == DOHA
-    assert sum(counts.questions.values()) == len(given) + 1
+    assert sum(counts.questions.values()) == len(values) + 1
     assert counts.pairs == counts.rows == len(records) + 1 <= most * counts.questions["paired"]
     for record in records:
-        of = Row.model_validate(given[int(record["chosen"].partition(".")[0])])
+        of = Row.model_validate(values[int(record["chosen"].partition(".")[0])])
         case = Case(of.to_question(), under)
         chosen, rejected = (
             next(one.answer for one in of.candidates if one.text == record[name]) for name in ("chosen", "rejected")
@@ -310,6 +310,10 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: written(folder, row("Doha", "Dubai"), most=0),
         "most must be a whole number of at least 1; got 0. Give 1 for one pair.",
     ),
+    "a request that no file can hold": (
+        lambda folder: written(folder, row("Doha", "Dubai"), ask="caf\udce9?"),
+        r"ask must be text that UTF-8 can hold; got 'caf\udce9?'. Write it anew.",
+    ),
     "a truth value at most": (lambda folder: written(folder, row("Doha", "Dubai"), most=True), "got True. Give 1 "),
     "an unknown layout": (
         lambda folder: written(folder, row("Doha", "Dubai"), layout="ppo"),
@@ -334,13 +338,13 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.parametrize(("refused", "said"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("refused", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_become_pairs_is_refused_with_a_sentence_and_leaves_no_file(
-    tmp_path: Path, refused: Callable[[Path], object], said: str
+    tmp_path: Path, refused: Callable[[Path], object], message: str
 ) -> None:
     with pytest.raises((ArgumentError, PoolError)) as error:
         refused(tmp_path)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert {path.name for path in tmp_path.iterdir()} <= {"pool.jsonl"}
 
 

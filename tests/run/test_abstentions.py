@@ -45,11 +45,11 @@ def test_over_the_limit_the_run_stops_and_a_higher_limit_resumes_it(pool: Path, 
         evaluate(again, plan)
     assert silent.requests == [] or workers > 1
     resumed, rest = selector_with(mumbling)
-    found = evaluate(resumed, Plan([pool], tmp_path / "run", workers=workers, max_abstentions=6))
+    result = evaluate(resumed, Plan([pool], tmp_path / "run", workers=workers, max_abstentions=6))
     whole, _ = selector_with(mumbling)
-    assert untimed(found["pools"]) == untimed(evaluate(whole, Plan([pool], tmp_path / "whole"))["pools"])
-    asked = len(lm.requests) + len(silent.requests) + len(rest.requests)
-    assert asked == sum(one.calls for one in read_journal(tmp_path / "run" / "journal.jsonl"))
+    assert untimed(result["pools"]) == untimed(evaluate(whole, Plan([pool], tmp_path / "whole"))["pools"])
+    requests_before = len(lm.requests) + len(silent.requests) + len(rest.requests)
+    assert requests_before == sum(one.calls for one in read_journal(tmp_path / "run" / "journal.jsonl"))
 
 
 @each_way
@@ -112,3 +112,24 @@ def test_what_a_role_declares_and_what_fails_is_not_counted(pool: Path, tmp_path
     evaluate(selector, Plan([pool], tmp_path / "failing", limit=5, max_failures="100%", max_abstentions=0))
     selector.judge = Declining()
     evaluate(selector, Plan([pool], tmp_path / "declining", max_abstentions=0))
+
+
+def test_a_reply_that_no_journal_could_hold_is_an_abstention(
+    pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be written, and refused by whatever reads the journal afterwards."""
+    monkeypatch.setenv("ELDGR_FILE_LIMITS", "0.01")
+
+    def flooding(request: Any) -> Any:
+        if role_of(request) != "judge" or "capital number 1?" not in text_of(request):
+            return obliging(request)
+        return {"judge_rationale": "", "assessments": [[]] * 5_000, "preferred": 0}
+
+    for _ in range(2):
+        selector, lm = selector_with(flooding)
+        result = evaluate(selector, Plan([pool], tmp_path / "run"))
+        assert result["consultations"]["judge"]["abstained"] == 1
+    assert lm.requests == []
+    (large,) = [one for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.outcome == "abstained"]
+    assert (large.role, large.content) == ("judge", None)
+    assert large.reason == "unreadable: the reply is too large, or nested too deeply, for a line of a journal"

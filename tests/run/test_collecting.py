@@ -24,6 +24,8 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.pools.devsets import DevQuestion
+from eldgr_dspy.programs.pools.question_files import question_entry
 from eldgr_dspy.programs.run.collecting import Collected, Collection, collect
 from eldgr_dspy.programs.testing import scripted_lm
 from tests.lm_server import Answer, serving
@@ -33,6 +35,8 @@ DEVSET = [dspy.Example(question=f"Which, {n}?", answer="Doha", id=f"q{n}").with_
 EMPTY: list[Any] = []
 TEXTS = ["Which?"]
 BARE = [dspy.Example(question="Which?")]
+NOWHERE_ELSE = [dspy.Example(question="Which?", tag=object(), answer="Doha").with_inputs("question", "tag")]
+IN_PAIRS = [dspy.Example(question="Which?", tag={(1, 2): 3}, answer="Doha").with_inputs("question", "tag")]
 
 
 class Program(dspy.Module):
@@ -74,8 +78,8 @@ def returning(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def collected(
     program: str = "Program", lm: Any = None, devset: str = f"{__name__}:DEVSET", **options: Any
 ) -> Collected:
-    given = {"out": "pool.jsonl", "n": 2, "workers": 1, **options}
-    return collect(Collection(f"{__name__}:{program}", devset, **given), lm=lm)
+    inputs = {"out": "pool.jsonl", "n": 2, "workers": 1, **options}
+    return collect(Collection(f"{__name__}:{program}", devset, **inputs), lm=lm)
 
 
 def rows(path: str = "pool.jsonl") -> list[Row]:
@@ -83,8 +87,8 @@ def rows(path: str = "pool.jsonl") -> list[Row]:
 
 
 def answering(*answers: str, **options: Any) -> Any:
-    said = iter(answers * 100)
-    return scripted_lm(lambda request: _chat(reasoning="Because.", answer=next(said)), **options)
+    reply = iter(answers * 100)
+    return scripted_lm(lambda request: _chat(reasoning="Because.", answer=next(reply)), **options)
 
 
 def _chat(**fields: str) -> str:
@@ -110,8 +114,8 @@ def test_a_development_set_may_be_a_table() -> None:
 
 
 def test_a_row_has_answers_reasoning_passages_and_gold_answers() -> None:
-    found = collected(lm=answering("Doha", "The answer is Paris."))
-    assert (found.pool.n, found.unread, found.failed, found.bare) == (3, 0, 0, 0)
+    result = collected(lm=answering("Doha", "The answer is Paris."))
+    assert (result.pool.n, result.unread, result.failed, result.bare) == (3, 0, 0, 0)
     first = rows()[0]
     assert (first.id, first.question, first.gold) == ("q0", "Which, 0?", ["Doha"])
     assert [(one.answer, one.text, one.source) for one in first.candidates] == [
@@ -206,16 +210,16 @@ def test_columns_of_predictions_are_kept_if_asked_for_and_those_of_another_kind_
         {"answer": "Paris", "confidence": "high", "scores": {"prm": 1}},
         {"answer": "Lyon", "confidence": 90, "tags": "cot"},
     )
-    found = collected("Returning", n=3, limit=1, columns=True)
-    assert (found.failed, found.unusable) == (0, 2)
-    assert found.fault.startswith("confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100")
+    result = collected("Returning", n=3, limit=1, columns=True)
+    assert (result.failed, result.unusable) == (0, 2)
+    assert result.fault.startswith("confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100")
     first, second, third = rows()[0].candidates
     assert first.model_dump(exclude={"text", "source"}) == {
         "answer": "Doha", "confidence": 0.9, "logprobs": {"tokens": [-0.5]},
     }  # fmt: skip
     assert second.model_dump(exclude={"text", "source"}) == {"answer": "Paris", "scores": {"prm": 1.0}}
     assert third.model_dump(exclude={"text", "source"}) == {"answer": "Lyon"}
-    assert found.pool.sha256 == collected("Returning", n=3, limit=1, columns=True).pool.sha256  # from the journal
+    assert result.pool.sha256 == collected("Returning", n=3, limit=1, columns=True).pool.sha256  # from the journal
     without = collected("Returning", n=3, limit=1, out="bare.jsonl")
     assert (without.unusable, without.fault) == (0, "")
     assert [one.model_dump().keys() for one in rows("bare.jsonl")[0].candidates] == [{"text", "answer", "source"}] * 3
@@ -234,16 +238,17 @@ def test_the_command_says_which_columns_are_left_out(
     returning({"answer": "Doha", "confidence": 90})
     command = ["collect", f"{__name__}:Returning", "--devset", f"{__name__}:DEVSET", "--n", "1", "--out", "pool.jsonl"]
     assert main([*command, "--columns"]) == 0
-    said = " ".join(capsys.readouterr().err.split())
+    reply = " ".join(capsys.readouterr().err.split())
     assert (
-        "Samples with a column that is left out: 3. The first: confidence must be a number from 0 to 1; got 90." in said
+        "Samples with a column that is left out: 3. The first: confidence must be a number from 0 to 1; got 90."
+        in reply
     )
 
 
 def test_a_reply_that_cannot_be_read_is_a_candidate_without_an_answer() -> None:
     replies = iter([_chat(reasoning="", answer="Doha"), "no fields", "no fields"] * 3)
-    found = collected(lm=scripted_lm(lambda request: next(replies)))
-    assert (found.unread, found.failed) == (3, 0)
+    result = collected(lm=scripted_lm(lambda request: next(replies)))
+    assert (result.unread, result.failed) == (3, 0)
     assert [[one.answer for one in row.candidates] for row in rows()] == [["Doha", None]] * 3
     collected(lm=scripted_lm([]))  # and is not asked for again
 
@@ -294,7 +299,7 @@ def test_the_command_spends_no_more_than_max_cost(
     def spent() -> list[float]:
         return [one.cost or 0.0 for one in read_journal(Path("pool.collected/journal.jsonl"))]
 
-    with serving(lambda asked: Answer(_chat(reasoning="Because.", answer="Doha"))) as server:
+    with serving(lambda request: Answer(_chat(reasoning="Because.", answer="Doha"))) as server:
         arguments += ["--workers", "1", "--lm", "openai/gpt-4o-mini", "--api-base", server.address]
         assert main([*arguments, "--max-calls", "1"]) == 3
         (price,) = spent()
@@ -359,8 +364,8 @@ def test_a_killed_collection_resumes_with_the_same_command_and_asks_for_nothing_
                 kills += 1
             assert process.wait() in (0, -signal.SIGKILL)
     assert kills == 2
-    asked = Counter(calls.read_text().splitlines())
-    assert 60 <= asked.total() <= 60 + 4 * kills  # those that were under way at a kill
+    counts = Counter(calls.read_text().splitlines())
+    assert 60 <= counts.total() <= 60 + 4 * kills  # those that were under way at a kill
     assert main([*arguments, "whole.jsonl"]) == 0
     assert Path("killed.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
     assert not list(Path().glob(".*.tmp"))
@@ -379,8 +384,8 @@ def test_a_sample_of_five_that_raises_stops_the_collection_or_has_no_answer(retu
         collected("Returning", n=5)
     returning(ValueError("boom"), *[{"answer": "Doha"}] * 4)
     Returning.calls.clear()
-    found = collected("Returning", n=5, max_failures=1, limit=1)
-    assert (found.failed, [one.answer for one in rows()[0].candidates]) == (1, ["Doha", "Doha", None, "Doha", "Doha"])
+    result = collected("Returning", n=5, max_failures=1, limit=1)
+    assert (result.failed, [one.answer for one in rows()[0].candidates]) == (1, ["Doha", "Doha", None, "Doha", "Doha"])
     returning({"answer": "Paris"})
     assert collected("Returning", n=5, limit=1).failed == 0  # asked for again
     assert [one.answer for one in rows()[0].candidates] == ["Doha", "Doha", "Paris", "Doha", "Doha"]
@@ -456,6 +461,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"devset": f"{__name__}:BARE"},
         r"BARE\[0\] must be .* example\.with_inputs\('question",
     ),
+    "an input that another process has elsewhere": (
+        {"devset": f"{__name__}:NOWHERE_ELSE"},
+        r"NOWHERE_ELSE\[0\]: the inputs must be the same in every process, .* memory\)\. Use texts, numbers, lists",
+    ),
+    "an input with pairs as keys": ({"devset": f"{__name__}:IN_PAIRS"}, r"IN_PAIRS\[0\]: the inputs must be .*tuple\)"),
     "no file": ({"devset": "nowhere.jsonl"}, r"^nowhere\.jsonl: no such file; check the name\.$"),
     "a row without a question": (
         {"rows": [ROW, {"answer": "x"}]},
@@ -521,6 +531,13 @@ def test_a_pool_of_another_program_is_refused_with_the_difference(changed: dict[
     assert str(refused.value).startswith("pool.collected: this run was started with another ")
     collected(**{"lm": answering("Doha"), **changed, "fresh": True})
     assert Path("pool.collected/journal.jsonl.1").exists()
+
+
+def test_a_set_among_the_inputs_is_the_same_input_in_any_order() -> None:
+    orders = [{8, 0}, {0, 8}]  # as another process may have it
+    hashes = {DevQuestion(question_entry({"question": "Which?"}, "f"), {"tags": order}).hash for order in orders}
+    assert [repr(order) for order in orders] == ["{8, 0}", "{0, 8}"]
+    assert len(hashes) == 1
 
 
 def test_a_question_with_other_inputs_under_its_id_is_refused(returning: Callable[..., None]) -> None:

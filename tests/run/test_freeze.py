@@ -154,9 +154,9 @@ def needs_four(case: Any) -> Steps:
 
 def test_a_rule_of_ones_own_is_frozen_with_its_source_and_may_fail_on_small_pools(tmp_path: Path) -> None:
     name = f"{__name__}:needs_four"
-    found = write_freeze(heuristic_selector(), (name,), tmp_path / "rule.freeze.json").content
-    assert found["code"].keys() == {"eldgr_dspy", __name__}
-    hashes = [*found["code"].values(), found["rules"][name]["decisions"]]
+    result = write_freeze(heuristic_selector(), (name,), tmp_path / "rule.freeze.json").content
+    assert result["code"].keys() == {"eldgr_dspy", __name__}
+    hashes = [*result["code"].values(), result["rules"][name]["decisions"]]
     assert all(re.fullmatch("[0-9a-f]{16}", one) for one in hashes)
 
 
@@ -275,7 +275,7 @@ def test_a_pipe_is_not_a_freeze_and_is_not_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("values", "line"),
     [
         (["--certificate", "token"], 'settings.certificate: "folded" -> "token"'),
         (["--set", "homogeneous=skip"], 'settings.homogeneous: (absent) -> "skip"'),
@@ -290,10 +290,10 @@ def test_a_pipe_is_not_a_freeze_and_is_not_waited_for(tmp_path: Path) -> None:
     ids=lambda one: " ".join(one) if isinstance(one, list) else "",
 )
 def test_an_option_that_contradicts_the_freeze_is_refused_with_the_difference(
-    freeze: Path, pool: Path, given: list[str], line: str, capsys: pytest.CaptureFixture[str]
+    freeze: Path, pool: Path, values: list[str], line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for asked in ([], ["--dry-run"]):
-        assert main(["evaluate", str(pool), "--freeze", str(freeze), *asked, *given]) == 1
+        assert main(["evaluate", str(pool), "--freeze", str(freeze), *asked, *values]) == 1
         err = capsys.readouterr().err
         assert err.startswith("Error: rule.freeze.json: this is not what was frozen:\n  ")
         assert f"\n  {line}" in err
@@ -383,6 +383,10 @@ def test_a_freeze_that_was_made_by_hand_is_refused(freeze: Path) -> None:
     whole = freeze.read_bytes()
     rewrite(freeze, lambda content: content.pop("roles"))
     with pytest.raises(ArgumentError, match=r"not a freeze \(it lacks roles\); restore it from a copy"):
+        read_freeze(freeze)
+    freeze.write_bytes(whole)
+    rewrite(freeze, lambda content: content["roles"]["judge"].update(code=None))
+    with pytest.raises(ArgumentError, match=r"not a freeze \(it lacks judge\); restore it from a copy"):
         read_freeze(freeze)
     for setting, message in (
         ("certificat", "settings: .*unexpected keyword"),

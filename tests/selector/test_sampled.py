@@ -135,9 +135,9 @@ def test_a_bound_lm_is_sampled_like_that_of_the_settings(bind: str) -> None:
         program.set_lm(lm)
     with cached_by_dspy(), dspy.context(lm=lm if bind == "context" else None, trace=[]):
         Sampled(program)(**QUESTION)
-        found = {id(predictor) for predictor, _, _ in dspy.settings.trace}
+        results = {id(predictor) for predictor, _, _ in dspy.settings.trace}
     assert len(lm.requests) == 5
-    assert found == {id(predictor) for _, predictor in program.named_predictors()}
+    assert results == {id(predictor) for _, predictor in program.named_predictors()}
     assert all(one.lm in (None, lm) for one in program.predictors())
 
 
@@ -148,8 +148,8 @@ def test_rollouts_of_the_program_and_sampling_within_sampling_stay_apart() -> No
             self.ask = dspy.Predict(ASK)
 
         def forward(self, **inputs: Any) -> dspy.Prediction:
-            said = [self.ask(**inputs, config={"rollout_id": number}) for number in range(3)]
-            return said[0]
+            replies = [self.ask(**inputs, config={"rollout_id": number}) for number in range(3)]
+            return replies[0]
 
     for program, requests in ((Own(), 6), (Sampled(dspy.Predict(ASK), n=3), 6), (Sampled(Own(), n=2), 12)):
         lm = answering(["Doha"], cache=True)
@@ -158,11 +158,11 @@ def test_rollouts_of_the_program_and_sampling_within_sampling_stay_apart() -> No
         assert len(lm.requests) == requests
 
 
-@pytest.mark.parametrize(("given", "sent"), [(None, 0.3), (0.9, 0.9)])
-def test_a_temperature_replaces_that_of_the_lm_and_none_leaves_it(given: float | None, sent: float) -> None:
+@pytest.mark.parametrize(("values", "sent"), [(None, 0.3), (0.9, 0.9)])
+def test_a_temperature_replaces_that_of_the_lm_and_none_leaves_it(values: float | None, sent: float) -> None:
     lm = answering(["Doha"], temperature=0.3)
-    called(Sampled(dspy.Predict(ASK), temperature=given), lm)
-    called(Sampled(dspy.Predict(ASK, temperature=0.5), temperature=given), lm)
+    called(Sampled(dspy.Predict(ASK), temperature=values), lm)
+    called(Sampled(dspy.Predict(ASK, temperature=0.5), temperature=values), lm)
     assert [one.config.temperature for one in lm.requests] == [sent] * 5 + [0.5] * 5
     assert lm.kwargs["temperature"] == 0.3
 
@@ -206,7 +206,7 @@ class City(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "shipped", "certified"),
+    ("kind", "reply", "shipped", "certified"),
     [
         (bool, [True, True, False], True, None),
         (int, [3, 3, 4], 3, False),
@@ -221,15 +221,15 @@ class City(BaseModel):
     ],
     ids=str,
 )
-def test_a_typed_answer_comes_back_in_its_type(kind: Any, said: Any, shipped: Any, certified: bool | None) -> None:
+def test_a_typed_answer_comes_back_in_its_type(kind: Any, reply: Any, shipped: Any, certified: bool | None) -> None:
     signature: Any = SIGNATURE(ASK).with_updated_fields("answer", type_=kind)
-    pred: Any = called(Sampled(dspy.Predict(signature), n=len(said), num_threads=1), answering(said))
+    pred: Any = called(Sampled(dspy.Predict(signature), n=len(reply), num_threads=1), answering(reply))
     assert (pred.answer, type(pred.answer), pred.certified) == (shipped, type(shipped), certified)
     assert isinstance(pred.consensus, str)
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "span", "shipped", "branch"),
+    ("kind", "reply", "span", "shipped", "branch"),
     [
         (int, ["7", "7", "8"], "12", 12, "repair"),
         (int, ["7", "7", "8"], "Doha", 7, "consensus"),
@@ -240,12 +240,12 @@ def test_a_typed_answer_comes_back_in_its_type(kind: Any, said: Any, shipped: An
     ids=str,
 )
 def test_a_repair_of_another_type_counts_as_an_abstention(
-    kind: Any, said: Any, span: str, shipped: Any, branch: str
+    kind: Any, reply: Any, span: str, shipped: Any, branch: str
 ) -> None:
     signature: Any = SIGNATURE(ASK).with_updated_fields("answer", type_=kind)
-    lm = answering(said, roles={"repaired_answer": span, "repair_passage": 0})
+    lm = answering(reply, roles={"repaired_answer": span, "repair_passage": 0})
     passages = [*PASSAGES, "There are 12 gates."]
-    program = Sampled(dspy.Predict(signature), n=len(said), num_threads=1)
+    program = Sampled(dspy.Predict(signature), n=len(reply), num_threads=1)
     pred = called(program, lm, question="?", context=passages)
     assert (pred.answer, type(pred.answer), pred.branch) == (shipped, type(shipped), branch)
     assert ("repairer" in pred.abstentions) == (branch == "consensus")
@@ -266,17 +266,30 @@ def test_what_an_lm_wrote_is_not_evidence() -> None:
 
 
 def test_passages_that_the_samples_retrieve_are_evidence_together() -> None:
-    found = zip(["Nice", "Doha", "Doha"], [*PASSAGES, PASSAGES[0]], strict=True)
-    said = [dspy.Prediction(answer=answer, context=[passage]) for answer, passage in found]
-    pred = Sampled(Answers(*said), n=3, num_threads=1)(query="What?")
+    result = zip(["Nice", "Doha", "Doha"], [*PASSAGES, PASSAGES[0]], strict=True)
+    replies = [dspy.Prediction(answer=answer, context=[passage]) for answer, passage in result]
+    pred = Sampled(Answers(*replies), n=3, num_threads=1)(query="What?")
     assert (pred.answer, pred.certified, pred.passages) == ("Doha", True, PASSAGES)
+
+
+def test_an_inner_input_that_is_named_as_evidence_and_is_none_is_not_taken_for_it() -> None:
+    class Personal(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.answer = dspy.Predict("context: dict, question -> answer")
+
+        def forward(self, question: str) -> dspy.Prediction:
+            return self.answer(context={"user": "Ann"}, question=question)
+
+    pred: Any = called(Sampled(Personal(), n=2), answering(["Nice"], roles=SILENT), question="?")
+    assert (pred.answer, pred.certified) == ("Nice", False)
 
 
 @pytest.mark.parametrize("stop", [None, "settled"])
 def test_the_passages_of_a_sample_are_read_once(stop: Any) -> None:
     """A program may return an iterator."""
-    said = [dspy.Prediction(answer="Doha", context=iter(PASSAGES)) for _ in range(5)]
-    pred: Any = Sampled(Answers(*said), stop=stop, num_threads=1)(question="?")
+    replies = [dspy.Prediction(answer="Doha", context=iter(PASSAGES)) for _ in range(5)]
+    pred: Any = Sampled(Answers(*replies), stop=stop, num_threads=1)(question="?")
     assert (pred.certified, pred.passages, len(pred.completions)) == (True, PASSAGES, 5 if stop is None else 3)
 
 
@@ -285,7 +298,7 @@ def test_the_passages_of_a_sample_are_read_once(stop: Any) -> None:
 
 @ways
 @pytest.mark.parametrize(
-    ("said", "stop", "n", "drawn"),
+    ("texts", "stop", "n", "drawn"),
     [
         (["Doha"], "settled", 5, 3),
         (["Doha", "Dubai"], "settled", 4, 3),
@@ -295,8 +308,8 @@ def test_the_passages_of_a_sample_are_read_once(stop: Any) -> None:
         (["Nice"], Posterior(0.99), 40, 6),
     ],
 )
-def test_it_stops_in_batches(said: list[str], stop: Any, n: int, drawn: int, way: str) -> None:
-    lm = answering(said, roles=SILENT)
+def test_it_stops_in_batches(texts: list[str], stop: Any, n: int, drawn: int, way: str) -> None:
+    lm = answering(texts, roles=SILENT)
     pred: Any = called(Sampled(dspy.Predict(ASK), n=n, stop=stop, num_threads=1), lm, way)
     assert len(pred.completions) == sum(pred.votes.values()) == drawn
 
@@ -393,10 +406,10 @@ def test_evidence_that_cannot_be_used_is_refused_before_a_sample_is_drawn() -> N
 
 
 def test_a_program_without_the_answer_field_says_how_to_name_it() -> None:
-    said = dspy.Prediction(reasoning="So.", response="Doha")
+    reply = dspy.Prediction(reasoning="So.", response="Doha")
     with pytest.raises(ArgumentError, match="has no field 'answer'; it has 'reasoning', 'response'"):
-        Sampled(Answers(*[said] * 5), num_threads=1)(question="?")
-    pred = Sampled(Answers(*[said] * 5), select=Selector(answer_field="response"))(question="?", evidence=PASSAGES)
+        Sampled(Answers(*[reply] * 5), num_threads=1)(question="?")
+    pred = Sampled(Answers(*[reply] * 5), select=Selector(answer_field="response"))(question="?", evidence=PASSAGES)
     assert (pred.response, pred.answer, pred.reasoning) == ("Doha", "Doha", "So.")
 
 
@@ -438,8 +451,11 @@ def test_inputs_may_be_given_by_position_where_the_program_takes_them_so() -> No
             return dspy.Prediction(answer=question)
 
     assert Sampled(Echo())("Doha", evidence=PASSAGES).certified
-    with pytest.raises(TypeError, match="takes its inputs by name"):
-        Sampled(Echo())("a", "b", "c", "d")
+    for program in (Echo(), dspy.ChainOfThought(ASK), dspy.Predict(ASK)):
+        with pytest.raises(TypeError, match="takes its inputs by name; got 2 by position"):
+            Sampled(program)("a", "b")
+    with pytest.raises(TypeError, match="Echo got 'question' by position and by name"):
+        Sampled(Echo())("a", question="b")
 
 
 def test_an_async_program_is_awaited_and_refused_in_a_call() -> None:
