@@ -38,23 +38,25 @@ def main() -> None:
     parser.add_argument("--pool", choices=[*QUESTIONS, "mixed"], action="append", help="default: all")
     parser.add_argument("--questions", type=int, default=200, help="of each pool; more add to what is there")
     parser.add_argument("--threads", type=int, default=1, help="of each model; they wait by spinning")
+    parser.add_argument("--parallel", type=int, default=1, help="requests at once")
     parser.add_argument("--out", type=Path, default=Path("runs/real_models"), help="the folder of pools and runs")
     options = parser.parse_args()
     data = os.environ.get("ELDGR_POOLS")
     if data is None:
         sys.exit("ELDGR_POOLS must name the folder of the questions; it is not set.")
-    settings = {"context": 4096, "parallel": 1, "threads": options.threads}
+    settings = {"context": 4096, "parallel": options.parallel, "threads": options.threads}
     try:
         if options.stage == "collect":
             lm = local(options.models[0], top_p=0.9, max_tokens=512, **settings)
             for name in options.pool or QUESTIONS:
-                sample(name, Path(data), options.questions, lm, options.out)
+                sample(name, Path(data), options.questions, lm, options.out, options.parallel)
         elif options.stage == "mix":
-            mix([local(path, top_p=0.9, max_tokens=512, **settings) for path in options.models], options.out)
+            lms = [local(path, top_p=0.9, max_tokens=512, **settings) for path in options.models]
+            mix(lms, options.out, options.parallel)
         elif options.stage == "judge":
             models = {path.stem: local(path, temperature=0.0, max_tokens=768, **settings) for path in options.models}
             for name in options.pool or [*QUESTIONS, "mixed"]:
-                judge(name, models, options.out, options.questions)
+                judge(name, models, options.out, options.questions, options.parallel)
         elif options.stage == "keep":
             keep(options.out)
         elif options.stage == "restore":

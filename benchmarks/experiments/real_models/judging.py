@@ -18,7 +18,7 @@ RULES = {
 """The rules on each pool; `near(0)` lets the judge settle ties alone."""
 
 
-def judge(name: str, lms: Mapping[str, dspy.LM], out: Path, limit: int) -> None:
+def judge(name: str, lms: Mapping[str, dspy.LM], out: Path, limit: int, workers: int) -> None:
     """Run every judge on the first questions of a pool; the same call resumes, and a larger limit adds to it.
 
     The first model also repairs and derives, for all judges.
@@ -37,7 +37,7 @@ def judge(name: str, lms: Mapping[str, dspy.LM], out: Path, limit: int) -> None:
         rules=RULES[name],
         judges=judges,
         limit=limit,
-        workers=1,
+        workers=workers,
         max_failures="5%",
         timeout=900.0,
     )

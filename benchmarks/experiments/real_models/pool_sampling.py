@@ -21,14 +21,14 @@ OF_THE_FIRST = 2
 """How many candidates of the mixed pool come from the model that sampled first; one from each other model."""
 
 
-def sample(name: str, data: Path, n: int, lm: dspy.LM, out: Path) -> Path:
+def sample(name: str, data: Path, n: int, lm: dspy.LM, out: Path, workers: int) -> Path:
     """Sample a pool with the settings of the paper's confirmation split; the same call resumes."""
     questions = out / f"{name}.questions.jsonl"
     write_questions(name, data, n, questions)
-    return _sample(name, questions, lm, out / f"{name}.jsonl", SAMPLES)
+    return _sample(name, questions, lm, out / f"{name}.jsonl", SAMPLES, workers)
 
 
-def _sample(name: str, questions: Path, lm: dspy.LM, out: Path, samples: int) -> Path:
+def _sample(name: str, questions: Path, lm: dspy.LM, out: Path, samples: int, workers: int) -> Path:
     program, kind = PROGRAMS[name]
     collection = Collection(
         f"benchmarks.experiments.real_models.sampler:{program}",
@@ -36,7 +36,7 @@ def _sample(name: str, questions: Path, lm: dspy.LM, out: Path, samples: int) ->
         out,
         n=samples,
         answer=kind,
-        workers=1,
+        workers=workers,
         temperature=0.7,
         max_failures="5%",
     )
@@ -45,12 +45,12 @@ def _sample(name: str, questions: Path, lm: dspy.LM, out: Path, samples: int) ->
     return out
 
 
-def mix(lms: Sequence[dspy.LM], out: Path) -> None:
+def mix(lms: Sequence[dspy.LM], out: Path, workers: int) -> None:
     """Write the pool whose candidates are of different strength: two of the first model's, one of each other's."""
     pools = [_rows(out / "hotpotqa.jsonl")]
     for lm in lms:
         path = out / f"hotpotqa.{lm.model.removeprefix('openai/')}.jsonl"
-        pools.append(_rows(_sample("hotpotqa", out / "hotpotqa.questions.jsonl", lm, path, 1)))
+        pools.append(_rows(_sample("hotpotqa", out / "hotpotqa.questions.jsonl", lm, path, 1, workers)))
     lines = []
     for first, *others in zip(*pools, strict=True):
         candidates = [*first["candidates"][:OF_THE_FIRST], *(row["candidates"][0] for row in others)]
