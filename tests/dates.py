@@ -19,8 +19,8 @@ class Years(AnswerType):
 
     def read(self, answer: str) -> AnswerClass | None:
         """Return the class of the year."""
-        found = _YEAR.search(answer)
-        return AnswerClass(found[0]) if found else None
+        match = _YEAR.search(answer)
+        return AnswerClass(match[0]) if match else None
 
     def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
         """Return whether the year is that of a gold answer."""

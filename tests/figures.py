@@ -21,8 +21,8 @@ def rule_figures(em: float | None, f1: float | None = None, *, seconds: float = 
 
 def contrast_figures(rule: str, against: str, **figures: Any) -> Any:
     """One rule against another; with no difference, where nothing else is said."""
-    said = {"delta": 0.0, "ci": [0.0, 0.0], "p": 1.0, "wins": 0, "losses": 0, "notes": [], "f1": None}
-    return {"rule": rule, "against": against, **said, "p_holm": 1.0, **figures}
+    replies = {"delta": 0.0, "ci": [0.0, 0.0], "p": 1.0, "wins": 0, "losses": 0, "notes": [], "f1": None}
+    return {"rule": rule, "against": against, **replies, "p_holm": 1.0, **figures}
 
 
 def pool_figures(**figures: Any) -> Any:

@@ -104,24 +104,24 @@ class Logged:
     finished: bool = False
 
 
-def obliging(asked: Asked) -> Answer:
+def obliging(request: Asked) -> Answer:
     """Answer as a middling LM would: mostly usable, sometimes wrong, sometimes not what was asked for."""
-    draw = asked.draw()
+    draw = request.draw()
     if draw.random() < 0.06:
         return Answer("I would rather talk about something else.")
-    return Answer(json.dumps(_REPLIES[asked.role](asked, draw)))
+    return Answer(json.dumps(_REPLIES[request.role](request, draw)))
 
 
 def unsteady(share: float, delay: float) -> Behaviour:
     """Answer as `obliging`, up to `delay` seconds late; a share of the questions at their second attempt only."""
 
-    def behave(asked: Asked) -> Answer:
-        draw = asked.draw()
+    def behave(request: Asked) -> Answer:
+        draw = request.draw()
         draw.random()
         late, fault = delay * draw.random(), draw.choice((429, 500, 503))
-        if draw.random() < share and asked.times == 1:
+        if draw.random() < share and request.times == 1:
             return Answer(status=fault, delay=late)
-        return Answer(obliging(asked).text, delay=late)
+        return Answer(obliging(request).text, delay=late)
 
     return behave
 
@@ -129,38 +129,38 @@ def unsteady(share: float, delay: float) -> Behaviour:
 def steady(delay: float) -> Behaviour:
     """Answer as `obliging` would if it were always usable and brief, after `delay` seconds."""
 
-    def behave(asked: Asked) -> Answer:
-        reply = _REPLIES[asked.role](asked, asked.draw())
+    def behave(request: Asked) -> Answer:
+        reply = _REPLIES[request.role](request, request.draw())
         brief = {name: "seen" if name == "judge_rationale" else value for name, value in reply.items()}
         return Answer(json.dumps(brief), delay=delay)
 
     return behave
 
 
-def _verdict(asked: Asked, draw: random.Random) -> dict[str, Any]:
-    scores = [[draw.randrange(11) for _ in range(8)] for _ in asked.candidates]
+def _verdict(request: Asked, draw: random.Random) -> dict[str, Any]:
+    scores = [[draw.randrange(11) for _ in range(8)] for _ in request.candidates]
     # Some reasons are as long as a page of memory and more: those are the lines that a kill can tear.
     reason = "seen in the evidence " * draw.choice((1, 3, 10, 300, 900))
-    return {"judge_rationale": reason, "assessments": scores, "preferred": draw.randrange(len(asked.candidates))}
+    return {"judge_rationale": reason, "assessments": scores, "preferred": draw.randrange(len(request.candidates))}
 
 
-def _repair(asked: Asked, draw: random.Random) -> dict[str, Any]:
-    if not asked.evidence or draw.random() < 0.3:
+def _repair(request: Asked, draw: random.Random) -> dict[str, Any]:
+    if not request.evidence or draw.random() < 0.3:
         return {"repair_passage": -1, "repaired_answer": ""}
-    number = draw.randrange(len(asked.evidence))
-    return {"repair_passage": number, "repaired_answer": asked.evidence[number].split()[-1].strip(".")}
+    number = draw.randrange(len(request.evidence))
+    return {"repair_passage": number, "repaired_answer": request.evidence[number].split()[-1].strip(".")}
 
 
-def _derivation(asked: Asked, draw: random.Random) -> dict[str, Any]:
-    first, second = map(int, re.findall(r"\d+", asked.question)[-2:])
+def _derivation(request: Asked, draw: random.Random) -> dict[str, Any]:
+    first, second = map(int, re.findall(r"\d+", request.question)[-2:])
     total = first + second + (draw.random() < 0.2)
     step = {"expression": f"{first} + {second}", "value": str(total)}
     check = f"{total} - {second} = {first}"
     return {"derivation_steps": [step], "derived_answer": str(total), "consistency_check": check}
 
 
-def _certificate(asked: Asked, draw: random.Random) -> dict[str, Any]:
-    return {"certified": any(asked.candidates[0] in text for text in asked.evidence)}
+def _certificate(request: Asked, draw: random.Random) -> dict[str, Any]:
+    return {"certified": any(request.candidates[0] in text for text in request.evidence)}
 
 
 _REPLIES: dict[str, Callable[[Asked, random.Random], dict[str, Any]]] = {

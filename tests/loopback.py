@@ -33,8 +33,8 @@ def openai_server(answer: Answer) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            said = answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            status, text = (200, said) if isinstance(said, str) else said
+            reply = answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            status, text = (200, reply) if isinstance(reply, str) else reply
             choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
             whole = {"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]}
             data = json.dumps(whole if status == 200 else {"error": {"message": text, "type": "invalid"}}).encode()

@@ -20,9 +20,9 @@ UNMEASURED = Undefined("it was not measured")
 
 def table_of(text: str, *rewards: Any) -> StepTable:
     """A table with a step a reward, each of the whole text; a reward that is None is undefined."""
-    given = [UNMEASURED if reward is None else reward for reward in rewards]
+    values = [UNMEASURED if reward is None else reward for reward in rewards]
     channels = dict.fromkeys(CHANNELS, UNMEASURED)
-    steps = [StepScores(channels, UNMEASURED, reward, False, False, UNMEASURED, None, None) for reward in given]
+    steps = [StepScores(channels, UNMEASURED, reward, False, False, UNMEASURED, None, None) for reward in values]
     return StepTable(text, ((0, len(text)),) * len(steps), tuple(steps))
 
 

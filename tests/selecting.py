@@ -57,12 +57,12 @@ def in_style(request: Any, index: int, scalar: float, n: int = 0, span: str = ""
         return {"comparison_rationale": "", "better": index % 2}
     if "assessment" in properties:
         return {"candidate_rationale": "", "assessment": [5] * 7 + [round(10 * scalar)]}
-    said: dict[str, dict[str, Any]] = {
+    replies: dict[str, dict[str, Any]] = {
         "sound": {"slice_rationale": "", "sound": scalar >= 0.5},
         "checks": {"checks": ["It is a city."]},
         "passed": {"check_rationale": "", "passed": [scalar >= 0.5], "consistent": True},
     }
-    if fitting := [reply for name, reply in said.items() if name in properties]:
+    if fitting := [reply for name, reply in replies.items() if name in properties]:
         return fitting[0]
     return verdict(index, n) if "preferred" in properties else repair(span, -1)
 
@@ -235,8 +235,8 @@ def shipped_lawfully(pred: Any, question: Question, chosen: Settings) -> None:
         assert pred.answer == pred.consensus
     elif question.task == "retrieval":
         policy = cast(Policy, chosen.certificate)
-        found = certify(pred.answer, question.passages, policy, question.text)
-        assert found.certified is pred.certified is True
+        result = certify(pred.answer, question.passages, policy, question.text)
+        assert result.certified is pred.certified is True
         assert certify(pred.consensus, question.passages, policy, question.text).certified is False
         assert (pred.preference if pred.branch == "judge" else pred.repair) is not None
     else:
@@ -265,7 +265,7 @@ class Answers(dspy.Module):
         self.left = iter(said)
 
     def forward(self, **_: Any) -> Any:
-        said = next(self.left)
-        if isinstance(said, Exception):
-            raise said
-        return said
+        reply = next(self.left)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply

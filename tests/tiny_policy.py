@@ -74,13 +74,13 @@ def _batch(tokenizer: Any, exchanges: Sequence[tuple[str, str]]) -> dict[str, An
     rows: list[tuple[list[int], list[int]]] = []
     for question, reply in exchanges:
         messages = [{"role": "user", "content": question}]
-        asked = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        rows.append((tokenizer(asked).input_ids, tokenizer(reply + tokenizer.eos_token).input_ids))
-    longest = max(len(asked) + len(said) for asked, said in rows)
+        prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        rows.append((tokenizer(prompt).input_ids, tokenizer(reply + tokenizer.eos_token).input_ids))
+    longest = max(len(prompt) + len(said) for prompt, said in rows)
 
     def padded(ids: list[int], by: int) -> list[int]:
         return ids + [by] * (longest - len(ids))
 
-    ids = torch.tensor([padded(asked + said, tokenizer.pad_token_id) for asked, said in rows])
-    labels = torch.tensor([padded([-100] * len(asked) + said, -100) for asked, said in rows])
+    ids = torch.tensor([padded(prompt + said, tokenizer.pad_token_id) for prompt, said in rows])
+    labels = torch.tensor([padded([-100] * len(prompt) + said, -100) for prompt, said in rows])
     return {"input_ids": ids, "labels": labels}

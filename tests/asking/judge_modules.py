@@ -28,10 +28,10 @@ class Replies(dspy.Module):
 
     def forward(self, **inputs: Any) -> Any:
         self.inputs.append(inputs)
-        found = self.reply(inputs[self.about])
-        if isinstance(found, Exception):
-            raise found
-        return dspy.Prediction(**found)
+        result = self.reply(inputs[self.about])
+        if isinstance(result, Exception):
+            raise result
+        return dspy.Prediction(**result)
 
     async def aforward(self, **inputs: Any) -> Any:
         return self.forward(**inputs)
@@ -41,15 +41,15 @@ def scoring(reply: Callable[[str], Any]) -> Replies:
     """A module that gives the candidate that it is shown a scalar, or says what is given in its place."""
 
     def about(candidate: str) -> Any:
-        found = reply(candidate)
-        return found if isinstance(found, dict) else {"assessment": {"scalar": found}}
+        result = reply(candidate)
+        return result if isinstance(result, dict) else {"assessment": {"scalar": result}}
 
     return Replies(about, "candidate")
 
 
 def judged(judge: Any, candidates: Sequence[str]) -> dict[str, Any]:
-    found: dict[str, Any] = judge(question="q?", evidence=EVIDENCE, candidates=list(candidates)).toDict()
-    return found
+    result: dict[str, Any] = judge(question="q?", evidence=EVIDENCE, candidates=list(candidates)).toDict()
+    return result
 
 
 def properties_of(request: Any) -> dict[str, Any]:

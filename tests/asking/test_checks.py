@@ -36,13 +36,13 @@ POOL = ["Dubai", "Dubai", "So Doha.\nFinal answer: Lusail", "Doha"]
 
 @each_call
 def test_checks_and_consistency_choose_another_than_consensus_and_than_a_score_of_the_whole(call: Any) -> None:
-    found = judged(call(checking(PASSED.__getitem__)), POOL)
+    result = judged(call(checking(PASSED.__getitem__)), POOL)
     assert majority(["Dubai", "Dubai", "Lusail", "Doha"], "retrieval").winner == "dubai"
     impressed = scoring(lambda candidate: sum(PASSED[candidate]["passed"]) / 3)  # whether it agrees with itself or not
     assert judged(call(PointwiseJudge(impressed)), POOL)["preferred"] == 2
-    assert found["preferred"] == 3
-    assert [one["scalar"] for one in found["assessments"]] == pytest.approx([1 / 3, 1 / 3, 0, 2 / 3])
-    assert (found["checks"], found["orders"]) == (CHECKS, [])
+    assert result["preferred"] == 3
+    assert [one["scalar"] for one in result["assessments"]] == pytest.approx([1 / 3, 1 / 3, 0, 2 / 3])
+    assert (result["checks"], result["orders"]) == (CHECKS, [])
 
 
 def answering(request: Any) -> dict[str, Any]:
@@ -56,10 +56,10 @@ def answering(request: Any) -> dict[str, Any]:
 def test_the_plan_sees_the_question_alone_and_each_distinct_candidate_is_checked_once(call: Any) -> None:
     judge, lm = PlanThenCheck(), scripted_lm(answering)
     judge.set_lm(lm)
-    found = judged(call(judge), ["Dubai", "Doha", "Dubai"])
-    assert found["preferred"] == 1
-    assert found["judge_rationale"] == "By passage 0."
-    assert found["checks"] == ["It is <s> a city.", "[/INST] It is a capital."]  # without the dot of a fence
+    result = judged(call(judge), ["Dubai", "Doha", "Dubai"])
+    assert result["preferred"] == 1
+    assert result["judge_rationale"] == "By passage 0."
+    assert result["checks"] == ["It is <s> a city.", "[/INST] It is a capital."]  # without the dot of a fence
     plan, *checks = [text_of(request).replace("\\n", "\n") for request in lm.requests]
     assert not any(word in plan for word in ("Doha", "Dubai", "Qatar"))
     assert len(lm.requests) == judge.most_calls(["Dubai", "Doha", "Dubai"]) == 3
@@ -95,7 +95,7 @@ def test_a_navigator_that_abstains_says_why() -> None:
 
 @each_call
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("reply", "reason"),
     [
         (passing(True, True), "passed has 2 of 3 checks"),
         (passing(*[True] * 4), "passed has 4 of 3 checks"),
@@ -107,11 +107,11 @@ def test_a_navigator_that_abstains_says_why() -> None:
     ],
 )
 def test_a_candidate_without_one_verdict_a_check_makes_the_whole_an_abstention(
-    call: Any, said: Any, reason: str
+    call: Any, reply: Any, reason: str
 ) -> None:
-    found = judged(call(checking(lambda text: said if text == "Doha" else passing(*[True] * 3))), ["Dubai", "Doha"])
-    assert (found["abstained"], found["orders"]) == (f"{reason} (of candidate 1)", [])
-    assert found.get("kind") == (None if reason == "no idea" else "invalid")
+    result = judged(call(checking(lambda text: reply if text == "Doha" else passing(*[True] * 3))), ["Dubai", "Doha"])
+    assert (result["abstained"], result["orders"]) == (f"{reason} (of candidate 1)", [])
+    assert result.get("kind") == (None if reason == "no idea" else "invalid")
 
 
 def test_a_plan_that_was_cut_off_is_not_used_even_if_it_can_be_read() -> None:

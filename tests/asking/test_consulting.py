@@ -59,18 +59,20 @@ class Does(dspy.Module):
 def test_a_number_of_another_type_is_a_number(consult: Consult, number: Any) -> None:
     assert consult(Does(dspy.Prediction(REPAIR | {"repair_passage": number})), INPUTS).content["repair_passage"] == 2
     odd = {"float32": numpy.float32(0.5), "float64": numpy.float64(0.5), "decimal": Decimal("0.5")}
-    found = consult(Does(dspy.Prediction(REPAIR | odd)), INPUTS).content
-    assert {name: found[name] for name in odd} == dict.fromkeys(odd, 0.5)
+    result = consult(Does(dspy.Prediction(REPAIR | odd)), INPUTS).content
+    assert {name: result[name] for name in odd} == dict.fromkeys(odd, 0.5)
 
 
 @each_way
 def test_content_is_plain_json_whatever_a_module_returns(consult: Consult) -> None:
     """It is journaled as it is. What JSON has no word for becomes text, which no role may return in its place."""
     kept = {"repaired_answer": "", "n": 10**400, "none": None}
-    said = consult(Does(dspy.Prediction({**kept, "scores": (1, 0.5), "nested": {1: {"a"}}, "blob": b"x"})), INPUTS)
+    consultation = consult(
+        Does(dspy.Prediction({**kept, "scores": (1, 0.5), "nested": {1: {"a"}}, "blob": b"x"})), INPUTS
+    )
     plain = {**kept, "scores": [1, 0.5], "nested": {"1": "{'a'}"}, "blob": "b'x'"}
-    assert said == RoleOutput(plain)
-    assert json.loads(json.dumps(said.content, allow_nan=False)) == plain
+    assert consultation == RoleOutput(plain)
+    assert json.loads(json.dumps(consultation.content, allow_nan=False)) == plain
 
 
 @each_way
@@ -93,7 +95,7 @@ def test_a_module_that_returns_no_fields_is_named(consult: Consult, returned: An
 
 @each_way
 def test_several_attempts_of_which_none_can_be_read_are_an_abstention(consult: Consult) -> None:
-    attempts = dspy.BestOfN(dspy.Predict(RepairAnswer), N=2, reward_fn=lambda inputs, said: 1.0, threshold=0.5)
+    attempts = dspy.BestOfN(dspy.Predict(RepairAnswer), N=2, reward_fn=lambda inputs, reply: 1.0, threshold=0.5)
     with dspy.context(lm=scripted_lm(["neither this", "nor that"])):
         assert consult(attempts, INPUTS).content["abstained"].startswith("unparsable: ")
 
@@ -130,10 +132,10 @@ def test_a_bad_value_a_word_of_its_own_or_no_field_at_all_is_left_to_be_read(
 def test_a_reply_that_cannot_be_read_is_an_abstention_with_its_reason(consult: Consult) -> None:
     lm = scripted_lm(["I don't know."])
     with dspy.context(lm=lm):
-        said = consult(Repairer(), INPUTS)
+        consultation = consult(Repairer(), INPUTS)
     reason = "unparsable: The reply is not exactly one JSON object: Expecting value at character 0."
-    assert said.content == {"abstained": reason, "kind": "unreadable"}
-    assert isinstance(said.error, dspy.AdapterParseError)
+    assert consultation.content == {"abstained": reason, "kind": "unreadable"}
+    assert isinstance(consultation.error, dspy.AdapterParseError)
     assert len(lm.requests) == 1
 
 
@@ -210,10 +212,10 @@ def test_an_error_in_the_user_s_adapter_over_a_reply_is_a_parse_error(
 ) -> None:  # hazard 63
     """DSPy's adapters raise RecursionError here, and an LM that repeats itself writes just this."""
     with dspy.context(lm=scripted_lm(lambda _: reply), adapter=adapter):
-        said = consult(Repairer(), INPUTS)
-    assert said.content["abstained"].startswith("unparsable: RecursionError: ")
-    error: Any = said.error
-    assert isinstance(said.error, dspy.AdapterParseError)
+        consultation = consult(Repairer(), INPUTS)
+    assert consultation.content["abstained"].startswith("unparsable: RecursionError: ")
+    error: Any = consultation.error
+    assert isinstance(consultation.error, dspy.AdapterParseError)
     assert error.signature.output_fields.keys() == REPAIR.keys()
     assert error.lm_response == reply
 
@@ -268,9 +270,12 @@ CUT_OFF = "cut off: the LM reached its limit of output tokens; give it a larger 
 @pytest.mark.parametrize("text", CUT_TEXTS.values(), ids=CUT_TEXTS)
 def test_a_reply_that_was_cut_does_not_count_even_if_it_can_be_read(consult: Consult, adapter: Any, text: Any) -> None:
     with dspy.context(lm=scripted_lm([Line(text, cut=True)]), adapter=adapter):
-        said = consult(Repairer(), INPUTS)
-    assert said.content["abstained"] == CUT_OFF
-    assert isinstance(said.error, FlawedReplyError) and str(said.error) == f"The LM's reply cannot be used: {CUT_OFF}."
+        consultation = consult(Repairer(), INPUTS)
+    assert consultation.content["abstained"] == CUT_OFF
+    assert (
+        isinstance(consultation.error, FlawedReplyError)
+        and str(consultation.error) == f"The LM's reply cannot be used: {CUT_OFF}."
+    )
 
 
 @each_way
@@ -348,13 +353,13 @@ def test_a_cut_reply_of_one_consultation_is_not_held_against_another(consult: Co
 
     with dspy.context(lm=scripted_lm(reply)):
         asked = dspy.Parallel(num_threads=2, disable_progress_bar=True)
-        said: Any = asked(
+        response: Any = asked(
             [
                 (lambda question: consult(Repairer(), {**INPUTS, "question": question}), {"question": one})
                 for one in ("zebra", "yak")
             ]
         )
-    assert ["abstained" in one.content for one in said] == [True, False]
+    assert ["abstained" in one.content for one in response] == [True, False]
 
 
 @each_way

@@ -41,19 +41,19 @@ def first_shown(**fields: Any) -> Replies:
 @each_call
 def test_a_preference_that_survives_the_order_is_passed_on_by_pool_index(call: Any) -> None:
     inner = preferring("Doha", "Dubai", "Manama")
-    found = judged(call(SwapConsistent(inner)), POOL)
+    result = judged(call(SwapConsistent(inner)), POOL)
     assert inner.shown == [POOL, POOL[::-1]]
-    assert found["preferred"] == 2
-    assert [(one["order"], one["preferred"]) for one in found["orders"]] == [([0, 1, 2], 2), ([2, 1, 0], 2)]
+    assert result["preferred"] == 2
+    assert [(one["order"], one["preferred"]) for one in result["orders"]] == [([0, 1, 2], 2), ([2, 1, 0], 2)]
 
 
 @each_call
 def test_a_preference_that_changes_with_the_order_is_an_abstention(call: Any) -> None:  # hazard 65
-    found = judged(call(SwapConsistent(first_shown())), POOL)
-    assert found["abstained"] == "inconsistent: the orders prefer candidates 0, 2"
-    assert "preferred" not in found
-    assert [one["preferred"] for one in found["orders"]] == [0, 2]
-    assert isinstance(read_reply("judge", found, POOL, 1), Abstention)
+    result = judged(call(SwapConsistent(first_shown())), POOL)
+    assert result["abstained"] == "inconsistent: the orders prefer candidates 0, 2"
+    assert "preferred" not in result
+    assert [one["preferred"] for one in result["orders"]] == [0, 2]
+    assert isinstance(read_reply("judge", result, POOL, 1), Abstention)
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def test_a_preference_that_changes_with_the_order_is_an_abstention(call: Any) ->
     ],
 )
 def test_preferences_are_compared_by_answer(candidates: list[str], consistent: bool | None) -> None:
-    found = judged(SwapConsistent(first_shown()), candidates)
+    result = judged(SwapConsistent(first_shown()), candidates)
     if consistent is None:
-        assert found["abstained"].startswith("preferred=0 is a candidate without an answer")
+        assert result["abstained"].startswith("preferred=0 is a candidate without an answer")
     else:
-        assert (found.get("preferred"), "abstained" in found) == ((0, False) if consistent else (None, True))
+        assert (result.get("preferred"), "abstained" in result) == ((0, False) if consistent else (None, True))
 
 
 def test_scores_are_means_over_the_orders() -> None:
@@ -81,18 +81,18 @@ def test_scores_are_means_over_the_orders() -> None:
             {"preferred": 1, "assessments": [{"scalar": 0.0, "fact": 0.5}, {"scalar": 0.6, "fact": None}]},
         ]
     )
-    found = judged(SwapConsistent(Replies(lambda _: next(replies))), ["Doha", "Dubai"])
-    assert found["assessments"] == [{"scalar": pytest.approx(0.4)}, {"scalar": pytest.approx(0.2)}]
-    assert isinstance(read_reply("judge", found, ["Doha", "Dubai"], 1), Verdict)
+    result = judged(SwapConsistent(Replies(lambda _: next(replies))), ["Doha", "Dubai"])
+    assert result["assessments"] == [{"scalar": pytest.approx(0.4)}, {"scalar": pytest.approx(0.2)}]
+    assert isinstance(read_reply("judge", result, ["Doha", "Dubai"], 1), Verdict)
 
 
 @pytest.mark.parametrize("preferred", [-1, 3, 1.0, True, None, "0", math.nan])  # hazard 59
 def test_an_order_without_a_verdict_makes_the_whole_an_abstention(preferred: Any) -> None:
     inner = Replies(lambda shown: {"preferred": 0 if shown[0] == "Dubai" else preferred})
-    found = judged(SwapConsistent(inner), POOL)
-    assert found["abstained"].startswith(("preferred=", "unreadable: preferred holds the number nan"))
-    assert found["abstained"].endswith("(in order 2 of 2)")
-    assert [one["preferred"] for one in found["orders"]] == [0, None]
+    result = judged(SwapConsistent(inner), POOL)
+    assert result["abstained"].startswith(("preferred=", "unreadable: preferred holds the number nan"))
+    assert result["abstained"].endswith("(in order 2 of 2)")
+    assert [one["preferred"] for one in result["orders"]] == [0, None]
 
 
 @pytest.mark.parametrize("orders", [1, 0, -2, True, 2.0, "2", None])
@@ -127,8 +127,8 @@ def test_in_all_orders_each_candidate_stands_in_each_place_equally_often(n: int)
 @pytest.mark.parametrize("judge", [SwapConsistent, PairwiseJudge, PointwiseJudge, lambda one: Panel([one])])
 def test_an_empty_pool_is_an_abstention_and_nobody_is_asked(judge: Any) -> None:  # hazard 1
     inner = first_shown()
-    found = judged(judge(inner), [])
-    assert (found["abstained"], found["orders"], inner.shown) == ("there is no candidate to judge", [], [])
+    result = judged(judge(inner), [])
+    assert (result["abstained"], result["orders"], inner.shown) == ("there is no candidate to judge", [], [])
     assert judge(inner).most_calls([]) == 0
 
 
@@ -139,9 +139,9 @@ def test_an_empty_pool_is_an_abstention_and_nobody_is_asked(judge: Any) -> None:
 @given(order=st.permutations(["a1", "b2", "c3", "d4", "e5"]))
 def test_the_best_wins_the_knockout_in_any_order_of_the_pool(call: Any, order: list[str]) -> None:
     inner = preferring("c3", "a1", "e5", "d4", "b2")
-    found = judged(call(PairwiseJudge(inner)), order)
-    assert order[found["preferred"]] == "c3"
-    assert len(inner.shown) == len(found["orders"]) == 4  # one less than there are answers
+    result = judged(call(PairwiseJudge(inner)), order)
+    assert order[result["preferred"]] == "c3"
+    assert len(inner.shown) == len(result["orders"]) == 4  # one less than there are answers
     assert all(len(shown) == 2 for shown in inner.shown)
 
 
@@ -164,15 +164,15 @@ def in_a_circle() -> Replies:
 def test_in_a_circle_of_preferences_who_enters_last_wins_and_that_depends_on_the_texts_alone(
     call: Any, order: list[str], number: int
 ) -> None:
-    asked = {"question": f"{number}?", "evidence": EVIDENCE}
+    inputs = {"question": f"{number}?", "evidence": EVIDENCE}
     inner = in_a_circle()
-    found = call(PairwiseJudge(inner))(candidates=order, **asked).toDict()
+    result = call(PairwiseJudge(inner))(candidates=order, **inputs).toDict()
     (first, second), final = inner.shown[0], inner.shown[1]
     through, beaten = (first, second) if (first, second) in BEATS else (second, first)
-    winner = order[found["preferred"]]
-    assert len(inner.shown) == len(found["orders"]) == 2  # one less than there are answers
+    winner = order[result["preferred"]]
+    assert len(inner.shown) == len(result["orders"]) == 2  # one less than there are answers
     assert {winner, through} == set(final) and (winner, through) in BEATS and (through, beaten) in BEATS
-    other = PairwiseJudge(in_a_circle())(candidates=order[::-1], **asked).toDict()
+    other = PairwiseJudge(in_a_circle())(candidates=order[::-1], **inputs).toDict()
     assert order[::-1][other["preferred"]] == winner
 
 
@@ -197,15 +197,15 @@ def test_a_candidate_without_an_answer_stands_for_none_whatever_its_text_says(te
     assert len(lm.requests) == 1
     swapped = SwapConsistent(Judge())
     swapped.set_lm(scripted_lm([verdict(0, 3), verdict(2, 3)]))  # the reverse: both prefer it
-    said = swapped(question="Q", evidence=[], candidates=shown)
-    assert said.abstained == "preferred=0 is a candidate without an answer (in order 1 of 2)"
+    reply = swapped(question="Q", evidence=[], candidates=shown)
+    assert reply.abstained == "preferred=0 is a candidate without an answer (in order 1 of 2)"
 
 
 def test_of_one_answer_there_is_nothing_to_ask() -> None:
     inner = first_shown()
-    found = judged(PairwiseJudge(inner), ["Doha", "doha"])
-    assert (found["preferred"], found["orders"], inner.shown) == (found["preferred"], [], [])
-    assert found["preferred"] in (0, 1)
+    result = judged(PairwiseJudge(inner), ["Doha", "doha"])
+    assert (result["preferred"], result["orders"], inner.shown) == (result["preferred"], [], [])
+    assert result["preferred"] in (0, 1)
 
 
 @each_call
@@ -220,17 +220,17 @@ def test_after_an_undecided_comparison_the_answer_with_more_votes_advances(call:
             return {"abstained": "no idea"}
         return {"preferred": shown.index("popular") if "popular" in shown else 0}
 
-    found = judged(call(PairwiseJudge(Replies(reply))), candidates)
-    assert candidates[found["preferred"]] == "popular"
-    undecided = [one for one in found["orders"] if one["preferred"] is None]
+    result = judged(call(PairwiseJudge(Replies(reply))), candidates)
+    assert candidates[result["preferred"]] == "popular"
+    undecided = [one for one in result["orders"] if one["preferred"] is None]
     assert [one["abstained"] for one in undecided] == ["no idea"]
 
 
 def test_an_undecided_final_is_an_abstention() -> None:
-    found = judged(PairwiseJudge(SwapConsistent(first_shown())), ["Dubai", "Doha"])
-    assert found["abstained"].startswith("the final is undecided: inconsistent")
-    assert sorted(tuple(one["order"]) for one in found["orders"]) == [(0, 1), (1, 0)]
-    assert all(one["preferred"] == one["order"][0] for one in found["orders"])
+    result = judged(PairwiseJudge(SwapConsistent(first_shown())), ["Dubai", "Doha"])
+    assert result["abstained"].startswith("the final is undecided: inconsistent")
+    assert sorted(tuple(one["order"]) for one in result["orders"]) == [(0, 1), (1, 0)]
+    assert all(one["preferred"] == one["order"][0] for one in result["orders"])
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
@@ -245,10 +245,10 @@ def test_a_comparer_takes_two(n: int) -> None:
 @each_call
 def test_the_highest_score_is_preferred_and_identical_texts_are_asked_once(call: Any) -> None:  # hazard 11
     inner = scoring({"Dubai": 0.3, "Doha": 0.8}.__getitem__)
-    found = judged(call(PointwiseJudge(inner)), ["Dubai", "Doha", "Dubai", "Doha"])
+    result = judged(call(PointwiseJudge(inner)), ["Dubai", "Doha", "Dubai", "Doha"])
     assert sorted(inner.shown) == ["Doha", "Dubai"]
-    assert (found["preferred"], found["orders"]) == (1, [])
-    assert [one["scalar"] for one in found["assessments"]] == [0.3, 0.8, 0.3, 0.8]
+    assert (result["preferred"], result["orders"]) == (1, [])
+    assert [one["scalar"] for one in result["assessments"]] == [0.3, 0.8, 0.3, 0.8]
 
 
 MIXED = ["18", "18.0", "18.00", "20", "20"]
@@ -279,8 +279,8 @@ def test_of_equal_scores_the_answer_with_more_votes_is_preferred_then_the_earlie
 def test_a_knockout_compares_no_answers_that_vote_together_in_either_task(answers: list[str]) -> None:
     inner = preferring(*answers)
     judge = PairwiseJudge(inner)
-    found = judged(judge, answers)
-    assert len(found["orders"]) == len(inner.shown) == 1
+    result = judged(judge, answers)
+    assert len(result["orders"]) == len(inner.shown) == 1
     assert PairwiseJudge().most_calls(answers) == 1
 
 
@@ -312,9 +312,9 @@ def test_classes_join_exactly_what_votes_together_in_a_task_or_by_way_of_others(
 
 @pytest.mark.parametrize("wrong", [math.nan, -0.1, 150, "90%", None, True, {"abstained": "no idea"}])  # hazard 66
 def test_a_candidate_without_a_score_makes_the_whole_an_abstention(wrong: Any) -> None:
-    found = judged(PointwiseJudge(scoring({"Dubai": 0.3, "Manama": wrong, "Doha": 0.8}.__getitem__)), POOL)
-    assert found["abstained"].endswith("(of candidate 1)")
-    assert "preferred" not in found
+    result = judged(PointwiseJudge(scoring({"Dubai": 0.3, "Manama": wrong, "Doha": 0.8}.__getitem__)), POOL)
+    assert result["abstained"].endswith("(of candidate 1)")
+    assert "preferred" not in result
 
 
 def test_an_assessment_goes_to_the_lm_alone_and_fenced() -> None:
@@ -323,6 +323,6 @@ def test_an_assessment_goes_to_the_lm_alone_and_fenced() -> None:
     ]
     lm = scripted_lm(replies)
     with dspy.context(lm=lm):
-        found = judged(PointwiseJudge(), ["Dubai", "Doha"])
-    assert (found["preferred"], found["judge_rationale"]) == (1, "b")
+        result = judged(PointwiseJudge(), ["Dubai", "Doha"])
+    assert (result["preferred"], result["judge_rationale"]) == (1, "b")
     assert "Doha" in text_of(lm.requests[1]) and "Dubai" not in text_of(lm.requests[1])

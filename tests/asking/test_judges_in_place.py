@@ -54,7 +54,7 @@ each_fair = pytest.mark.parametrize("name", FAIR)
 CUT = Line("{", cut=True)
 
 
-def obliging(text: str, said: Any = None, first: int = 0, last: int = 0) -> Any:
+def obliging(text: str, response: Any = None, first: int = 0, last: int = 0) -> Any:
     """An LM that prefers the candidate with this text, in whatever way it is asked, and finds no span.
 
     To the requests from `first`, before `last`, it says what is given.
@@ -63,7 +63,7 @@ def obliging(text: str, said: Any = None, first: int = 0, last: int = 0) -> Any:
 
     def reply(request: Any) -> Any:
         if first <= next(numbers) < last:
-            return said
+            return response
         asked = request.messages[-1].text or ""
         shown = [one.partition("</")[0] for one in re.split(r"<(?:candidate|slice) \d+ ", asked)[1:]]
         index = next((number for number, one in enumerate(shown) if text in one), 0)
@@ -97,13 +97,13 @@ def number_of_calls(name: str) -> int:
 
 
 @NEEDS_ALL
-@pytest.mark.parametrize(("said", "reason"), UNREADABLE)
+@pytest.mark.parametrize(("reply", "reason"), UNREADABLE)
 @each_call
-def test_a_reply_that_cannot_be_read_is_an_abstention(call: Any, name: str, said: Any, reason: str) -> None:
+def test_a_reply_that_cannot_be_read_is_an_abstention(call: Any, name: str, reply: Any, reason: str) -> None:
     """A judge that asks several times needs the last of its replies as it needs all of them."""
-    asked = number_of_calls(name)
-    for first in (0, asked - 1):
-        with dspy.context(lm=obliging("Doha", said, first, asked)):
+    requests_before = number_of_calls(name)
+    for first in (0, requests_before - 1):
+        with dspy.context(lm=obliging("Doha", reply, first, requests_before)):
             pred = call(fair_selector(name))(**CONTESTED)
         assert (pred.answer, pred.preference) == ("Dubai", None)
         assert reason in pred.abstentions["judge"]
@@ -113,18 +113,24 @@ def test_a_reply_that_cannot_be_read_is_an_abstention(call: Any, name: str, said
 @each_call
 def test_by_itself_a_judge_raises_what_cannot_be_read(call: Any, name: str) -> None:
     """As a plain judge does."""
-    asked = number_of_calls(name)
-    for first in (0, asked - 1):
-        with dspy.context(lm=obliging("Doha", "Certainly.", first, asked)), pytest.raises(dspy.AdapterParseError):
+    requests_before = number_of_calls(name)
+    for first in (0, requests_before - 1):
+        with (
+            dspy.context(lm=obliging("Doha", "Certainly.", first, requests_before)),
+            pytest.raises(dspy.AdapterParseError),
+        ):
             call(FAIR[name]())(**CONTESTED)
 
 
 @pytest.mark.parametrize("name", [name for name in FAIR if name != "chain of swaps"])
 @each_call
 def test_a_failed_call_is_raised(call: Any, name: str) -> None:
-    asked = number_of_calls(name)
-    for first in (0, asked - 1):
-        with dspy.context(lm=obliging("Doha", dspy.LMServerError("down"), first, asked)), pytest.raises(dspy.LMError):
+    requests_before = number_of_calls(name)
+    for first in (0, requests_before - 1):
+        with (
+            dspy.context(lm=obliging("Doha", dspy.LMServerError("down"), first, requests_before)),
+            pytest.raises(dspy.LMError),
+        ):
             call(fair_selector(name))(**CONTESTED)
 
 
@@ -194,7 +200,7 @@ def test_a_style_is_a_judge(style: Any, orders: int, kinds: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("judge", "style", "orders", "said"),
+    ("judge", "style", "orders", "message"),
     [
         (Judge, "listwise?", 1, "judge_style='listwise\\?' is not known; use one of 'listwise'"),
         (Judge, "pointwise", 2, "orders must be 1 with judge_style='pointwise' .*; got 2"),
@@ -202,8 +208,8 @@ def test_a_style_is_a_judge(style: Any, orders: int, kinds: list[str]) -> None:
         (Judge, "pairwise", 0, "orders must be a whole number of at least 2; got 0"),
     ],
 )  # fmt: skip
-def test_a_style_that_does_not_suit_is_refused(judge: Any, style: Any, orders: int, said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+def test_a_style_that_does_not_suit_is_refused(judge: Any, style: Any, orders: int, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
         judge_in_style(judge(), style, orders)
 
 

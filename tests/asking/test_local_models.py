@@ -45,8 +45,8 @@ def test_a_model_that_is_larger_than_the_free_memory_is_refused(tmp_path: Path) 
 @pytest.mark.parametrize("name", ["context", "parallel", "threads"])
 @pytest.mark.parametrize("value", [-1, 1.5, True, "2"])
 def test_a_size_is_a_whole_number_from_1(tmp_path: Path, name: str, value: Any) -> None:
-    said = refused(lambda: eldgr_dspy.local(tmp_path / "no.gguf", **{name: value}))
-    assert said.startswith(f"{name} must be a whole number of at least 1")
+    message = refused(lambda: eldgr_dspy.local(tmp_path / "no.gguf", **{name: value}))
+    assert message.startswith(f"{name} must be a whole number of at least 1")
 
 
 def test_where_the_server_of_this_process_listens_is_no_part_of_what_was_asked() -> None:
@@ -141,8 +141,8 @@ def test_a_prompt_longer_than_the_context_is_a_sentence_and_an_abstention(tiny: 
         lm("word " * 600)
     repairer = Repairer()
     repairer.set_lm(lm)
-    said = ask(repairer, {**MATERIAL, "evidence": ["word " * 600]})
-    assert said.content["abstained"].startswith("prompt too long: [openai/tiny] request (")
+    reply = ask(repairer, {**MATERIAL, "evidence": ["word " * 600]})
+    assert reply.content["abstained"].startswith("prompt too long: [openai/tiny] request (")
 
 
 def test_a_model_is_loaded_once_and_its_reply_has_a_limit(tiny: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_real_model_is_held_to_the_schema_and_says_when_a_prompt_is_too_long()
     assert path is not None
     lm = eldgr_dspy.local(path, threads=1, context=2048, temperature=0.0, cache=False, num_retries=0)
     with dspy.context(lm=lm):
-        found = Repairer()(**MATERIAL)
-    assert type(found.repair_passage) is int and type(found.repaired_answer) is str
+        result = Repairer()(**MATERIAL)
+    assert type(result.repair_passage) is int and type(result.repaired_answer) is str
     with pytest.raises(dspy.LMInvalidRequestError, match="context"):
         lm("word " * 5_000)

@@ -84,10 +84,10 @@ CALLED: list[tuple[Callable[[], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "said"), CALLED, ids=[said.partition(" is")[0] for _, said in CALLED])
-def test_what_is_async_and_cannot_be_awaited_is_said_to_be(call: Callable[[], Any], said: str) -> None:
+@pytest.mark.parametrize(("call", "message"), CALLED, ids=[said.partition(" is")[0] for _, said in CALLED])
+def test_what_is_async_and_cannot_be_awaited_is_said_to_be(call: Callable[[], Any], message: str) -> None:
     with collected():  # a coroutine that was never awaited warns at the end, and a warning is an error
-        assert said in refused(call, Exception)
+        assert message in refused(call, Exception)
 
 
 def test_a_role_whose_forward_is_async_is_awaited_where_the_selector_is() -> None:
@@ -99,7 +99,7 @@ def test_a_role_whose_forward_is_async_is_awaited_where_the_selector_is() -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "longest", "shown"),
+    ("text", "longest", "output"),
     [
         ("as it is", 8, "as it is"),
         ("as it was", 8, "as it …"),
@@ -108,15 +108,15 @@ def test_a_role_whose_forward_is_async_is_awaited_where_the_selector_is() -> Non
         ("", 5, ""),
     ],
 )
-def test_a_long_quotation_ends_at_a_word_with_an_ellipsis(text: str, longest: int, shown: str) -> None:
-    assert brief(text, longest) == shown
+def test_a_long_quotation_ends_at_a_word_with_an_ellipsis(text: str, longest: int, output: str) -> None:
+    assert brief(text, longest) == output
 
 
 def test_a_long_refusal_of_a_key_is_told_up_to_a_whole_word() -> None:
-    said = "Incorrect API key provided: none. " + "Please ask whoever administers the account for another. " * 9
-    told = describe_failure(dspy.LMAuthError(said, model="openai/m"))
+    reply = "Incorrect API key provided: none. " + "Please ask whoever administers the account for another. " * 9
+    told = describe_failure(dspy.LMAuthError(reply, model="openai/m"))
     kept = told.removesuffix(" …")
-    assert told != kept and len(kept) <= 320 and f"LMAuthError: [openai/m] {said}".startswith(f"{kept} ")
+    assert told != kept and len(kept) <= 320 and f"LMAuthError: [openai/m] {reply}".startswith(f"{kept} ")
     budget = FailureBudget(0)
-    budget.spend(("pool", "q", "judge"), dspy.LMAuthError(said, model="openai/m"))
+    budget.spend(("pool", "q", "judge"), dspy.LMAuthError(reply, model="openai/m"))
     assert budget.stopped == f"The call can only fail again: {told}"

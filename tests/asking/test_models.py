@@ -36,7 +36,7 @@ def test_other_names_go_to_dspy(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "message"),
     [
         *((name, {}, "PROVIDER/MODEL") for name in ("", "ollama", "ollama/", "gpt-4o-mini", "/x", "ollama_chat/ ")),
         ("openai/m", {"num_ctx": 4096}, r"got .*openai/m\. Name the model ollama/MODEL, or leave the context"),
@@ -48,8 +48,8 @@ def test_other_names_go_to_dspy(name: str) -> None:
         ),
     ],
 )
-def test_what_is_no_name_of_a_model_or_does_not_go_with_it_is_refused(name: str, options: Any, said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+def test_what_is_no_name_of_a_model_or_does_not_go_with_it_is_refused(name: str, options: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
         lm_named(name, **options)
 
 

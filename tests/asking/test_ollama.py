@@ -50,7 +50,7 @@ IMAGE = Message.user([lm15.TextPart("What is it?"), lm15.ImagePart(url="http://1
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         (request(reasoning=lm15.Reasoning(effort="low")), "text alone"),
         (request(logprobs=2), "text alone"),
@@ -58,9 +58,9 @@ IMAGE = Message.user([lm15.TextPart("What is it?"), lm15.ImagePart(url="http://1
     ],
     ids=["reasoning", "logprobs", "image"],
 )
-def test_what_ollama_has_no_word_for_is_refused_and_not_dropped(asked: Request, said: str) -> None:
+def test_what_ollama_has_no_word_for_is_refused_and_not_dropped(asked: Request, message: str) -> None:
     with ollama_server() as server:
-        with pytest.raises(dspy.LMUnsupportedFeatureError, match=said):
+        with pytest.raises(dspy.LMUnsupportedFeatureError, match=message):
             lm_at(server)(asked)
         assert not server.log
 

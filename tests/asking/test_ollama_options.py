@@ -124,8 +124,8 @@ def test_many_threads_share_one_lm() -> None:
             def forward(self, number: int) -> Any:
                 return dspy.Prediction(text=text_of(lm(f"number {number}")))
 
-        found = parallel([(Ask(), dspy.Example(number=n).with_inputs("number")) for n in range(24)])
-    assert [one.text for one in found] == [f"number {n}" for n in range(24)]
+        result = parallel([(Ask(), dspy.Example(number=n).with_inputs("number")) for n in range(24)])
+    assert [one.text for one in result] == [f"number {n}" for n in range(24)]
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_the_part_of_openai_is_removed_from_an_address(host: str, address: str) 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         *(
             ({"host": host}, "must be an address")
@@ -159,8 +159,8 @@ def test_the_part_of_openai_is_removed_from_an_address(host: str, address: str) 
     ],
     ids=str,
 )
-def test_an_argument_that_makes_no_sense_is_refused(arguments: dict[str, Any], said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+def test_an_argument_that_makes_no_sense_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
         ollama(**{"model": "m", **arguments})
 
 

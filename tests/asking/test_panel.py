@@ -51,11 +51,11 @@ def test_the_vote_differs_from_consensus_and_from_one_of_the_judges(call: Any) -
 def test_an_absent_judge_stays_in_the_denominator(call: Any, absent: Any) -> None:
     """Two of three are a majority, two of four are not, however many of the four said anything."""
     assert judged(call(Panel([member(2), member(2), absent])), POOL)["preferred"] == 2
-    found = judged(call(Panel([member(2), member(2), absent, absent])), POOL)
-    assert found["abstained"] == "no majority of 4 judges: 2 for candidate 2, 2 absent"
-    assert "preferred" not in found
-    assert [one["preferred"] for one in found["members"]] == [2, 2, None, None]
-    assert all(one["abstained"] for one in found["members"][2:])
+    result = judged(call(Panel([member(2), member(2), absent, absent])), POOL)
+    assert result["abstained"] == "no majority of 4 judges: 2 for candidate 2, 2 absent"
+    assert "preferred" not in result
+    assert [one["preferred"] for one in result["members"]] == [2, 2, None, None]
+    assert all(one["abstained"] for one in result["members"][2:])
 
 
 def test_what_has_no_majority_is_an_abstention_with_the_counts() -> None:
@@ -75,19 +75,19 @@ def test_preferences_are_counted_by_answer_and_the_candidate_that_most_of_them_p
 
 @given(st.lists(st.sampled_from([0, 1, 2, 3, None]), min_size=1, max_size=7))
 def test_a_vote_passes_only_with_more_than_half_of_all_judges(preferred: list[int | None]) -> None:
-    found = judged(Panel([ABSENT if one is None else member(one) for one in preferred]), POOL)
+    result = judged(Panel([ABSENT if one is None else member(one) for one in preferred]), POOL)
     answers = [POOL[one] for one in preferred if one is not None]
     winners = [answer for answer in set(answers) if answers.count(answer) * 2 > len(preferred)]
-    assert [POOL[index] for index in [found.get("preferred")] if index is not None] == winners
-    assert ("abstained" in found) == (not winners)
+    assert [POOL[index] for index in [result.get("preferred")] if index is not None] == winners
+    assert ("abstained" in result) == (not winners)
 
 
 @each_call
 def test_each_member_asks_its_lm_and_the_calls_add_up(call: Any) -> None:
     panel, lm = Panel([Judge(), PointwiseJudge(), Judge()]), scripted_lm(answering)
     panel.set_lm(lm)
-    found = judged(call(panel), POOL)
-    assert found["members"] == [{"preferred": 2}] * 3
+    result = judged(call(panel), POOL)
+    assert result["members"] == [{"preferred": 2}] * 3
     assert len(lm.requests) == panel.most_calls(POOL) == 1 + 3 + 1  # the pool, three texts, the pool again
     assert ["Manama" in text_of(one) for one in lm.requests].count(True) == 3
     assert Panel([Judge(), Returns({})]).most_calls(POOL) is None
@@ -104,13 +104,13 @@ def test_a_cut_reply_is_an_absence_of_that_judge_alone(call: Any) -> None:
     judges = [Judge(), Judge(), Judge()]
     for judge, lm in zip(judges, lms, strict=True):
         judge.set_lm(lm)
-    found = judged(call(Panel(judges)), POOL)
-    assert found["preferred"] == 3
-    assert found["members"][0]["abstained"].startswith("cut off: ")
+    result = judged(call(Panel(judges)), POOL)
+    assert result["preferred"] == 3
+    assert result["members"][0]["abstained"].startswith("cut off: ")
 
 
 @pytest.mark.parametrize(
-    ("judges", "said"),
+    ("judges", "message"),
     [
         ([], r"judges must be a list of at least one module; got \[\]. Give \[Judge\(\)\]."),
         (Judge(), "judges must be a list of at least one module; got "),
@@ -118,8 +118,8 @@ def test_a_cut_reply_is_an_absence_of_that_judge_alone(call: Any) -> None:
         ("ab", "judges must be a list of at least one module; got 'ab'. Give"),
     ],
 )
-def test_bad_arguments_are_refused(judges: Any, said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+def test_bad_arguments_are_refused(judges: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
         Panel(judges)
 
 

@@ -22,8 +22,8 @@ def reading(reply: Callable[[str], Any], size: int = 320) -> SliceJudge:
     """A judge whose reader finds a slice sound as a function says, or returns the fields that it gives."""
 
     def about(text: str) -> Any:
-        found = reply(text)
-        return found if isinstance(found, dict) else {"sound": found}
+        result = reply(text)
+        return result if isinstance(result, dict) else {"sound": result}
 
     judge = SliceJudge(size)
     judge.reader = Replies(about, "slice")
@@ -111,12 +111,12 @@ def test_each_slice_is_asked_about_with_what_is_before_it_and_identical_texts_on
         "Dubai",
         show_candidate("", "Lusail"),
     ]
-    found = judged(call(judge), pool)
+    result = judged(call(judge), pool)
     shown = [("", "Qatar lies there.\n"), ("Qatar lies there.\n", "Its capital is Doha.\n")]
     reader: Any = judge.reader
     assert [(one["earlier"], one["slice"]) for one in reader.inputs] == [*shown, ("", "Dubai"), ("", "Lusail")]
     assert SliceJudge(4).most_calls(pool) == 4
-    assert found["slices"] == [2, 1, 2, 1, 1]
+    assert result["slices"] == [2, 1, 2, 1, 1]
 
 
 @each_call
@@ -133,8 +133,8 @@ def test_the_lm_sees_the_question_the_evidence_and_the_slices_between_markers_an
 
 def test_a_candidate_without_any_text_has_no_slice_and_scores_nothing() -> None:
     judge = reading(lambda _: False)
-    found = judged(judge, ["", "Doha", "\nFinal answer: "])
-    assert (found["preferred"], found["slices"]) == (1, [0, 1, 0])
+    result = judged(judge, ["", "Doha", "\nFinal answer: "])
+    assert (result["preferred"], result["slices"]) == (1, [0, 1, 0])
     assert SliceJudge().most_calls(["", "Doha"]) == 1
     empty = judged(judge, ["", ""])
     assert isinstance(read_reply("judge", empty, ["", ""], 1), Abstention)
@@ -145,7 +145,7 @@ def test_a_candidate_without_any_text_has_no_slice_and_scores_nothing() -> None:
 
 @each_call
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("reply", "reason"),
     [
         ({"abstained": "no idea"}, "no idea"),
         ({"sound": 1}, "sound=1 is not true or false"),
@@ -153,12 +153,12 @@ def test_a_candidate_without_any_text_has_no_slice_and_scores_nothing() -> None:
         ({"slice_rationale": "sound"}, "sound=None is not true or false"),
     ],
 )
-def test_a_slice_that_cannot_be_used_makes_the_whole_an_abstention(call: Any, said: Any, reason: str) -> None:
-    judge = reading(lambda text: said if "capital" in text else True, 4)
-    found = judged(call(judge), ["Dubai", f"{LONG}\nFinal answer: Doha"])
-    assert found["abstained"] == f"{reason} in slice 1 (of candidate 1)"
-    assert "preferred" not in found
-    assert found.get("kind") == (None if reason == "no idea" else "invalid")
+def test_a_slice_that_cannot_be_used_makes_the_whole_an_abstention(call: Any, reply: Any, reason: str) -> None:
+    judge = reading(lambda text: reply if "capital" in text else True, 4)
+    result = judged(call(judge), ["Dubai", f"{LONG}\nFinal answer: Doha"])
+    assert result["abstained"] == f"{reason} in slice 1 (of candidate 1)"
+    assert "preferred" not in result
+    assert result.get("kind") == (None if reason == "no idea" else "invalid")
 
 
 @pytest.mark.parametrize("size", [0, -1, True, 2.0, "3", None])

@@ -59,10 +59,10 @@ def test_the_outcome_of_each_fault(  # hazards 79, 82, 83 and 84
     (run, workers), healed, each = WAYS[way], list[bool](), [*faults.values()]
     outcomes = Counter(fault.outcome for fault in each)
     plan = plan_of(tmp_path, workers, len(each))
-    with serving(lambda asked: GOOD if healed else each[number_of(asked)].answer) as server:
-        found = run(selector_at(server, num_retries=each[0].retries), plan)["pools"]["p"]
-        assert found["rules"]["judge"]["em"] == pytest.approx(100 * outcomes["ok"] / len(each))
-        assert found["n_failed"] == outcomes["failed"]
+    with serving(lambda request: GOOD if healed else each[number_of(request)].answer) as server:
+        result = run(selector_at(server, num_retries=each[0].retries), plan)["pools"]["p"]
+        assert result["rules"]["judge"]["em"] == pytest.approx(100 * outcomes["ok"] / len(each))
+        assert result["n_failed"] == outcomes["failed"]
         journaled, sent = {one.id: one for one in made(tmp_path)}, Counter(map(number_of, server.log))
         for number, (name, fault) in enumerate(faults.items()):
             one = journaled[f"q{number}"]
@@ -79,7 +79,7 @@ def test_the_outcome_of_each_fault(  # hazards 79, 82, 83 and 84
 def test_what_can_only_fail_again_stops_the_run(tmp_path: Path, name: str, way: str) -> None:  # hazard 80
     fault, (run, workers), healed = FAULTS[name], WAYS[way], list[bool]()
     plan = plan_of(tmp_path, workers)
-    with serving(lambda asked: GOOD if healed else fault.answer) as server:
+    with serving(lambda request: GOOD if healed else fault.answer) as server:
         with pytest.raises(RunStoppedError, match="The call can only fail again"):
             run(selector_at(server, num_retries=fault.retries), plan)
         sent, journaled = len(server.log), made(tmp_path)
@@ -94,39 +94,39 @@ def directly(select: Selector, folder: Path, *, awaited: bool) -> Any:
     """What a direct call makes of the question that a run finds in the pool."""
     [pool] = open_pools(plan_of(folder, questions=1).pools)
     [case] = [row.to_question() for row in pool.rows(1)]
-    given = {"question": case.text, "candidates": list(case.answers), "evidence": [one.text for one in case.passages]}
-    return asyncio.run(select.acall(**given)) if awaited else select(**given)
+    inputs = {"question": case.text, "candidates": list(case.answers), "evidence": [one.text for one in case.passages]}
+    return asyncio.run(select.acall(**inputs)) if awaited else select(**inputs)
 
 
 @pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_has_the_same_outcome_in_a_direct_call(tmp_path: Path, name: str, awaited: bool) -> None:
     fault = FAULTS[name]
-    with serving(lambda asked: fault.answer) as server:
+    with serving(lambda request: fault.answer) as server:
         select = selector_at(server)
         select.repairer = Silent()
         if fault.outcome in ("failed", "fatal"):
             with pytest.raises(FAILURES):
                 directly(select, tmp_path, awaited=awaited)
             return
-        said = directly(select, tmp_path, awaited=awaited)
+        reply = directly(select, tmp_path, awaited=awaited)
     if fault.outcome == "ok":
-        assert (said.branch, said.preference, said.abstentions) == ("judge", 2, {})
+        assert (reply.branch, reply.preference, reply.abstentions) == ("judge", 2, {})
     else:
-        assert (said.branch, said.preference) == ("consensus", None)
-        assert said.abstentions["judge"].startswith(fault.reason)
+        assert (reply.branch, reply.preference) == ("consensus", None)
+        assert reply.abstentions["judge"].startswith(fault.reason)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["two choices", "a reply cut by its limit", "a reply withheld"])
 def test_a_flaw_is_seen_through_litellm_too(tmp_path: Path, name: str) -> None:
-    with serving(lambda asked: replace(FAULTS[name].answer, closes=True)) as server:
+    with serving(lambda request: replace(FAULTS[name].answer, closes=True)) as server:
         select = selector_at(server, engine="litellm")
         select.repairer = Silent()
-        said = directly(select, tmp_path, awaited=False)
+        reply = directly(select, tmp_path, awaited=False)
         evaluate(selector_at(server, engine="litellm"), plan_of(tmp_path, 1, 1))
-    assert said.abstentions["judge"].startswith(FAULTS[name].reason)
-    assert made(tmp_path)[0].reason == said.abstentions["judge"]
+    assert reply.abstentions["judge"].startswith(FAULTS[name].reason)
+    assert made(tmp_path)[0].reason == reply.abstentions["judge"]
 
 
 @pytest.mark.slow
@@ -134,13 +134,13 @@ def test_a_call_that_broke_off_is_repeated(tmp_path: Path) -> None:  # hazard 79
     """All of them beside each other, since the pause is a second; a body of another kind is a fault of the client's."""
     broken = [fault.answer for fault in FAULTS.values() if fault.outcome == "failed" and fault.answer.status < 300]
 
-    def behave(asked: Asked) -> Answer:
-        return broken[number_of(asked)] if asked.times == 1 else GOOD
+    def behave(request: Asked) -> Answer:
+        return broken[number_of(request)] if request.times == 1 else GOOD
 
     assert len(broken) == 6
     with serving(behave) as server:
-        found = evaluate(selector_at(server, num_retries=1), plan_of(tmp_path, 8, 6))["pools"]["p"]
-        assert (found["n_failed"], len(server.log)) == (1, 11)
+        result = evaluate(selector_at(server, num_retries=1), plan_of(tmp_path, 8, 6))["pools"]["p"]
+        assert (result["n_failed"], len(server.log)) == (1, 11)
     assert sorted((one.outcome, one.calls) for one in made(tmp_path)) == [("failed", 1), *[("ok", 2)] * 5]
 
 
@@ -155,7 +155,7 @@ ENGINES = [
 def test_clients_repeat_nothing_of_their_own(tmp_path: Path, way: str, engine: str) -> None:  # hazard 87
     """Retries of a client below ours would multiply: three times three requests a question."""
     run, workers = WAYS[way]
-    with serving(lambda asked: Answer(status=503, closes=True)) as server:
+    with serving(lambda request: Answer(status=503, closes=True)) as server:
         run(selector_at(server, num_retries=2, engine=engine), plan_of(tmp_path, workers, 2))
         assert len(server.log) == sum(one.calls for one in made(tmp_path)) == 2 * 3
 
@@ -165,7 +165,7 @@ def test_an_answer_that_is_delivered_twice_answers_one_question(  # hazard 85
     tmp_path: Path, workers: int, gap: float
 ) -> None:
     """Clients may read the second copy as the answer to the next request, or wait for one that never comes."""
-    with serving(lambda asked: Answer(verdict(2, judge_rationale=asked.question), copies=2, gap=gap)) as server:
+    with serving(lambda request: Answer(verdict(2, judge_rationale=request.question), copies=2, gap=gap)) as server:
         evaluate(selector_at(server, num_retries=0), plan_of(tmp_path, workers, 16))
         assert workers > 1 or len(server.log) == sum(one.calls for one in made(tmp_path))
     assert said(tmp_path) == {f"q{number}": f"What is capital number {number}?" for number in range(16)}
@@ -176,7 +176,7 @@ def test_an_answer_that_is_delivered_twice_answers_one_question(  # hazard 85
 def test_a_server_may_ask_for_a_pause(tmp_path: Path, engine: str, status: int) -> None:  # hazard 79
     """Its half second is kept where the first pause of our own is a second."""
     answers = {1: Answer(status=status, retry_after="0.5", closes=True), 2: Answer(FINAL, closes=True)}
-    with serving(lambda asked: answers[asked.times]) as server:
+    with serving(lambda request: answers[request.times]) as server:
         run, began = selector_at(server, num_retries=1, engine=engine), time.monotonic()
         assert evaluate(run, plan_of(tmp_path, 1, 1))["pools"]["p"]["n_failed"] == 0
     assert time.monotonic() - began > 0.5
@@ -188,8 +188,8 @@ def test_a_run_that_stops_ends_the_pauses_of_others(tmp_path: Path, way: str) ->
     """One question waits for the minute that the server asked for when another one's key is refused."""
     run, workers = WAYS[way]
 
-    def behave(asked: Asked) -> Answer:
-        waits = "number 0?" in asked.question
+    def behave(request: Asked) -> Answer:
+        waits = "number 0?" in request.question
         return Answer(status=503, retry_after="60") if waits else Answer(status=401, delay=0.3)
 
     with serving(behave) as server:
@@ -214,14 +214,14 @@ def test_a_call_that_takes_too_long_is_a_failure_and_the_run_continues(  # hazar
 ) -> None:
     run, workers = WAYS[way]
 
-    def behave(asked: Asked) -> Answer:
-        return late if "number 1?" in asked.question and asked.times == 1 else GOOD
+    def behave(request: Asked) -> Answer:
+        return late if "number 1?" in request.question and request.times == 1 else GOOD
 
     with serving(behave) as server:
         plan, began = plan_of(tmp_path, workers, 3, timeout=0.4), time.monotonic()
-        found = run(selector_at(server, num_retries=2), plan)["pools"]["p"]
+        result = run(selector_at(server, num_retries=2), plan)["pools"]["p"]
         assert time.monotonic() - began < 20
-        assert (found["n_failed"], found["rules"]["judge"]["em"]) == (1, pytest.approx(200 / 3))
+        assert (result["n_failed"], result["rules"]["judge"]["em"]) == (1, pytest.approx(200 / 3))
         failed = next(one for one in made(tmp_path) if one.outcome == "failed")
         assert failed.reason == "TimeoutError: nothing was said within 0.4 s; a longer --timeout waits longer"
         assert (failed.id, failed.calls, failed.cost) == ("q1", 1, None)
@@ -246,7 +246,7 @@ def test_a_role_that_calls_no_lm_has_the_deadline_too(tmp_path: Path, way: str) 
 
 def test_what_was_given_up_sends_nothing_more(tmp_path: Path) -> None:
     """The pause before the second request outlasts the deadline, and the first request's thread with it."""
-    with serving(lambda asked: Answer(status=503, retry_after="0.6")) as server:
+    with serving(lambda request: Answer(status=503, retry_after="0.6")) as server:
         evaluate(selector_at(server, num_retries=5), plan_of(tmp_path, 1, 1, timeout=0.3))
         time.sleep(0.8)
         assert len(server.log) == made(tmp_path)[0].calls == 1
@@ -275,7 +275,7 @@ def test_a_call_that_hangs_does_not_hold_up_the_end_of_the_process(tmp_path: Pat
 
 
 def test_a_server_that_is_away_stops_the_run_whatever_may_fail(tmp_path: Path) -> None:
-    with serving(lambda asked: Answer(status=503)) as server:
+    with serving(lambda request: Answer(status=503)) as server:
         with pytest.raises(
             RunStoppedError, match=r"^16 calls in a row failed, so that the server seems to be away; the"
         ):
@@ -284,19 +284,19 @@ def test_a_server_that_is_away_stops_the_run_whatever_may_fail(tmp_path: Path) -
 
 
 def test_failures_that_others_interrupt_do_not_stop_it(tmp_path: Path) -> None:
-    def behave(asked: Asked) -> Answer:
-        return GOOD if "5?" in asked.question else Answer(status=503)
+    def behave(request: Asked) -> Answer:
+        return GOOD if "5?" in request.question else Answer(status=503)
 
     with serving(behave) as server:
-        found = evaluate(selector_at(server), plan_of(tmp_path, 1, 40))["pools"]["p"]
-        assert (found["n"], found["n_failed"]) == (40, 36)
+        result = evaluate(selector_at(server), plan_of(tmp_path, 1, 40))["pools"]["p"]
+        assert (result["n"], result["n_failed"]) == (40, 36)
 
 
 def test_a_run_repeats_itself_a_hundred_times_and_then_once_for_each_reply(tmp_path: Path) -> None:
     """A server that fails nine of ten requests would otherwise be asked ten times as much."""
 
-    def behave(asked: Asked) -> Answer:
-        return GOOD if asked.question.endswith("5?") else Answer(status=503)
+    def behave(request: Asked) -> Answer:
+        return GOOD if request.question.endswith("5?") else Answer(status=503)
 
     with serving(behave) as server:
         evaluate(selector_at(server, num_retries=9), plan_of(tmp_path, 1, 40))
@@ -321,7 +321,7 @@ REMARKS: dict[str, tuple[Mapping[str, Any], str]] = {
 def test_what_a_server_does_in_silence_is_remarked_on(  # hazards 82 and 83
     tmp_path: Path, changes: Mapping[str, Any], remark: str
 ) -> None:
-    with serving(lambda asked: Answer(FINAL, changes=changes)) as server:
+    with serving(lambda request: Answer(FINAL, changes=changes)) as server:
         summary = evaluate(selector_at(server), plan_of(tmp_path))
     record = json.loads((tmp_path / "run" / "record.json").read_text())
     assert summary["remarks"] == record["remarks"] == [remark]
@@ -332,9 +332,14 @@ def test_what_a_server_does_in_silence_is_remarked_on(  # hazards 82 and 83
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_a_server_does_not_report_is_unknown(tmp_path: Path, engine: str) -> None:  # hazard 84
     """LiteLLM fills in zeros."""
-    with serving(lambda asked: Answer(FINAL, changes={"usage": None}, closes=True)) as server:
+    with serving(lambda request: Answer(FINAL, changes={"usage": None}, closes=True)) as server:
         summary = evaluate(selector_at(server, engine=engine), plan_of(tmp_path))
-    found = summary["consultations"]["judge"]
-    assert (found["calls"], found["prompt_tokens"], found["completion_tokens"], found["cost"]) == (3, None, None, None)
+    figures = summary["consultations"]["judge"]
+    assert (figures["calls"], figures["prompt_tokens"], figures["completion_tokens"], figures["cost"]) == (
+        3,
+        None,
+        None,
+        None,
+    )
     assert summary["remarks"] == []
     assert all((one.prompt_tokens, one.cost) == (None, None) for one in made(tmp_path))

@@ -36,16 +36,16 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"{provider}_API_KEY", "none")
 
 
-def closing(asked: Asked) -> Answer:
+def closing(request: Asked) -> Answer:
     """LiteLLM keeps connections open beyond the test."""
-    return Answer(verdict(2), closes=True) if asked.role == "judge" else Answer(obliging(asked).text, closes=True)
+    return Answer(verdict(2), closes=True) if request.role == "judge" else Answer(obliging(request).text, closes=True)
 
 
 def models(command: list[str]) -> dict[str, str]:
     """The model that each role of retrieval is to be asked of, by the options of a command."""
     given = {option.removeprefix("--"): value for option, value in pairwise(command)}
-    found = {role: given.get(role) or given.get("lm") for role in ("judge", "repairer")}
-    return {role: model.partition("/")[2] for role, model in found.items() if model}
+    result = {role: given.get(role) or given.get("lm") for role in ("judge", "repairer")}
+    return {role: model.partition("/")[2] for role, model in result.items() if model}
 
 
 def named(command: list[str]) -> str:
@@ -68,8 +68,8 @@ def test_each_command_of_the_page_asks_the_models_that_it_names(command: list[st
             str(pool) if word == "pool.jsonl" else word for word in command[1:] if word not in ("--api-base", HERE)
         ]
         assert main([*words, "--api-base", server.address, "--out", str(tmp_path / "run"), "--quiet"]) == 0
-        asked = {entry.role: entry.model for entry in server.log}
-    assert asked == models(command)
+        roles = {entry.role: entry.model for entry in server.log}
+    assert roles == models(command)
 
 
 def on(server: LMServer) -> SimpleNamespace:

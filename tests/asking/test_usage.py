@@ -24,7 +24,7 @@ QUESTION = {"question": "Which?", "candidates": ["Paris", "Paris", "Lyon"], "evi
 def counting(count: Any, text: str = VERDICT) -> Behaviour:
     """A server that reports this count for what was written."""
 
-    def answer(asked: Asked) -> Answer:
+    def answer(request: Asked) -> Answer:
         return Answer(text, changes={"usage": {"prompt_tokens": 7, "completion_tokens": count, "total_tokens": count}})
 
     return answer
@@ -42,9 +42,9 @@ def test_a_selector_uses_the_reply_of_an_unmodified_lm_whatever_tokens_its_serve
     with serving(counting(count)) as server, dspy.context(track_usage=True):
         select = Selector()
         select.set_lm(lm_at(server))
-        said = call(select)(**QUESTION)
-    assert (said.answer, said.branch) == ("Lyon", "judge")
-    counted = said.get_lm_usage()["openai/x"].get("completion_tokens")
+        reply = call(select)(**QUESTION)
+    assert (reply.answer, reply.branch) == ("Lyon", "judge")
+    counted = reply.get_lm_usage()["openai/x"].get("completion_tokens")
     assert counted == (10**30 if count == 10**30 else None)
 
 
@@ -53,9 +53,9 @@ def test_ollama_may_count_as_wrongly(count: Any) -> None:
     with ollama_server(lambda _: Reply(VERDICT, written=count)) as server, dspy.context(track_usage=True):
         select = Selector()
         select.set_lm(ollama("deepseek-r1:7b", host=server.address))
-        said = select(**QUESTION)
-    assert (said.answer, said.branch) == ("Lyon", "judge")
-    assert "completion_tokens" not in (said.get_lm_usage() or {})["ollama/deepseek-r1:7b"]
+        reply = select(**QUESTION)
+    assert (reply.answer, reply.branch) == ("Lyon", "judge")
+    assert "completion_tokens" not in (reply.get_lm_usage() or {})["ollama/deepseek-r1:7b"]
 
 
 def test_a_sample_with_such_a_count_is_a_sample() -> None:
@@ -64,8 +64,8 @@ def test_a_sample_with_such_a_count_is_a_sample() -> None:
         serving(counting(math.nan, '{"answer": "Lyon"}')) as server,
         dspy.context(lm=lm_at(server), adapter=dspy.JSONAdapter()),
     ):
-        said = program(question="Which?")
-    assert said.answer == "Lyon"
+        reply = program(question="Which?")
+    assert reply.answer == "Lyon"
 
 
 def test_elsewhere_dspy_refuses_such_counts_as_before() -> None:

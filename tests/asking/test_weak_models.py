@@ -62,12 +62,12 @@ def test_a_server_that_dies_in_the_middle_of_a_run_and_comes_back_costs_no_quest
     """The run waits, asks again and finishes; each question is judged once."""
     lock, seen = threading.Lock(), {"requests": 0}
 
-    def judge(asked: Asked) -> Answer:
+    def judge(request: Asked) -> Answer:
         with lock:
             seen["requests"] += 1
             number = seen["requests"]
         away = {5: Answer(status=0), 6: Answer(status=503)}  # it dies, and starts
-        return away.get(number) or obliging(asked)
+        return away.get(number) or obliging(request)
 
     pool = write_pool(tmp_path / "pool.jsonl", map(row, range(8)))
     with serving(judge) as server:

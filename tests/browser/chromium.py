@@ -85,23 +85,23 @@ class Tab:
 
     def picture(self, path: Path, *, whole: bool = True) -> None:
         """Write what is seen, or the whole page, as PNG."""
-        found = self.do("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(found["data"]))
+        result = self.do("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(result["data"]))
 
     def printed(self) -> bytes:
         """Return the page printed, as PDF."""
         return base64.b64decode(self.do("Page.printToPDF", printBackground=True)["data"])
 
     def _take(self, event: dict[str, Any]) -> None:
-        method, found = event["method"], event["params"]
+        method, result = event["method"], event["params"]
         if method == "Runtime.consoleAPICalled":
-            self.said.append(" ".join(str(one.get("value", one.get("description"))) for one in found["args"]))
+            self.said.append(" ".join(str(one.get("value", one.get("description"))) for one in result["args"]))
         elif method == "Runtime.exceptionThrown":
-            self.said.append(str(found["exceptionDetails"]))
+            self.said.append(str(result["exceptionDetails"]))
         elif method == "Log.entryAdded":
-            self.said.append(found["entry"]["text"])
+            self.said.append(result["entry"]["text"])
         elif method == "Network.requestWillBeSent":
-            self.asked.append(found["request"]["url"])
+            self.asked.append(result["request"]["url"])
 
 
 class Browser:
@@ -145,9 +145,9 @@ class Browser:
                 yield json.loads(one)
             ready, _, _ = select.select([self._out], [], [], max(0.0, until - time.monotonic()))
             assert ready, "Chromium is silent"
-            found = os.read(self._out, 2**20)
-            assert found, "Chromium has ended"
-            self._rest += found
+            result = os.read(self._out, 2**20)
+            assert result, "Chromium has ended"
+            self._rest += result
 
 
 @contextmanager
@@ -159,7 +159,7 @@ def browsing(folder: Path) -> Iterator[Browser]:
     quiet = os.open(os.devnull, os.O_RDWR)
     # It reads its descriptor 3 and writes its descriptor 4.
     places = [(commands, 3), (answers, 4), (quiet, 0), (quiet, 1), (quiet, 2)]
-    moves = [(os.POSIX_SPAWN_DUP2, found, place) for found, place in places]
+    moves = [(os.POSIX_SPAWN_DUP2, result, place) for result, place in places]
     process = os.posix_spawn(
         BROWSER, [BROWSER, *_FLAGS, f"--user-data-dir={folder}"], os.environ, file_actions=moves, setpgroup=0
     )

@@ -49,9 +49,9 @@ def test_what_is_asked_planned_or_computed_is_not_a_claim(step: str) -> None:
 def test_claims_are_slices_in_order_of_two_words_or_more(step: str) -> None:
     at = 0
     for claim in claims_of(step):
-        found = step.find(claim, at)
-        assert found >= 0 and claim == claim.strip() and len(units(claim)) > 1
-        at = found + len(claim)
+        result = step.find(claim, at)
+        assert result >= 0 and claim == claim.strip() and len(units(claim)) > 1
+        at = result + len(claim)
 
 
 def test_no_step_claims_more_than_is_scored() -> None:

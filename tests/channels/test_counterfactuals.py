@@ -45,8 +45,8 @@ texts = st.lists(st.sampled_from(PIECES + WORDS) | st.text(max_size=5), max_size
     ],
 )
 def test_what_is_changed_is_the_first_kind_that_applies(step: str, changed: str, kind: str) -> None:
-    found = counterfactual(step, PASSAGES)
-    assert found is not None and (found.text, found.kind) == (changed, kind)
+    result = counterfactual(step, PASSAGES)
+    assert result is not None and (result.text, result.kind) == (changed, kind)
 
 
 @pytest.mark.parametrize(
@@ -72,18 +72,18 @@ def test_code_and_latex_are_left_alone() -> None:
 
 @given(texts, st.lists(texts, max_size=2))
 def test_the_changed_step_always_differs_and_the_same_step_changes_the_same_way(step: str, passages: list[str]) -> None:
-    found = counterfactual(step, passages)
-    assert found == counterfactual(step, passages)
-    if found is not None:
-        assert fold(found.text).text != fold(step).text
+    result = counterfactual(step, passages)
+    assert result == counterfactual(step, passages)
+    if result is not None:
+        assert fold(result.text).text != fold(step).text
 
 
 @given(texts)
 def test_a_changed_number_keeps_its_format(step: str) -> None:
-    found = counterfactual(step)
-    if found is not None and found.kind == "number" and len(found.text) == len(step):
+    result = counterfactual(step)
+    if result is not None and result.kind == "number" and len(result.text) == len(step):
         shape = re.compile(r"\d")
-        assert shape.sub("0", found.text) == shape.sub("0", step) or re.sub(r"[a-zA-Z]", "", found.text) == re.sub(
+        assert shape.sub("0", result.text) == shape.sub("0", step) or re.sub(r"[a-zA-Z]", "", result.text) == re.sub(
             r"[a-zA-Z]", "", step
         )
 

@@ -38,8 +38,8 @@ def distributions(draw: st.DrawFn) -> list[float]:
 def test_each_reading_of_f_nli_is_what_its_name_says(
     probabilities: list[float], label: float, expected: float, settled: float
 ) -> None:
-    found = [channels.f_nli([probabilities], reading)[0] for reading in READINGS]
-    assert found == pytest.approx([label, expected, settled])
+    results = [channels.f_nli([probabilities], reading)[0] for reading in READINGS]
+    assert results == pytest.approx([label, expected, settled])
 
 
 @given(distributions())

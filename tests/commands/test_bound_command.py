@@ -30,18 +30,18 @@ def test_it_says_between_what_and_what_each_rule_lies(eldgr: Eldgr) -> None:
 
 
 def test_json_has_the_figures_of_every_pool(eldgr: Eldgr) -> None:
-    found = json.loads(eldgr("bound", RETRIEVAL, ARITHMETIC, "--json").out)
+    figures = json.loads(eldgr("bound", RETRIEVAL, ARITHMETIC, "--json").out)
     pools = {"demo-retrieval": RETRIEVAL, "demo-arithmetic": ARITHMETIC}
     expected = {name: pool_authority((pool := open_pool(Path(path))).rows(), pool.task) for name, path in pools.items()}
-    assert found == {"pools": expected}
+    assert figures == {"pools": expected}
 
 
 def test_the_bounds_are_those_of_a_run(eldgr: Eldgr) -> None:
     for settings in (["--certificate", "substring"], ["--set", "homogeneous=skip"]):
         eldgr("evaluate", RETRIEVAL, "--out", "run", "--fresh", "--quiet", *settings)
         of_run = json.loads(Path("run/summary.json").read_text())["pools"]["demo-retrieval"]
-        found = json.loads(eldgr("bound", RETRIEVAL, "--json", *settings).out)["pools"]["demo-retrieval"]
-        assert [found[key] for key in ("bounds", "bounds_any_span")] == [
+        figures = json.loads(eldgr("bound", RETRIEVAL, "--json", *settings).out)["pools"]["demo-retrieval"]
+        assert [figures[key] for key in ("bounds", "bounds_any_span")] == [
             of_run[key] for key in ("bounds", "bounds_any_span")
         ]
 
@@ -74,11 +74,11 @@ def test_a_rule_of_ones_own_is_bounded_over_all_judges_and_never_too_narrowly(tm
     )
     assert "not computed: bounds over all spans are available only for the package's rules and certificates." in out
     assert "│ bounded_rules:late     │ [50.00, 50.00] │           not computed │" in out
-    found = json.loads(eldgr("bound", RETRIEVAL, *own, "--json").out)["pools"]["demo-retrieval"]
-    assert found["bounds_any_span"]["bounded_rules:late"] is None
-    assert found["can_change"]["bounded_rules:late"] == {"judge": 0.0, "repairer": None}
+    figures = json.loads(eldgr("bound", RETRIEVAL, *own, "--json").out)["pools"]["demo-retrieval"]
+    assert figures["bounds_any_span"]["bounded_rules:late"] is None
+    assert figures["can_change"]["bounded_rules:late"] == {"judge": 0.0, "repairer": None}
     for kind in ("bounds", "bounds_any_span", "can_change"):
-        assert found[kind]["bounded_rules:trusting"] == found[kind]["judge"]
+        assert figures[kind]["bounded_rules:trusting"] == figures[kind]["judge"]
 
 
 def test_without_gold_answers_it_says_what_can_be_changed(tmp_path: Path, eldgr: Eldgr) -> None:

@@ -43,8 +43,8 @@ def test_tables_go_to_standard_output_and_files_to_the_run_directory(pool: Path,
 def test_rules_are_named_by_either_option_together_or_one_by_one(pool: Path, eldgr: Eldgr) -> None:
     for number, words in enumerate((["--rules", "first,majority"], ["--rules", "first", "--rules", "majority"])):
         for command in (["evaluate", str(pool), "--out", f"run{number}"], ["decide", "run0"]):
-            found = json.loads(eldgr(*command, *words, "--json").out)
-            assert list(found["pools"]["capitals"]["rules"]) == ["first", "majority"]
+            figures = json.loads(eldgr(*command, *words, "--json").out)
+            assert list(figures["pools"]["capitals"]["rules"]) == ["first", "majority"]
     eldgr("decide", "run0", "--rules", "majority,")  # as evaluate takes it
 
 
@@ -153,9 +153,9 @@ def test_the_bar_of_a_resumed_run_calls_its_sums_those_of_the_run(
         assert "run so far: judge 8" in eldgr("evaluate", pool).err
 
 
-@pytest.mark.parametrize(("recorded", "shown"), [(False, "judge 1, 12 tokens, $0.5000"), (True, "judge 1")])
+@pytest.mark.parametrize(("recorded", "text"), [(False, "judge 1, 12 tokens, $0.5000"), (True, "judge 1")])
 def test_the_bar_counts_nothing_as_spent_that_was_recorded(
-    recorded: bool, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    recorded: bool, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("COLUMNS", "200")
@@ -168,7 +168,7 @@ def test_the_bar_counts_nothing_as_spent_that_was_recorded(
         watcher.on_consultation(one)
         watcher.on_row()
     err = capsys.readouterr().err
-    assert f"run so far: {shown}" in err
+    assert f"run so far: {text}" in err
     assert ("tokens" in err) is not recorded
 
 

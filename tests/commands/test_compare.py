@@ -44,8 +44,8 @@ def compared(*runs: object, **options: Any) -> Any:
 
 def against(*runs: object, **options: Any) -> Any:
     """The contrast of the second of two runs with the first, on their one pool."""
-    found = compared(*runs, **options)
-    (pool,) = found["pools"].values()
+    result = compared(*runs, **options)
+    (pool,) = result["pools"].values()
     return pool["runs"][str(runs[1])]["contrast"]
 
 
@@ -80,9 +80,9 @@ def test_wins_and_losses_are_by_question(runs: tuple[Path, Path]) -> None:
     back = against(finds, keeps)  # all signs change
     assert (back["wins"], back["losses"], back["p"], back["delta"]) == (3, 6, one["p"], -one["delta"])
     assert one["ci"] == pytest.approx([-end for end in back["ci"][::-1]])
-    found = compared(f"a={keeps}", f"b={keeps}", rule="majority")  # and a run differs from itself in nothing
-    (same,) = found["pools"].values()
-    assert [run["differences"] for run in found["runs"].values()] == [[], []]
+    result = compared(f"a={keeps}", f"b={keeps}", rule="majority")  # and a run differs from itself in nothing
+    (same,) = result["pools"].values()
+    assert [run["differences"] for run in result["runs"].values()] == [[], []]
     assert (same["runs"]["b"]["differ"], same["runs"]["b"]["contrast"]["wins"]) == (0, 0)
 
 
@@ -102,8 +102,8 @@ def test_p_is_adjusted_for_all_pools_and_all_runs(tmp_path: Path, policies: list
 
 
 def test_policies_are_paired_by_question_though_their_candidates_differ(policies: list[str]) -> None:
-    found = compared(*policies, rule="first")
-    (pool,) = found["pools"].values()
+    result = compared(*policies, rule="first")
+    (pool,) = result["pools"].values()
     assert (pool["task"], pool["n"]) == ("retrieval", 12)
     assert [one["em"] for one in pool["runs"].values()] == pytest.approx([800 / 12, 700 / 12, 400 / 12])
     one = pool["runs"]["grpo"]["contrast"]
@@ -127,10 +127,10 @@ def test_a_question_that_stands_several_times_counts_once(tmp_path: Path) -> Non
         finished_run(tmp_path, rows=rows, out=tmp_path / name, selector=judging(preferred))[0]
         for name, preferred in (("finds", 2), ("keeps", 0))
     )
-    found = against(one, other)
-    assert found["wins"] + found["losses"] <= 4
-    said = "8 questions have 4 different texts: a repeated text counts once in Δ and p."
-    assert said in compared(one, other)["pools"]["capitals"]["remarks"]
+    result = against(one, other)
+    assert result["wins"] + result["losses"] <= 4
+    message = "8 questions have 4 different texts: a repeated text counts once in Δ and p."
+    assert message in compared(one, other)["pools"]["capitals"]["remarks"]
 
 
 def test_different_settings_and_models_are_shown_as_what_they_are(tmp_path: Path) -> None:
@@ -146,10 +146,10 @@ def test_different_settings_and_models_are_shown_as_what_they_are(tmp_path: Path
 
 
 def test_a_role_that_one_run_alone_asked_is_named(runs: tuple[Path, Path]) -> None:
-    found = compared(*runs)["runs"]  # after a judge that keeps consensus, the repairer is asked
-    assert f"repairer: asked only by {runs[1]}" in found[str(runs[1])]["differences"]
-    assert [run["models"]["repairer"] for run in found.values()] == ["not asked", "scripted/lm"]
-    assert [run["consultations"]["calls"] for run in found.values()] == [9, 18]
+    result = compared(*runs)["runs"]  # after a judge that keeps consensus, the repairer is asked
+    assert f"repairer: asked only by {runs[1]}" in result[str(runs[1])]["differences"]
+    assert [run["models"]["repairer"] for run in result.values()] == ["not asked", "scripted/lm"]
+    assert [run["consultations"]["calls"] for run in result.values()] == [9, 18]
 
 
 def test_answers_of_one_class_are_no_difference(tmp_path: Path) -> None:
@@ -189,16 +189,16 @@ def test_the_tables_show_scores_contrasts_cost_and_settings(runs: tuple[Path, Pa
 
 
 def test_it_is_said_where_no_split_could_have_been_significant(policies: list[str], eldgr: Eldgr) -> None:
-    said = "With so few discordant questions no split is significant at 0.05: grpo (3), logic (4)."
-    assert said in " ".join(eldgr("compare", *policies, "--rule", "first").out.split())
+    message = "With so few discordant questions no split is significant at 0.05: grpo (3), logic (4)."
+    assert message in " ".join(eldgr("compare", *policies, "--rule", "first").out.split())
 
 
 def test_of_recordings_it_does_not_say_that_they_are_the_same(tmp_path: Path, eldgr: Eldgr) -> None:
     asked, _ = finished_run(tmp_path)
     played, _ = finished_run(tmp_path, out=tmp_path / "played", replay=asked / "journal.jsonl")
-    said = "Recorded replies are not compared: a recording does not say what made it."
+    message = "Recorded replies are not compared: a recording does not say what made it."
     for other, expected in ((asked, False), (played, True)):
-        assert (said in eldgr("compare", asked, f"other={other}").out) is expected
+        assert (message in eldgr("compare", asked, f"other={other}").out) is expected
 
 
 def test_without_gold_answers_it_is_said_how_often_another_answer_ships(tmp_path: Path, eldgr: Eldgr) -> None:
@@ -219,8 +219,8 @@ def test_a_run_of_another_version_is_read_and_said_to_be_one(tmp_path: Path, eld
     journal.write_text(unsealed(journal.read_text()).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
     out, rules = ["--out", str(tmp_path / "d.csv")], ["--rules", "eldgr"]
     more = {"compare": [f"again={run}"], "export": out, "decide": rules}.get(command, [])
-    said = f"Note: {run} was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise.\n"
-    assert eldgr(command, run, *more).err.count(said) == 1
+    message = f"Note: {run} was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise.\n"
+    assert eldgr(command, run, *more).err.count(message) == 1
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_pools_of_other_names_are_compared_if_each_run_has_one(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"n": 8}, r"4 questions of full=.* are not in other=.*: 'q8', 'q9', 'q10', \.\.\.; give runs on the same"),
         ({"gold": ["Rome"]}, r"Question 'q0' has gold answers \['Paris'\] in full=.* and \['Rome'\] in other=.*; give"),
@@ -246,6 +246,6 @@ def test_pools_of_other_names_are_compared_if_each_run_has_one(tmp_path: Path) -
     ],
     ids=["questions", "gold", "task"],
 )
-def test_other_questions_are_named(policies: list[str], tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+def test_other_questions_are_named(policies: list[str], tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
         compared(policies[0], policy(tmp_path, "other", range(3), **changes), rule="first")

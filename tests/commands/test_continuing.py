@@ -58,8 +58,8 @@ SETTINGS = st.builds(
 @st.composite
 def runs(draw: st.DrawFn) -> Made:
     """Runs as the command makes them: a role that was not asked is one that nothing is known of."""
-    asked: list[Role] = [role for role in ROLES if draw(st.booleans())]
-    models: dict[Role, str | None] = {role: draw(st.none() | st.sampled_from(MODELS)) for role in asked}
+    roles: list[Role] = [role for role in ROLES if draw(st.booleans())]
+    models: dict[Role, str | None] = {role: draw(st.none() | st.sampled_from(MODELS)) for role in roles}
     named = [model for model in models.values() if model]
     api_base = (
         draw(st.none() | st.sampled_from(ADDRESSES[: 1 if any(map(is_of_ollama, named)) else 2])) if named else None
@@ -67,8 +67,8 @@ def runs(draw: st.DrawFn) -> Made:
     num_ctx = draw(st.sampled_from([None, 4096])) if any(map(is_of_ollama, named)) else None
     styles = [("listwise", 1), ("listwise", 3), ("pairwise", 1), ("pairwise", 2)]
     styles += [("pointwise", 1)] if models.get("judge") else []
-    style = draw(st.sampled_from(styles)) if "judge" in asked else ("listwise", 1)
-    return Made(models, api_base, num_ctx, style, draw(SETTINGS), tuple(asked))
+    style = draw(st.sampled_from(styles)) if "judge" in roles else ("listwise", 1)
+    return Made(models, api_base, num_ctx, style, draw(SETTINGS), tuple(roles))
 
 
 DRAWN = Made({"repairer": "ollama/qwen3:8b"}, None, None, ("listwise", 1), Settings(), ("repairer",))
@@ -86,13 +86,13 @@ def command_for(made: Made, out: str, pools: list[str], rules: list[str], limit:
     refusals = made.settings.refusals
     given = {"refusals": refusals} if isinstance(refusals, OwnRefusals) else {}
     files: Any = tuple(SimpleNamespace(path=Path(name)) for name in pools)
-    found = command_that_asks(
+    result = command_that_asks(
         RunRead(Path(out), heads, totals, own=given),
         Redecisions(tuple(rules), files, limit, {}),
         frozenset(made.asked),
     )
-    assert found is not None
-    return shlex.split(found)
+    assert result is not None
+    return shlex.split(result)
 
 
 def parsed(words: list[str]) -> dict[str, Any]:
@@ -100,8 +100,8 @@ def parsed(words: list[str]) -> dict[str, Any]:
     assert words[:2] == ["eldgr", "evaluate"]
     command: Any = cli.commands["evaluate"]
     names = cli.context_settings["help_option_names"]  # which a command keeps from the first context that it makes
-    found: dict[str, Any] = command.make_context("evaluate", words[2:], help_option_names=names).params
-    return found
+    result: dict[str, Any] = command.make_context("evaluate", words[2:], help_option_names=names).params
+    return result
 
 
 @settings(max_examples=60)

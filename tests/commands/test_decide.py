@@ -44,14 +44,14 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def decided(run: Path, *rules: str, files: tuple[Path, ...] = ()) -> Any:
-    found = decide_again(read_run(run), rules, files)
-    pool: Any = found.figures["capitals"]
+    result = decide_again(read_run(run), rules, files)
+    pool: Any = result.figures["capitals"]
     return pool
 
 
 def summary_of(run: Path) -> Any:
-    found: Any = json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"]
-    return found
+    figures: Any = json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"]
+    return figures
 
 
 # -- as the run itself would ------------------------------------------------------------------------------------------
@@ -77,9 +77,9 @@ def test_the_rules_of_a_run_give_the_figures_that_it_had(
     """No call is made, and nothing is written."""
     selector, lm = selector_with(reply)
     run, _ = finished_run(tmp_path, n=9, selector=selector, **plan)
-    before, asked = {path: path.read_bytes() for path in run.iterdir()}, len(lm.requests)
+    before, requests_before = {path: path.read_bytes() for path in run.iterdir()}, len(lm.requests)
     assert decided(run, "majority") == summary_of(run)["capitals"]
-    assert ({path: path.read_bytes() for path in run.iterdir()}, len(lm.requests)) == (before, asked)
+    assert ({path: path.read_bytes() for path in run.iterdir()}, len(lm.requests)) == (before, requests_before)
 
 
 def test_the_demo_gives_the_same_figures_on_both_pools(tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ def test_the_demo_gives_the_same_figures_on_both_pools(tmp_path: Path) -> None:
     replay = ROOT / "artifacts" / "demo-replay.jsonl"
     arguments = [*map(str, pools), "--replay", str(replay), "--out", "demo", "--quiet"]
     assert main(["evaluate", *arguments]) == 0
-    found = decide_again(read_run(Path("demo")), ["eldgr"]).figures
-    assert untimed(found) == untimed(summary_of(Path("demo")))
+    result = decide_again(read_run(Path("demo")), ["eldgr"]).figures
+    assert untimed(result) == untimed(summary_of(Path("demo")))
 
 
 def test_a_rule_added_later_is_evaluated_on_old_consultations(tmp_path: Path, eldgr: Eldgr) -> None:
@@ -128,9 +128,9 @@ def test_a_rule_of_ones_own_is_evaluated_by_a_run_too(tmp_path: Path, eldgr: Eld
 
 
 def command_in(text: str) -> list[str]:
-    found = re.search(r"to ask for it: (eldgr .*)", text)
-    assert found
-    return shlex.split(found[1])[1:]
+    match = re.search(r"to ask for it: (eldgr .*)", text)
+    assert match
+    return shlex.split(match[1])[1:]
 
 
 @pytest.mark.parametrize("settings", [[], ["--certificate token", "--consult always", "--set homogeneous=skip"]])
@@ -181,9 +181,9 @@ def derives(case):
 def test_json_has_the_counts_and_the_command(tmp_path: Path, eldgr: Eldgr) -> None:
     run, pool = finished_run(tmp_path, rules=("majority",))
     out, _ = eldgr("decide", run, "--rules", "judge", "--json")
-    found = json.loads(out)
-    assert found["pools"]["capitals"]["withheld"] == {"judge": {"judge": 6}}
-    assert shlex.split(found["asks"])[:5] == ["eldgr", "evaluate", str(pool), "--out", str(run)]
+    figures = json.loads(out)
+    assert figures["pools"]["capitals"]["withheld"] == {"judge": {"judge": 6}}
+    assert shlex.split(figures["asks"])[:5] == ["eldgr", "evaluate", str(pool), "--out", str(run)]
 
 
 @pytest.mark.parametrize(

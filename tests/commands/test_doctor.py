@@ -29,21 +29,21 @@ def examined(address: str, *more: str, judge: str = "ollama/deepseek-r1:7b") -> 
 
     options = ["--judge", judge, "--api-base", address, "--timeout", "20", "--json", *more]
     done = CliRunner().invoke(cli, ["doctor", *options], catch_exceptions=False)
-    said = json.loads(done.stdout)
-    assert said["ok"] is (done.exit_code == 0) is all(one["ok"] for one in said["findings"])
-    return done.exit_code, {one["check"]: one for one in said["findings"]}
+    reply = json.loads(done.stdout)
+    assert reply["ok"] is (done.exit_code == 0) is all(one["ok"] for one in reply["findings"])
+    return done.exit_code, {one["check"]: one for one in reply["findings"]}
 
 
-def wrong(found: dict[str, Any]) -> dict[str, str]:
-    return {name: one["text"] for name, one in found.items() if not one["ok"]}
+def wrong(result: dict[str, Any]) -> dict[str, str]:
+    return {name: one["text"] for name, one in result.items() if not one["ok"]}
 
 
 def test_all_is_well_with_a_judge_that_can_be_asked(capsys: pytest.CaptureFixture[str]) -> None:
     with ollama_server(parisian) as server:
-        code, found = examined(server.address)
+        code, result = examined(server.address)
         assert main(["doctor", "--api-base", server.address]) == 0
-    assert (code, list(found)) == (0, GOOD)
-    assert "8192" in found["context"]["text"]
+    assert (code, list(result)) == (0, GOOD)
+    assert "8192" in result["context"]["text"]
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines] == [f"ok    {name}" for name in GOOD]
 
@@ -52,34 +52,34 @@ def test_a_server_that_is_not_there_is_the_only_finding(capsys: pytest.CaptureFi
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        code, found = examined(address)
-        assert (code, list(wrong(found))) == (1, ["server"])
+        code, result = examined(address)
+        assert (code, list(wrong(result))) == (1, ["server"])
         assert main(["doctor", "--api-base", address]) == 1
     assert capsys.readouterr().out.startswith("FAIL  server: ")
 
 
 def test_a_model_that_is_missing_comes_with_the_command_that_gets_it_and_is_pulled_on_demand() -> None:  # hazard 80
     with ollama_server(parisian, models=Models(names=[])) as server:
-        code, found = examined(server.address)
-        assert (code, list(found)) == (1, ["server", "model"])
-        assert "ollama pull deepseek-r1:7b" in wrong(found)["model"]
+        code, result = examined(server.address)
+        assert (code, list(result)) == (1, ["server", "model"])
+        assert "ollama pull deepseek-r1:7b" in wrong(result)["model"]
         assert not server.bodies("/api/pull")
         for _ in range(2):
             assert examined(server.address, "--pull")[0] == 0
             assert [body["model"] for body in server.bodies("/api/pull")] == ["deepseek-r1:7b"]
     with ollama_server(models=Models(names=[], remote=())) as server:
-        code, found = examined(server.address, "--pull")
-    assert code == 1 and "does not exist" in wrong(found)["model"]
+        code, result = examined(server.address, "--pull")
+    assert code == 1 and "does not exist" in wrong(result)["model"]
 
 
 @pytest.mark.parametrize("stall", ["hang", "repeat"])
 def test_a_pull_that_gets_no_further_is_given_up(stall: str) -> None:  # hazard 81
     """A server that has lost its own connection keeps reporting how far it is."""
     with ollama_server(models=Models(names=[], stall=stall)) as server:
-        code, found = examined(server.address, "--pull", "--timeout", "0.3")
+        code, result = examined(server.address, "--pull", "--timeout", "0.3")
         assert server.gone.wait(20)
-    assert (code, list(found)) == (1, ["server", "model"])
-    assert f"{server.address} made no progress for 0.3 s" in wrong(found)["model"]
+    assert (code, list(result)) == (1, ["server", "model"])
+    assert f"{server.address} made no progress for 0.3 s" in wrong(result)["model"]
 
 
 def test_a_pull_that_gets_on_may_take_longer_than_a_call() -> None:
@@ -108,16 +108,16 @@ def hidden(body: Body) -> Reply:
 )
 def test_a_judge_that_thinks_all_the_same_is_said_and_works(behaviour: Callable[[Body], Any], thoughts: str) -> None:
     with ollama_server(behaviour) as server:
-        code, found = examined(server.address)
-    assert (code, wrong(found)) == (0, {})
-    assert found["thinking"]["text"].startswith(f"It cannot be turned off: {thoughts}")
+        code, result = examined(server.address)
+    assert (code, wrong(result)) == (0, {})
+    assert result["thinking"]["text"].startswith(f"It cannot be turned off: {thoughts}")
 
 
 def test_an_ollama_that_does_not_hold_its_model_to_a_schema_works_where_the_words_do() -> None:
     with ollama_server(lambda _: VERDICT) as server:
-        code, found = examined(server.address)
-    assert (code, list(found)) == (0, GOOD)
-    assert found["structured output"]["text"].startswith(_UNHELD)
+        code, result = examined(server.address)
+    assert (code, list(result)) == (0, GOOD)
+    assert result["structured output"]["text"].startswith(_UNHELD)
 
 
 def berlin(body: Body) -> str:
@@ -142,19 +142,19 @@ def berlin(body: Body) -> str:
 )
 def test_what_is_wrong_is_said(behaviour: Callable[[Body], Any], checks: list[str]) -> None:
     with ollama_server(behaviour) as server:
-        code, found = examined(server.address)
-    assert (code, list(wrong(found))) == (1, checks)
-    assert "\n" not in "".join(one["text"] for one in found.values())
+        code, result = examined(server.address)
+    assert (code, list(wrong(result))) == (1, checks)
+    assert "\n" not in "".join(one["text"] for one in result.values())
 
 
 def test_a_model_that_reads_less_than_is_asked_for_is_said() -> None:  # hazard 82
     with ollama_server(parisian, models=Models(context_length=4096)) as server:
-        code, found = examined(server.address)
-        assert code == 1 and "--num-ctx 4096" in wrong(found)["context"]
+        code, result = examined(server.address)
+        assert code == 1 and "--num-ctx 4096" in wrong(result)["context"]
         server.log.clear()
-        code, found = examined(server.address, "--num-ctx", "4096")
+        code, result = examined(server.address, "--num-ctx", "4096")
         assert {body["options"]["num_ctx"] for body in server.bodies()} == {4096}
-    assert code == 0 and found["context"]["text"].startswith("It asks for 4096 tokens")
+    assert code == 0 and result["context"]["text"].startswith("It asks for 4096 tokens")
 
 
 LATE = "The model had not answered in full after 0.3 s; use a larger --timeout to wait longer."
@@ -162,13 +162,13 @@ LATE = "The model had not answered in full after 0.3 s; use a larger --timeout t
 
 def test_a_server_that_hangs_does_not_hold_up_the_doctor() -> None:  # hazard 81
     with ollama_server(lambda _: Reply(fault="hang")) as server:
-        code, found = examined(server.address, "--timeout", "0.3")
-    assert (code, wrong(found)) == (1, {"call": LATE})
+        code, result = examined(server.address, "--timeout", "0.3")
+    assert (code, wrong(result)) == (1, {"call": LATE})
     held = threading.Event()
     with openai_server(lambda _: "late" * held.wait(20)) as address:
-        code, found = examined(address, "--timeout", "0.3", judge="openai/m")
+        code, result = examined(address, "--timeout", "0.3", judge="openai/m")
         held.set()
-    assert (code, wrong(found)) == (1, {"call": LATE})
+    assert (code, wrong(result)) == (1, {"call": LATE})
 
 
 def test_a_password_in_the_address_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,13 +234,13 @@ def test_a_server_with_which_the_selector_works_passes_whatever_it_makes_of_a_sc
     model: str, answer: Answer, tried: str, would: str
 ) -> None:
     with openai_server(answer) as address:
-        code, found = examined(address, judge=model)
+        code, result = examined(address, judge=model)
         pred = selected(model, address)
     assert (pred.answer, pred.branch, pred.abstentions) == ("Paris", "judge", {})
     schema = ["schema"] if would == _NONE else []
-    assert (code, list(found)) == (0, ["structured output", *schema, "verdict", "speed"])
-    assert not schema or found["schema"]["text"].startswith("The server refuses the JSON schema of the judge's reply.")
-    assert found["structured output"]["text"].startswith(tried) and would in found["structured output"]["text"]
+    assert (code, list(result)) == (0, ["structured output", *schema, "verdict", "speed"])
+    assert not schema or result["schema"]["text"].startswith("The server refuses the JSON schema of the judge's reply.")
+    assert result["structured output"]["text"].startswith(tried) and would in result["structured output"]["text"]
 
 
 def selected(model: str, address: str) -> Any:
@@ -255,47 +255,47 @@ def selected(model: str, address: str) -> Any:
 
 
 @pytest.mark.parametrize("model", [UNKNOWN, NEWER])
-@pytest.mark.parametrize("said", ["Paris, of course.", '{"preferred": 1}', f"Gladly: {VERDICT}", ""])
-def test_a_server_with_which_the_selector_would_only_abstain_fails(model: str, said: str) -> None:
-    with openai_server(lambda _: said) as address:
-        code, found = examined(address, judge=model)
+@pytest.mark.parametrize("message", ["Paris, of course.", '{"preferred": 1}', f"Gladly: {VERDICT}", ""])
+def test_a_server_with_which_the_selector_would_only_abstain_fails(model: str, message: str) -> None:
+    with openai_server(lambda _: message) as address:
+        code, result = examined(address, judge=model)
         pred = selected(model, address)
     assert (pred.answer, list(pred.abstentions)) == ("Berlin", ["judge", "repairer"])
-    assert (code, list(wrong(found))) == (1, ["verdict"])
-    assert found["verdict"]["text"].startswith(f"The Selector would abstain: {pred.abstentions['judge'][:-1]}")
+    assert (code, list(wrong(result))) == (1, ["verdict"])
+    assert result["verdict"]["text"].startswith(f"The Selector would abstain: {pred.abstentions['judge'][:-1]}")
 
 
 def test_the_judge_that_prefers_the_wrong_candidate_fails_with_any_server() -> None:
     with openai_server(lambda body: told(body).replace('"preferred": 1', '"preferred": 0')) as address:
-        code, found = examined(address, judge=UNKNOWN)
-    assert (code, list(wrong(found))) == (1, ["verdict"])
+        code, result = examined(address, judge=UNKNOWN)
+    assert (code, list(wrong(result))) == (1, ["verdict"])
 
 
 def test_an_openai_compatible_server_that_is_not_there_is_said_without_its_secret() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        code, found = examined(f"http://me:s3cret@127.0.0.1:{taken.getsockname()[1]}/v1", judge="openai/m")
-    assert (code, list(wrong(found))) == (1, ["call"])
-    assert "s3cret" not in str(found)
+        code, result = examined(f"http://me:s3cret@127.0.0.1:{taken.getsockname()[1]}/v1", judge="openai/m")
+    assert (code, list(wrong(result))) == (1, ["call"])
+    assert "s3cret" not in str(result)
 
 
 def test_a_judge_is_asked_a_question_as_long_as_those_of_a_pool(tmp_path: Path) -> None:
     short, long = row(0), {**row(1), "question": "Which of these cities, then?"}
     pool = write_pool(tmp_path / "p.jsonl", [short, long, short | {"id": "q2"}])
     with ollama_server(parisian) as server:
-        code, found = examined(server.address, "--pool", str(pool))
-    assert (code, list(found)) == (0, [*GOOD, "your question"])
-    assert re.fullmatch(r"\d+\.\d seconds a call and \d+ tokens read, \d+ written; .*", found["speed"]["text"])
-    said = r"The longest question of p, 'Which of these cities, then\?', took .* seconds and \d+ tokens read, .*"
-    assert re.fullmatch(said, found["your question"]["text"])
+        code, result = examined(server.address, "--pool", str(pool))
+    assert (code, list(result)) == (0, [*GOOD, "your question"])
+    assert re.fullmatch(r"\d+\.\d seconds a call and \d+ tokens read, \d+ written; .*", result["speed"]["text"])
+    message = r"The longest question of p, 'Which of these cities, then\?', took .* seconds and \d+ tokens read, .*"
+    assert re.fullmatch(message, result["your question"]["text"])
 
 
 def test_a_judge_that_cannot_read_a_long_question_fails(tmp_path: Path) -> None:
     pool = write_pool(tmp_path / "p.jsonl", [row(0)])
     with openai_server(lambda body: told(body) if "France" in json.dumps(body) else "Well,") as address:
-        code, found = examined(address, "--pool", str(pool), judge=UNKNOWN)
-    assert (code, list(wrong(found))) == (1, ["your question"])
-    assert "the Selector would abstain: unparsable: " in found["your question"]["text"]
+        code, result = examined(address, "--pool", str(pool), judge=UNKNOWN)
+    assert (code, list(wrong(result))) == (1, ["your question"])
+    assert "the Selector would abstain: unparsable: " in result["your question"]["text"]
 
 
 def test_a_key_that_no_request_can_carry_is_refused(
@@ -303,5 +303,5 @@ def test_a_key_that_no_request_can_carry_is_refused(
 ) -> None:
     monkeypatch.setenv("OLLAMA_API_KEY", "s3cret\n")
     assert main(["doctor", "--api-base", "http://127.0.0.1:1"]) == 1
-    said = capsys.readouterr().err
-    assert "OLLAMA_API_KEY must be one word of ASCII" in said and "s3cret" not in said
+    message = capsys.readouterr().err
+    assert "OLLAMA_API_KEY must be one word of ASCII" in message and "s3cret" not in message

@@ -38,7 +38,7 @@ def options_of(command: click.Command) -> dict[str, click.Option]:
 
 def having(flag: str) -> dict[str, click.Option]:
     """The option of a spelling in each command that has it."""
-    return {name: found for name, one in commands() if (found := options_of(one).get(flag))}
+    return {name: result for name, one in commands() if (result := options_of(one).get(flag))}
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_the_help_fits_one_screen_in_named_groups_with_whole_lines(
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
     assert "..." not in "".join(lines[1:])
-    listed = [found for line in lines if (found := re.fullmatch(r"  (\w+) +(\S.*)", line)) and found[1] in cli.commands]
+    listed = [match for line in lines if (match := re.fullmatch(r"  (\w+) +(\S.*)", line)) and match[1] in cli.commands]
     assert [one[1] for one in listed] == [*cli.commands]
     assert all(len(one[2]) <= 60 and re.fullmatch(r"[A-Z][a-z]+\b.*\.", one[2]) for one in listed)
     at = lines.index("Finished runs:") + 1
@@ -72,10 +72,10 @@ def test_every_command_that_prints_results_takes_json_and_format() -> None:
 
 @pytest.mark.parametrize("flag", ["--rules", "--limit", "--set", "--certificate"])
 def test_a_flag_takes_the_same_values_in_every_command(flag: str) -> None:
-    found = having(flag).values()
-    assert len(found) > 1
-    assert len({str(one.type.to_info_dict()) for one in found}) == 1
-    assert len({one.multiple for one in found}) == 1
+    result = having(flag).values()
+    assert len(result) > 1
+    assert len({str(one.type.to_info_dict()) for one in result}) == 1
+    assert len({one.multiple for one in result}) == 1
 
 
 def test_results_are_written_where_out_says_in_every_command_that_writes_a_file() -> None:

@@ -93,7 +93,7 @@ def test_a_step_has_a_row_with_its_scores_and_what_is_undefined_says_why_below(
 
 
 @pytest.mark.parametrize(
-    ("text", "evidence", "said"),
+    ("text", "evidence", "message"),
     [
         (SECOND, [CAPITAL], r"^1  The capital .* 0\.00    0\.00  !!    0$"),
         (SECOND, [CAPITAL], r"^!! conflated: it scores high, and every document contradicts it \(step 1 by doc 0\)$"),
@@ -102,10 +102,10 @@ def test_a_step_has_a_row_with_its_scores_and_what_is_undefined_says_why_below(
     ],
 )
 def test_what_every_document_contradicts_is_marked_twice_and_what_is_missing_is_said(
-    capitals: Path, capsys: pytest.CaptureFixture[str], text: str, evidence: list[Any], said: str
+    capitals: Path, capsys: pytest.CaptureFixture[str], text: str, evidence: list[Any], message: str
 ) -> None:
     printed(pool(capitals, text, evidence=evidence))
-    assert re.search(said, capsys.readouterr().out, re.MULTILINE)
+    assert re.search(message, capsys.readouterr().out, re.MULTILINE)
 
 
 def test_a_reason_names_the_steps_that_it_is_about(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,8 +217,8 @@ def test_the_table_of_a_file_is_under_its_name(reasoning: Path, capsys: pytest.C
     assert out.startswith(f"reasoning.txt: {QUESTION}\n\nnli reader: reward 0.")
     assert out.endswith(f"\ndoc 0: {HOSTED['text']}\ndoc 1: {CAPITAL['text']}\n\n")
     print_scores(reasoning, [[text_of_file(reasoning)]], {"nli reader": SCORER}, as_json=True)
-    said = json.loads(capsys.readouterr().out)
-    assert [said[name] for name in ("source", "id", "candidate", "question")] == ["reasoning.txt", None, None, ""]
+    reply = json.loads(capsys.readouterr().out)
+    assert [reply[name] for name in ("source", "id", "candidate", "question")] == ["reasoning.txt", None, None, ""]
 
 
 # -- what cannot be done ----------------------------------------------------------------------------------------------

@@ -32,26 +32,26 @@ def test_recordings_of_named_judges_name_the_judges_of_a_run_that_names_none(
     eldgr: Eldgr,
 ) -> None:
     recorded = ["evaluate", "capitals.jsonl", "--replay", "b=b.jsonl", "--replay", "a=a.jsonl"]
-    found, named = (
+    result, named = (
         json.loads(eldgr(*recorded, *more, "--quiet", "--json").out)["pools"]["capitals"]
         for more in (["--out", "run"], ["--judges", "b,a", "--out", "named"])
     )
-    assert found == named
-    assert list(found["judges"]) == ["b", "a"]
+    assert result == named
+    assert list(result["judges"]) == ["b", "a"]
     assert set(json.loads(eldgr(*recorded, "--dry-run", "--json").out)["models"]) >= {"judge[a]", "judge[b]"}
 
 
 def test_a_forecast_names_each_judge_and_its_model(eldgr: Eldgr) -> None:
     options = ["--judges", "a=openai/m,b=listwise:openai/n,c=pairwise", "--judge", "openai/o", "--dry-run", "--json"]
-    found = json.loads(eldgr("evaluate", "capitals.jsonl", *options).out)
+    figures = json.loads(eldgr("evaluate", "capitals.jsonl", *options).out)
     asked = dict(zip(("judge[a]", "judge[b]", "judge[c]"), ("openai/m", "openai/n", "openai/o"), strict=True))
-    assert {role: model for role, model in found["models"].items() if model} == asked
-    roles = found["pools"]["capitals"]["roles"]
+    assert {role: model for role, model in figures["models"].items() if model} == asked
+    roles = figures["pools"]["capitals"]["roles"]
     assert {role: of["calls"] for role, of in roles.items() if "judge" in role} == dict.fromkeys(asked, 4)
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("values", "code"),
     [
         (["--judges", "a=openai/m"], 0),
         (["--judges", "a=heuristic", "--repairer", "openai/m"], 0),
@@ -61,7 +61,7 @@ def test_a_forecast_names_each_judge_and_its_model(eldgr: Eldgr) -> None:
     ],
 )
 def test_an_address_may_be_that_of_named_judges_or_of_other_roles_alone(
-    given: list[str], code: int, eldgr: Eldgr
+    values: list[str], code: int, eldgr: Eldgr
 ) -> None:
     address = ["--api-base", "http://127.0.0.1:9/v1", "--dry-run", "--quiet"]
-    eldgr("evaluate", "capitals.jsonl", *given, *address, code=code)
+    eldgr("evaluate", "capitals.jsonl", *values, *address, code=code)

@@ -100,12 +100,12 @@ def test_a_judge_that_the_pool_lacks_the_values_of_is_na_in_what_is_printed(
     write_pool(Path("bare.jsonl"), map(row, range(4)))
     printed(eldgr, "evaluate", "bare.jsonl", *given("cisc", "own"), "--quiet", "--out", "run", "--max-abstentions", "0")
     for command in (["report", "run", "--format", "text"], ["decide", "run", "--rules", "eldgr"]):
-        said = " ".join(printed(eldgr, *command).split())
-        assert "the pool states no confidence" in said
-        assert "gave no usable reply" not in said
+        reply = " ".join(printed(eldgr, *command).split())
+        assert "the pool states no confidence" in reply
+        assert "gave no usable reply" not in reply
     journal = ["evaluate", "bare.jsonl", "--judges", "cisc,own", "--replay", "run/journal.jsonl", "--quiet"]
-    found = json.loads(printed(eldgr, *journal, "--out", "again", "--json"))["pools"]["bare"]
-    assert {name: of["lacks"] for name, of in found["judges"].items()} == {
+    figures = json.loads(printed(eldgr, *journal, "--out", "again", "--json"))["pools"]["bare"]
+    assert {name: of["lacks"] for name, of in figures["judges"].items()} == {
         "cisc": "the pool states no confidence",
         "own": None,
     }
@@ -114,7 +114,7 @@ def test_a_judge_that_the_pool_lacks_the_values_of_is_na_in_what_is_printed(
 def test_a_judge_class_of_a_module_asks_the_model_of_the_judge(eldgr: Eldgr, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
-    def behave(asked: Asked) -> Answer:
+    def behave(request: Asked) -> Answer:
         return Answer(json.dumps({"judge_rationale": "", "assessments": [], "preferred": 2}))
 
     with serving(behave) as server:
@@ -142,9 +142,9 @@ def test_candidates_that_are_shown_together_are_shown_in_each_order(
 
 def test_a_policy_on_its_training_questions_is_refused_with_their_count(eldgr: Eldgr) -> None:
     write_pool(Path("both.jsonl"), (stated(row(number)) for number in range(48, 53)))
-    said = printed(eldgr, "evaluate", "both.jsonl", *given("policy"), "--out", "run", code=1)
-    assert re.search(r"policy.* was trained on 3 of the 5 questions of both\.jsonl", said)
-    assert "Split the pool with eldgr pool split" in said
+    reply = printed(eldgr, "evaluate", "both.jsonl", *given("policy"), "--out", "run", code=1)
+    assert re.search(r"policy.* was trained on 3 of the 5 questions of both\.jsonl", reply)
+    assert "Split the pool with eldgr pool split" in reply
 
 
 @pytest.mark.parametrize(("name", "kind"), [("cisc", WeightedVote), ("own", OwnSelector)])
@@ -153,8 +153,8 @@ def test_a_freeze_ships_the_judge_that_was_frozen(name: str, kind: type, eldgr: 
         eldgr, "freeze", "--heuristic", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.freeze.json"
     )
     confirming = ["evaluate", "capitals.jsonl", "--freeze", "rule.freeze.json", "--quiet", "--out", "run", "--json"]
-    found = json.loads(printed(eldgr, *confirming, *given("cisc", "own")))["pools"]["capitals"]
-    assert found["rules"][f"eldgr[{name}]"]["em"] == 100.0
+    figures = json.loads(printed(eldgr, *confirming, *given("cisc", "own")))["pools"]["capitals"]
+    assert figures["rules"][f"eldgr[{name}]"]["em"] == 100.0
     own: dict[str, Any] = {} if name == "cisc" else {"judge": "command_judges:last"}
     select = frozen_selector("rule.freeze.json", rule=f"eldgr[{name}]", **own)
     assert type(select.judge) is kind

@@ -26,10 +26,12 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_beyond_the_limit_there_is_a_page_of_questions_only_if_the_report_is_asked_for_it(
     pool: Path, few: None, eldgr: Eldgr
 ) -> None:
-    said = eldgr("evaluate", pool, "--out", "run").err
+    reply = eldgr("evaluate", pool, "--out", "run").err
     assert not Path("run/questions.html").exists()
     how = "eldgr report run --format html --pages"
-    assert f"Note: the page of questions was not written: there are more than 3 questions. To write it: {how}\n" in said
+    assert (
+        f"Note: the page of questions was not written: there are more than 3 questions. To write it: {how}\n" in reply
+    )
     page = Path("run/report.html").read_text("utf-8")
     assert "there are more than 3. To make it, run eldgr report RUN --format html --pages." in page
     assert "questions.html" not in page

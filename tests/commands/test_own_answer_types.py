@@ -188,8 +188,8 @@ def test_a_finished_run_is_decided_and_shown_again(eldgr: Eldgr, monkeypatch: py
         eldgr, "decide", "run", "--rules", "majority,certified", "--answer", NAME
     )
     forget(monkeypatch)
-    shown = said(eldgr, "show", "run", "q")
-    assert "it was made with" not in shown and "1976" in shown
+    output = said(eldgr, "show", "run", "q")
+    assert "it was made with" not in output and "1976" in output
     assert "own_types" not in sys.modules
-    assert "in 1976 (consensus)" not in shown
+    assert "in 1976 (consensus)" not in output
     assert "1977 (consensus)" in said(eldgr, "show", "run", "q", "--answer", NAME)

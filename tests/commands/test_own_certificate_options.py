@@ -76,8 +76,8 @@ def test_a_run_is_evaluated_frozen_decided_shown_and_reported(name: str, eldgr: 
 
 
 def test_an_object_with_a_call_is_a_certificate(eldgr: Eldgr) -> None:
-    found = json.loads(eldgr("bound", POOL, "--certificate", "command_certificates:strict", "--json").out)
-    figures = found["pools"]["demo-retrieval"]
+    result = json.loads(eldgr("bound", POOL, "--certificate", "command_certificates:strict", "--json").out)
+    figures = result["pools"]["demo-retrieval"]
     assert figures["bounds"]["eldgr"] == figures["bounds"]["majority"]
     assert (figures["bounds_any_span"]["eldgr"], figures["can_change"]["eldgr"]["repairer"]) == (None, None)
 

@@ -25,13 +25,13 @@ def test_it_writes_pairs_and_counts_every_question(eldgr: Eldgr) -> None:
 
 def test_json_has_the_counts(eldgr: Eldgr) -> None:
     options = ["--layout", "kto", "--most", "2", "--gold", "--messages", "--ask", "Now.", "--json"]
-    found = json.loads(eldgr("pool", "pairs", ARITHMETIC, "--out", "rows.parquet", *options).out)
-    assert found["pool"] == "demo-arithmetic" and found["layout"] == "kto"
-    assert found["sha256"] == open_pool(ARITHMETIC).sha256
-    assert sum(found["questions"].values()) == 40 and found["questions"]["no_chosen"] == 1
-    assert found["pairs"] == found["checked"] == found["right_chosen"] > found["questions"]["paired"]
+    figures = json.loads(eldgr("pool", "pairs", ARITHMETIC, "--out", "rows.parquet", *options).out)
+    assert figures["pool"] == "demo-arithmetic" and figures["layout"] == "kto"
+    assert figures["sha256"] == open_pool(ARITHMETIC).sha256
+    assert sum(figures["questions"].values()) == 40 and figures["questions"]["no_chosen"] == 1
+    assert figures["pairs"] == figures["checked"] == figures["right_chosen"] > figures["questions"]["paired"]
     records = [record for _, record in read_records(Path("rows.parquet"))]
-    assert len(records) == found["rows"]
+    assert len(records) == figures["rows"]
     assert records[0]["prompt"][0]["content"].endswith("\n\nNow.")
 
 

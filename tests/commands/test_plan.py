@@ -20,10 +20,10 @@ def test_it_says_how_many_questions_a_gain_needs(eldgr: Eldgr) -> None:
     out = eldgr("plan", "--gain", "2", "--discordant", "6").out
     assert "questions to see +2.00 with power 0.8 at alpha 0.05" in out
     assert "│ 6.00         │     1,244 │      0.8000 │                 50–25 │" in out
-    found = json.loads(eldgr("plan", "--gain", "2", "--discordant", "6", "--json").out)
-    assert found["questions"] == questions_needed(0.02, 0.06) == 1_244
-    assert found["power_there"] == mcnemar_power(1_244, 0.02, 0.06) >= 0.8
-    assert (found["wins"] - found["losses"], found["wins"] + found["losses"]) == pytest.approx((24.88, 74.64))
+    figures = json.loads(eldgr("plan", "--gain", "2", "--discordant", "6", "--json").out)
+    assert figures["questions"] == questions_needed(0.02, 0.06) == 1_244
+    assert figures["power_there"] == mcnemar_power(1_244, 0.02, 0.06) >= 0.8
+    assert (figures["wins"] - figures["losses"], figures["wins"] + figures["losses"]) == pytest.approx((24.88, 74.64))
 
 
 def test_a_gain_that_no_test_can_show_is_refused(eldgr: Eldgr) -> None:
@@ -36,11 +36,11 @@ def test_a_gain_that_no_test_can_show_is_refused(eldgr: Eldgr) -> None:
 
 
 def test_a_smaller_alpha_and_more_power_need_more(eldgr: Eldgr) -> None:
-    found = [
+    results = [
         json.loads(eldgr("plan", "--gain", "2", "--discordant", "6", "--json", *more).out)["questions"]
         for more in ((), ("--power", "0.9"), ("--power", "0.9", "--alpha", "0.0125"))
     ]
-    assert found == sorted(set(found))
+    assert results == sorted(set(results))
 
 
 def process(code: str, **options: Any) -> Any:

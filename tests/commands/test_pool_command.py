@@ -54,11 +54,11 @@ def test_check_has_a_table_a_pool(eldgr: Eldgr) -> None:
     assert "demo-retrieval and demo-arithmetic have 0 questions in common." in out
     assert "Evidence a question:" in out
     assert err == ""
-    found = json.loads(eldgr("pool", "check", RETRIEVAL, ARITHMETIC, "--json").out)
-    assert list(found["pools"]) == ["demo-retrieval", "demo-arithmetic"]
-    assert found["shared"] == [{"pools": ["demo-retrieval", "demo-arithmetic"], "questions": 0}]
-    assert found["pools"]["demo-retrieval"]["sha256"] == open_pool(RETRIEVAL).sha256
-    assert found["pools"]["demo-arithmetic"]["any_correct"] == {"count": 37, "of": 40, "rate": 92.5}
+    figures = json.loads(eldgr("pool", "check", RETRIEVAL, ARITHMETIC, "--json").out)
+    assert list(figures["pools"]) == ["demo-retrieval", "demo-arithmetic"]
+    assert figures["shared"] == [{"pools": ["demo-retrieval", "demo-arithmetic"], "questions": 0}]
+    assert figures["pools"]["demo-retrieval"]["sha256"] == open_pool(RETRIEVAL).sha256
+    assert figures["pools"]["demo-arithmetic"]["any_correct"] == {"count": 37, "of": 40, "rate": 92.5}
 
 
 def test_check_says_what_is_undefined(tmp_path: Path, eldgr: Eldgr) -> None:
@@ -93,8 +93,8 @@ def test_a_failed_log_is_refused_and_under_unfinished_reported_in_both_places(tm
     assert "log.json: a log of status 'error', with 27 of 66 samples done. " in eldgr("pool", *arguments, code=1).err
     assert not Path("p.jsonl").exists()
     out, err = eldgr("pool", *arguments, "--unfinished")
-    said = "log.json: a log of status 'error', with 27 of 66 samples done."
-    assert said in " ".join(out.split()) and said in err.splitlines()
+    message = "log.json: a log of status 'error', with 27 of 66 samples done."
+    assert message in " ".join(out.split()) and message in err.splitlines()
     assert "p: retrieval, 27 questions" in out
 
 

@@ -90,8 +90,8 @@ def test_a_flush_that_fails_names_the_file(number: int, monkeypatch: pytest.Monk
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", failing)
         for out in ("new", "run"):
-            said = eldgr("evaluate", "p.jsonl", "--out", out, code=3).err
-            assert re.match(rf"Stopped: (new|run)(/[\w.]+)?: {os.strerror(number)}\. [A-Z][^.]+\.", said), said
+            reply = eldgr("evaluate", "p.jsonl", "--out", out, code=3).err
+            assert re.match(rf"Stopped: (new|run)(/[\w.]+)?: {os.strerror(number)}\. [A-Z][^.]+\.", reply), reply
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that exists and cannot be read")
@@ -99,12 +99,12 @@ def test_a_flush_that_fails_names_the_file(number: int, monkeypatch: pytest.Monk
 def test_a_file_that_breaks_while_it_is_read_is_named(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     pool = write_pool(Path("p.jsonl"), [row(0)])
     assert main(["evaluate", str(pool), option, "/proc/self/mem"]) in (1, 3)
-    said = capsys.readouterr().err
-    assert re.match(r"(Stopped|Error): /proc/self/mem: Input/output error\. Check the disk\.", said)
+    message = capsys.readouterr().err
+    assert re.match(r"(Stopped|Error): /proc/self/mem: Input/output error\. Check the disk\.", message)
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (OSError(errno.EFBIG, "File too large", "a/b"), "a/b: File too large. Raise the limit on the size of a file"),
         (OSError(errno.ENOSPC, "No space left on device", b"a\xff"), "a\udcff: No space left on device. Free space"),
@@ -115,5 +115,5 @@ def test_a_file_that_breaks_while_it_is_read_is_named(option: str, capsys: pytes
     ],
     ids=["size", "space", "permission", "two files", "words", "no file"],
 )
-def test_a_refusal_is_a_file_a_reason_and_a_remedy(error: OSError, said: str) -> None:
-    assert refusal(error).startswith(said)
+def test_a_refusal_is_a_file_a_reason_and_a_remedy(error: OSError, message: str) -> None:
+    assert refusal(error).startswith(message)

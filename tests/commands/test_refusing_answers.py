@@ -31,8 +31,8 @@ def evaluated(eldgr: Eldgr, *options: str) -> dict[str, Any]:
     """The decision of EL-DGR."""
     eldgr(*RUN, *options)
     lines = [json.loads(line) for line in Path("run/decisions.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
-    found: dict[str, Any] = next(line for line in lines if line["rule"] == "eldgr")
-    return found
+    result: dict[str, Any] = next(line for line in lines if line["rule"] == "eldgr")
+    return result
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def evaluated(eldgr: Eldgr, *options: str) -> dict[str, Any]:
 def test_a_run_decides_by_its_refusals_and_states_them(
     options: list[str], answer: str, reason: str, eldgr: Eldgr
 ) -> None:
-    found = evaluated(eldgr, "--fresh", *options)
-    assert (found["answer"], found["reason"]) == (answer, reason)
+    result = evaluated(eldgr, "--fresh", *options)
+    assert (result["answer"], result["reason"]) == (answer, reason)
     summary = Path("run/summary.json").read_text(encoding="utf-8")
     eldgr(*RUN, *options)  # resumed
     assert Path("run/summary.json").read_text(encoding="utf-8") == summary
@@ -61,8 +61,8 @@ def test_a_run_from_before_refusals_is_read_and_resumed_without_them(eldgr: Eldg
     heads = [json.loads(line) for line in Path("run/journal.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
     assert [*heads[0]["details"]] == ["certificate", "derivation", "consult", "homogeneous", "preference"]
     assert RunRead(Path("run"), heads, None).settings.refusals == ()  # type: ignore[arg-type]
-    found = json.loads(eldgr("decide", "run", "--rules", "eldgr", "--json").out)
-    assert found["pools"]["pool"]["rules"]["eldgr"]["em"] == 100  # the judge's Doha
+    figures = json.loads(eldgr("decide", "run", "--rules", "eldgr", "--json").out)
+    assert figures["pools"]["pool"]["rules"]["eldgr"]["em"] == 100  # the judge's Doha
     refused = eldgr(*RUN, code=1).err
     assert '  refusal: (absent) -> "inapplicable"\n  refusals: (absent) -> ["I don\'t know"' in refused
     eldgr(*RUN, "--set", "refusals=")
@@ -73,8 +73,8 @@ def test_a_freeze_keeps_a_function_and_refuses_other_refusals(eldgr: Eldgr) -> N
     eldgr("freeze", "--heuristic", "--set", "refusals=mine:refuses", "--out", "rule.freeze.json")
     stated = json.loads(Path("rule.freeze.json").read_text(encoding="utf-8"))["settings"]["refusals"]
     assert stated["name"] == "mine:refuses"
-    found = evaluated(eldgr, "--freeze", "rule.freeze.json", "--set", "refusals=mine:refuses")
-    assert found["reason"] == "consensus_inapplicable"
+    result = evaluated(eldgr, "--freeze", "rule.freeze.json", "--set", "refusals=mine:refuses")
+    assert result["reason"] == "consensus_inapplicable"
     confirming = ["evaluate", "pool.jsonl", "--out", "other", "--quiet", "--freeze", "rule.freeze.json"]
     lacking = eldgr(*confirming, code=1).err
     assert "it was frozen with refusals='mine:refuses'. Give it: --set refusals=MODULE:NAME" in lacking
@@ -83,5 +83,5 @@ def test_a_freeze_keeps_a_function_and_refuses_other_refusals(eldgr: Eldgr) -> N
 
 def test_what_a_judge_can_change_depends_on_the_refusals(eldgr: Eldgr) -> None:
     for options, most in (([], 0), (["--set", "refusals="], 100), (["--set", "refusal=no_answer"], 100)):
-        found = json.loads(eldgr("bound", "pool.jsonl", "--json", *options).out)
-        assert found["pools"]["pool"]["bounds"]["eldgr"][1] == most
+        figures = json.loads(eldgr("bound", "pool.jsonl", "--json", *options).out)
+        assert figures["pools"]["pool"]["bounds"]["eldgr"][1] == most

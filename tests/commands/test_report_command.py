@@ -133,8 +133,8 @@ def test_a_run_is_logged_with_its_figures_settings_and_files(
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'store.db'}")
     _, err = eldgr("report", run, "--mlflow")
-    found = err.rpartition("Logged to MLflow as run ")[2].strip().rstrip(".")
-    logged = mlflow.MlflowClient(f"sqlite:///{tmp_path / 'store.db'}").get_run(found)
+    result = err.rpartition("Logged to MLflow as run ")[2].strip().rstrip(".")
+    logged = mlflow.MlflowClient(f"sqlite:///{tmp_path / 'store.db'}").get_run(result)
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"]["capitals"]
     assert logged.info.run_name == "run"
     assert logged.data.metrics["capitals/rules/eldgr/em"] == pytest.approx(summary["rules"]["eldgr"]["em"])

@@ -32,7 +32,7 @@ def reply(_: Any) -> dict[str, Any]:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A run on a question that consensus answers wrongly, and whose judge prefers the certified candidate."""
-    found = row(
+    result = row(
         7,
         id="q7",
         question="Where is it?",
@@ -45,7 +45,7 @@ def run(tmp_path: Path) -> Path:
         evidence=[{"title": "Louvre", "text": "It stands in Paris, as of old."}, {"title": "Rome", "text": "No."}],
         gold=["Paris"],
     )
-    return finished_run(tmp_path, rows=[row(1), found], selector=selector_with(reply)[0])[0]
+    return finished_run(tmp_path, rows=[row(1), result], selector=selector_with(reply)[0])[0]
 
 
 def test_a_question_is_shown_with_all_that_decides_it(run: Path, eldgr: Eldgr) -> None:
@@ -71,27 +71,27 @@ def test_a_question_is_shown_with_all_that_decides_it(run: Path, eldgr: Eldgr) -
 
 
 def test_json_has_the_same_content(run: Path, eldgr: Eldgr) -> None:
-    found = json.loads(said(eldgr, run, "q7", "--json")[0])
-    assert (found["pool"], found["id"], found["question"], found["gold"]) == (
+    figures = json.loads(said(eldgr, run, "q7", "--json")[0])
+    assert (figures["pool"], figures["id"], figures["question"], figures["gold"]) == (
         "capitals",
         "q7",
         "Where is it?",
         ["Paris"],
     )
-    assert found["candidates"][0] == {
-        **found["candidates"][1],
+    assert figures["candidates"][0] == {
+        **figures["candidates"][1],
         "answer": "Nice",
         "source": "small",
         "text": "I guess Nice.",
     }
-    assert [(one["rule"], one["answer"]) for one in found["decisions"]][-1] == ("eldgr", "Paris")
-    assert [one["role"] for one in found["consultations"]] == ["judge"]
+    assert [(one["rule"], one["answer"]) for one in figures["decisions"]][-1] == ("eldgr", "Paris")
+    assert [one["role"] for one in figures["consultations"]] == ["judge"]
 
 
 def test_only_the_rules_that_are_named_are_shown(run: Path, eldgr: Eldgr) -> None:
-    found = json.loads(said(eldgr, run, "q7", "--rules", "majority,first", "--json")[0])
-    assert [one["rule"] for one in found["decisions"]] == ["first", "majority"]
-    assert found["consultations"] == []  # neither asks a role
+    figures = json.loads(said(eldgr, run, "q7", "--rules", "majority,first", "--json")[0])
+    assert [one["rule"] for one in figures["decisions"]] == ["first", "majority"]
+    assert figures["consultations"] == []  # neither asks a role
     assert "No role was asked." in said(eldgr, run, "q7", "--rules", "majority")[0]
 
 
@@ -103,8 +103,8 @@ def test_of_several_pools_the_one_is_named_whose_question_it_is(tmp_path: Path, 
     _, err = said(eldgr, "two", "q", code=1)
     assert err == "Error: two: 2 pools have a question 'q'; give a:q or b:q."
     for name, meant in (("b:q", ("b", "q")), ("x", ("a", "x")), ("a:x", ("a", "x")), ("b:a:x", ("b", "a:x"))):
-        found = json.loads(said(eldgr, "two", name, "--json")[0])
-        assert (found["pool"], found["id"]) == meant
+        figures = json.loads(said(eldgr, "two", name, "--json")[0])
+        assert (figures["pool"], figures["id"]) == meant
     pools[0].unlink()  # the other pool is not needed
     said(eldgr, "two", "b:q")
 
@@ -130,8 +130,8 @@ def test_a_terminal_obeys_no_text_of_a_question(tmp_path: Path, eldgr: Eldgr, fo
     candidates = [{"text": f"t{HOSTILE}", "answer": f"a{HOSTILE}", "source": f"s{HOSTILE}"}, {"answer": "Nice"}]
     evidence = [{"title": f"T{HOSTILE}", "text": f"E{HOSTILE} a{HOSTILE}"}]
     name, texts = f"q{HOSTILE}", {"candidates": candidates, "evidence": evidence, "gold": [f"g{HOSTILE}"]}
-    found = row(1, **{"id": name, "question": f"Q{HOSTILE}", **texts})
-    run, _ = finished_run(tmp_path, rows=[found], selector=selector_with(lambda request: f"no {HOSTILE}")[0])
+    result = row(1, **{"id": name, "question": f"Q{HOSTILE}", **texts})
+    run, _ = finished_run(tmp_path, rows=[result], selector=selector_with(lambda request: f"no {HOSTILE}")[0])
     out, err = said(eldgr, run, name, "--format", form)
     missing = said(eldgr, run, f"x{HOSTILE}", code=1)[1]
     assert not set(HOSTILE) - set("]0;title[2J31m") & set(out + err + missing)

@@ -84,10 +84,10 @@ def evil_pool(folder: Path) -> Path:
 def test_the_error_of_a_server_is_shown_and_not_obeyed(status: int) -> None:
     body = json.dumps({"error": {"message": EVIL, "type": EVIL, "code": EVIL}}, ensure_ascii=False).encode()
     pool = write_pool(Path("p.jsonl"), [row(0)])
-    with serving(lambda asked: Answer(status=status, body=body)) as server:
-        asked = ("--lm", "openai/m", "--api-base", server.address, "--timeout", "1")
-        stopped = on_terminal("evaluate", str(pool), *asked)
-        finished = on_terminal("evaluate", str(pool), *asked, "--max-failures", "100%", "--out", "finished")
+    with serving(lambda request: Answer(status=status, body=body)) as server:
+        arguments = ("--lm", "openai/m", "--api-base", server.address, "--timeout", "1")
+        stopped = on_terminal("evaluate", str(pool), *arguments)
+        finished = on_terminal("evaluate", str(pool), *arguments, "--max-failures", "100%", "--out", "finished")
         looked = on_terminal("doctor", "--judge", "openai/m", "--api-base", server.address)
     assert obeyed(stopped + finished + looked) == ""
     if status != 500:  # which is asked again until the time is up
@@ -97,8 +97,8 @@ def test_the_error_of_a_server_is_shown_and_not_obeyed(status: int) -> None:
 
 @pytest.mark.slow
 def test_the_name_of_the_model_that_answered_and_of_a_pool_are_shown_and_not_obeyed(tmp_path: Path) -> None:
-    def answer(asked: Asked) -> Answer:
-        return Answer(obliging(asked).text, changes={"model": EVIL})
+    def answer(request: Asked) -> Answer:
+        return Answer(obliging(request).text, changes={"model": EVIL})
 
     pool = evil_pool(tmp_path)
     with serving(answer) as server:
@@ -175,31 +175,31 @@ def test_a_bug_is_told_without_what_a_terminal_would_obey(raising: str) -> None:
 @contextmanager
 def logged(name: str) -> Iterator[list[str]]:
     """What a logger hands to whoever prints it."""
-    found = list[str]()
+    results = list[str]()
 
     class Keeping(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            found.append(self.format(record))
+            results.append(self.format(record))
 
     handler, logger = Keeping(), logging.getLogger(name)
     logger.addHandler(handler)
     try:
-        yield found
+        yield results
     finally:
         logger.removeHandler(handler)
 
 
 def test_what_a_library_logs_while_the_command_runs_is_shown() -> None:
     logger, before = logging.getLogger("somebody.else"), logging.getLogRecordFactory()
-    with logged("somebody.else") as found, log_display():
+    with logged("somebody.else") as result, log_display():
         logger.warning("refused: %s", EVIL)
         logger.error("100%")
         try:
             raise ValueError(EVIL)
         except ValueError:
             logger.exception("it failed")
-    assert found[:2] == [f"refused: {SHOWN}", "100%"]
-    assert found[2].startswith("it failed\nTraceback") and found[2].endswith(f"ValueError: {SHOWN}")
+    assert result[:2] == [f"refused: {SHOWN}", "100%"]
+    assert result[2].startswith("it failed\nTraceback") and result[2].endswith(f"ValueError: {SHOWN}")
     assert logging.getLogRecordFactory() is before
 
 
@@ -210,9 +210,9 @@ def test_a_warning_is_a_note_that_shows_what_is_in_it(capsys: pytest.CaptureFixt
     with Path(EVIL, "journal.jsonl").open("ab") as journal:
         journal.write(b"{torn")
     assert main(["evaluate", str(pool), "--out", EVIL]) == 0
-    said = capsys.readouterr()
-    assert f"Note: {SHOWN}/journal.jsonl, line " in said.err
-    assert is_printable(said.out + said.err)
+    message = capsys.readouterr()
+    assert f"Note: {SHOWN}/journal.jsonl, line " in message.err
+    assert is_printable(message.out + message.err)
 
 
 def test_json_on_a_terminal_is_ascii_and_reads_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -39,12 +39,12 @@ def test_a_contrast_is_students_over_the_seeds() -> None:
 
     Its tail beyond t is (1 - t / sqrt(t^2 + 2)) / 2, and t here is 2 sqrt(3).
     """
-    found = contrast([2.0, 4.0, 6.0], 0.95)
+    result = contrast([2.0, 4.0, 6.0], 0.95)
     half = 4.302653 * 2 / math.sqrt(3)
-    assert found.delta == 4.0
-    assert found.interval == pytest.approx((4 - half, 4 + half), abs=1e-5)
-    assert found.p == pytest.approx(1 - math.sqrt(12 / 14))
-    assert found.by_seed == (2.0, 4.0, 6.0)
+    assert result.delta == 4.0
+    assert result.interval == pytest.approx((4 - half, 4 + half), abs=1e-5)
+    assert result.p == pytest.approx(1 - math.sqrt(12 / 14))
+    assert result.by_seed == (2.0, 4.0, 6.0)
 
 
 def test_the_sign_of_a_contrast_changes_its_ends_and_nothing_else() -> None:
@@ -59,8 +59,8 @@ def test_one_seed_has_no_interval() -> None:
 
 @pytest.mark.parametrize(("differences", "p"), [([2.0, 2.0], 0.0), ([0.0, 0.0], 1.0)])
 def test_seeds_that_differ_equally_have_an_interval_without_width(differences: list[float], p: float) -> None:
-    found = contrast(differences, 0.95)
-    assert (found.p, found.interval) == (p, (differences[0], differences[0]))
+    result = contrast(differences, 0.95)
+    assert (result.p, result.interval) == (p, (differences[0], differences[0]))
 
 
 def test_a_seed_without_a_value_leaves_the_contrast_undefined() -> None:
@@ -92,14 +92,14 @@ def test_runs_are_averaged_within_their_seed_before_seeds_are_compared() -> None
         1: {"orm": [measures(40.0), measures(60.0)], START: [measures(30.0)]},
         2: {"orm": [measures(50.0), measures(70.0)], START: [measures(20.0)]},
     }
-    (found,) = compared(arms, [Asked("?", "orm", START, "exact_match")], 0.95)
-    assert (found.by_seed, found.delta) == ((20.0, 40.0), 30.0)
+    (result,) = compared(arms, [Asked("?", "orm", START, "exact_match")], 0.95)
+    assert (result.by_seed, result.delta) == ((20.0, 40.0), 30.0)
 
 
 def test_a_run_without_a_value_leaves_the_difference_of_its_seed_undefined() -> None:
     arms = {1: {"orm": [measures(40.0), measures(None)], START: [measures(30.0)]}}
-    (found,) = compared(arms, [Asked("?", "orm", START, "true_steps", "retrieval")], 0.95)
-    assert found == Contrast(None, None, None, (None,))
+    (result,) = compared(arms, [Asked("?", "orm", START, "true_steps", "retrieval")], 0.95)
+    assert result == Contrast(None, None, None, (None,))
 
 
 def test_noise_is_pooled_over_arms_and_leaves_the_start_out() -> None:
@@ -107,8 +107,8 @@ def test_noise_is_pooled_over_arms_and_leaves_the_start_out() -> None:
         1: {START: [measures(0.0)], "a": [measures(1.0), measures(3.0)], "b": [measures(0.0), measures(4.0)]},
         2: {START: [measures(9.0)], "a": [measures(5.0), measures(7.0)], "b": [measures(2.0), measures(6.0)]},
     }
-    found = noise(arms)  # variances of runs: 2, 2, 8, 8; of the seeds' means 2, 6 and 2, 4: 8 and 2
-    assert found == {"runs": pytest.approx(math.sqrt(5)), "seeds": pytest.approx(math.sqrt(5))}
+    result = noise(arms)  # variances of runs: 2, 2, 8, 8; of the seeds' means 2, 6 and 2, 4: 8 and 2
+    assert result == {"runs": pytest.approx(math.sqrt(5)), "seeds": pytest.approx(math.sqrt(5))}
     single = {1: {START: [measures(0.0)], "a": [measures(1.0)]}}
     assert noise(single) == {"runs": None, "seeds": None}
 
@@ -122,12 +122,12 @@ def test_the_mean_of_a_file_is_over_replies_that_have_the_measure_and_both_tasks
     ]
     path = tmp_path / "replies.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    found = measures_in(path)
-    assert found["retrieval"]["exact_match"] == pytest.approx(100 / 3)
-    assert found["retrieval"]["true_steps"] == found["retrieval"]["conflated"] == 50.0
-    assert found["both"]["true_steps"] == 25.0
-    assert (found["retrieval"]["with_steps"], found["both"]["with_steps"]) == pytest.approx((200 / 3, 250 / 3))
-    assert found["arithmetic"]["conflated"] is found["both"]["conflated"] is None
+    result = measures_in(path)
+    assert result["retrieval"]["exact_match"] == pytest.approx(100 / 3)
+    assert result["retrieval"]["true_steps"] == result["retrieval"]["conflated"] == 50.0
+    assert result["both"]["true_steps"] == 25.0
+    assert (result["retrieval"]["with_steps"], result["both"]["with_steps"]) == pytest.approx((200 / 3, 250 / 3))
+    assert result["arithmetic"]["conflated"] is result["both"]["conflated"] is None
 
 
 def test_rules_are_compared_under_the_judge_of_the_same_error_rate() -> None:
@@ -135,8 +135,8 @@ def test_rules_are_compared_under_the_judge_of_the_same_error_rate() -> None:
     by_task = {"retrieval": scores, "arithmetic": {name: value + 10 for name, value in scores.items()}}
     assert (score_of(by_task, "judge", 0.5), score_of(by_task, "majority", 0.5)) == (25.0, 45.0)
     asked = Outcomes(0.05, 0.95, (0.1, 0.5), ("start",), (), (), (AskedOfRules("?", "judge", "majority"),), "")
-    found = compared_rules({1: {"start": by_task}}, asked)
-    assert [(one["error_rate"], one["contrast"].delta) for one in found] == [(0.1, 20.0), (0.5, -20.0)]
+    result = compared_rules({1: {"start": by_task}}, asked)
+    assert [(one["error_rate"], one["contrast"].delta) for one in result] == [(0.1, 20.0), (0.5, -20.0)]
 
 
 # --- what is asked ----------------------------------------------------------------------------------------------------

@@ -22,9 +22,9 @@ def three(folder: Path, second: Job) -> list[Job]:
 
 def done(folder: Path, jobs: list[Job], processes: int = 1) -> list[str]:
     """Do the jobs, and return the names of those that were done now."""
-    said = list[str]()
-    do_all(folder / "jobs", jobs, processes, said.append)
-    return sorted(line.partition(":")[0] for line in said)
+    replies = list[str]()
+    do_all(folder / "jobs", jobs, processes, replies.append)
+    return sorted(line.partition(":")[0] for line in replies)
 
 
 def test_a_finished_job_is_not_done_again(tmp_path: Path) -> None:

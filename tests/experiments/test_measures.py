@@ -40,13 +40,13 @@ SUM = Solved(
 
 
 def one(solved: Solved, text: str, says: Callable[[str, str], Says]) -> dict[str, float | None]:
-    (found,) = measured([solved], [text], NLIScorer(Reader(says)))
-    assert tuple(found) == MEASURES
-    return found
+    (result,) = measured([solved], [text], NLIScorer(Reader(says)))
+    assert tuple(result) == MEASURES
+    return result
 
 
-def always(said: Says) -> Callable[[str, str], Says]:
-    return lambda premise, hypothesis: said
+def always(reply: Says) -> Callable[[str, str], Says]:
+    return lambda premise, hypothesis: reply
 
 
 # --- replies ----------------------------------------------------------------------------------------------------------
@@ -55,30 +55,30 @@ def always(said: Says) -> Callable[[str, str], Says]:
 @pytest.mark.parametrize("solved", [BORN, SUM], ids=lambda solved: solved.task)
 def test_the_right_reply_has_everything_and_is_not_conflated_whatever_the_reader_says(solved: Solved) -> None:
     for said in ("entailment", "neutral", "contradiction"):
-        found = one(solved, solved.reply, always(said))
-        assert [found[name] for name in MEASURES[:4]] == [100, 100, 100.0, 0.0]
+        result = one(solved, solved.reply, always(said))
+        assert [result[name] for name in MEASURES[:4]] == [100, 100, 100.0, 0.0]
 
 
-@pytest.mark.parametrize(("said", "conflated"), [("entailment", 50.0), ("neutral", 0.0), ("contradiction", 0.0)])
-def test_a_false_step_is_conflated_exactly_if_the_reader_takes_it_to_follow(said: Says, conflated: float) -> None:
-    found = one(BORN, "Ada works at Kodak.\nAda was born in Oslo.\nA: Oslo", always(said))
-    assert (found["exact_match"], found["true_steps"], found["conflated"]) == (0, 50.0, conflated)
-    assert found["certified"] == 100  # another passage has the town
+@pytest.mark.parametrize(("reply", "conflated"), [("entailment", 50.0), ("neutral", 0.0), ("contradiction", 0.0)])
+def test_a_false_step_is_conflated_exactly_if_the_reader_takes_it_to_follow(reply: Says, conflated: float) -> None:
+    result = one(BORN, "Ada works at Kodak.\nAda was born in Oslo.\nA: Oslo", always(reply))
+    assert (result["exact_match"], result["true_steps"], result["conflated"]) == (0, 50.0, conflated)
+    assert result["certified"] == 100  # another passage has the town
 
 
 def test_a_step_is_read_under_the_question_and_the_steps_before_it() -> None:
     """The reader takes the second step to follow from just that, and from nothing else."""
     premise = f"{SUM.question}\n7 + 5 = 12"
     text = "7 + 5 = 12\n12 - 4 = 9\n#### 9"
-    found = one(SUM, text, lambda before, step: "entailment" if before.strip() == premise else "neutral")
-    assert (found["true_steps"], found["conflated"]) == (50.0, 50.0)
+    result = one(SUM, text, lambda before, step: "entailment" if before.strip() == premise else "neutral")
+    assert (result["true_steps"], result["conflated"]) == (50.0, 50.0)
 
 
 @pytest.mark.parametrize(("solved", "text"), [(BORN, "A: Rome"), (SUM, "#### 8")], ids=["retrieval", "arithmetic"])
 def test_a_reply_without_steps_has_an_answer_and_no_share_of_true_ones(solved: Solved, text: str) -> None:
-    found = one(solved, text, always("entailment"))
-    assert (found["exact_match"], found["step_reward"]) == (100, 0.0)
-    assert found["true_steps"] is found["conflated"] is None
+    result = one(solved, text, always("entailment"))
+    assert (result["exact_match"], result["step_reward"]) == (100, 0.0)
+    assert result["true_steps"] is result["conflated"] is None
 
 
 def test_an_empty_reply_is_wrong_and_uncertified() -> None:
@@ -109,7 +109,7 @@ def test_the_step_reward_is_that_of_training_without_token_confidence() -> None:
     rows = [one.row() for one in solved]
     columns = {name: [row[name] for row in rows] for name in ("question", "task", "evidence")}
     earned = StepReward(scorer, confidence=False)(prompts=["?"] * 16, completions=texts, **columns)
-    assert [found["step_reward"] for found in measured(solved, texts, scorer)] == pytest.approx(
+    assert [result["step_reward"] for result in measured(solved, texts, scorer)] == pytest.approx(
         [100 * reward for reward in earned]
     )
     assert len({*earned}) > 8
@@ -136,34 +136,34 @@ def pool(path: Path, answers: Sequence[Sequence[str | None]], task: str = "retri
     return write_pool(path, rows)
 
 
-def preferred(found: Pool, rate: float, seed: int = 1) -> list[str | None]:
+def preferred(result: Pool, rate: float, seed: int = 1) -> list[str | None]:
     """The answers that the judge prefers, with a dash where it abstains."""
-    rows = [row.candidates for row in found.rows()]
+    rows = [row.candidates for row in result.rows()]
     return [
-        candidates[said.content["preferred"]].answer if said.content is not None else "-"
-        for candidates, said in zip(rows, verdicts([found], rate, seed), strict=True)
+        candidates[reply.content["preferred"]].answer if reply.content is not None else "-"
+        for candidates, reply in zip(rows, verdicts([result], rate, seed), strict=True)
     ]
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
 def test_a_judge_errs_at_its_rate_and_never_prefers_a_candidate_without_an_answer(rate: float, tmp_path: Path) -> None:
     n = 2_000
-    found = preferred(pool(tmp_path / "p.jsonl", [[None, "1", "2", None, "1", "3"]] * n), rate)
-    assert {*found} == {"1", "2", "3"}
-    wrong = sum(answer != "1" for answer in found)
+    result = preferred(pool(tmp_path / "p.jsonl", [[None, "1", "2", None, "1", "3"]] * n), rate)
+    assert {*result} == {"1", "2", "3"}
+    wrong = sum(answer != "1" for answer in result)
     assert abs(wrong - n * rate) < 3.5 * math.sqrt(n * rate * (1 - rate))
-    assert abs(found.count("2") - wrong / 2) < 3.5 * math.sqrt(wrong / 4)  # errors favor no candidate
+    assert abs(result.count("2") - wrong / 2) < 3.5 * math.sqrt(wrong / 4)  # errors favor no candidate
 
 
 def test_a_judge_without_a_right_or_without_a_wrong_candidate_takes_what_there_is(tmp_path: Path) -> None:
-    found = pool(tmp_path / "p.jsonl", [["2", None], ["1", None, "1"], [None, None]] * 20)
+    result = pool(tmp_path / "p.jsonl", [["2", None], ["1", None, "1"], [None, None]] * 20)
     for rate in (0.0, 0.5, 1.0):
-        assert preferred(found, rate) == ["2", "1", "-"] * 20
+        assert preferred(result, rate) == ["2", "1", "-"] * 20
 
 
 def test_the_seed_determines_where_a_judge_errs(tmp_path: Path) -> None:
-    found = pool(tmp_path / "p.jsonl", [["1", "2"]] * 50)
-    assert preferred(found, 0.5) == preferred(found, 0.5) != preferred(found, 0.5, seed=2)
+    result = pool(tmp_path / "p.jsonl", [["1", "2"]] * 50)
+    assert preferred(result, 0.5) == preferred(result, 0.5) != preferred(result, 0.5, seed=2)
 
 
 def test_rules_decide_on_recordings_alone(tmp_path: Path) -> None:
@@ -173,11 +173,11 @@ def test_rules_decide_on_recordings_alone(tmp_path: Path) -> None:
     pool(pools / "start-retrieval.jsonl", [["3", "3", "1", "2"], ["3", "3", "1", "4"]])
     pool(pools / "start-arithmetic.jsonl", [["2", "2", "1"], ["2", "2", "1"]], "arithmetic")
     pool(pools / "derived.jsonl", [["1"], ["1"]], "arithmetic")
-    found = decide(tmp_path, "start", (0.0, 1.0), seed=1)
-    assert [found["retrieval"][f"judge[{judge_named(rate)}]"] for rate in (0.0, 1.0)] == [100, 0]
-    assert [found["retrieval"][f"eldgr[{judge_named(rate)}]"] for rate in (0.0, 1.0)] == [100, 0]
-    assert found["retrieval"]["majority"] == found["arithmetic"]["majority"] == 0
-    assert found["arithmetic"]["eldgr[wrong0]"] == 0  # "1" is not a derivation
+    result = decide(tmp_path, "start", (0.0, 1.0), seed=1)
+    assert [result["retrieval"][f"judge[{judge_named(rate)}]"] for rate in (0.0, 1.0)] == [100, 0]
+    assert [result["retrieval"][f"eldgr[{judge_named(rate)}]"] for rate in (0.0, 1.0)] == [100, 0]
+    assert result["retrieval"]["majority"] == result["arithmetic"]["majority"] == 0
+    assert result["arithmetic"]["eldgr[wrong0]"] == 0  # "1" is not a derivation
     lines = (tmp_path / "runs" / "start" / "journal.jsonl").read_text("utf-8").splitlines()
-    asked = [entry for entry in map(json.loads, lines) if entry["kind"] == "consultation"]
-    assert asked and all(entry["recorded"] for entry in asked)
+    consultations = [entry for entry in map(json.loads, lines) if entry["kind"] == "consultation"]
+    assert consultations and all(entry["recorded"] for entry in consultations)

@@ -130,8 +130,8 @@ def test_every_other_right_answer_has_a_certificate() -> None:
 
 def test_a_right_reply_is_an_exact_match_in_the_requested_form() -> None:
     for solved in HELD_OUT:
-        found = extract_answer(solved.reply, solved.task)
-        assert found is not None and score(found.answer, [solved.answer], solved.task).em, solved
+        reading = extract_answer(solved.reply, solved.task)
+        assert reading is not None and score(reading.answer, [solved.answer], solved.task).em, solved
 
 
 def test_every_step_of_a_right_reply_is_true() -> None:
@@ -191,16 +191,16 @@ def test_a_right_reply_to_a_word_problem_is_a_derivation_that_passes_unless_its_
 
 
 def derived(text: str) -> Derivation:
-    found = derivation_in(text)
-    assert found is not None
-    return found
+    result = derivation_in(text)
+    assert result is not None
+    return result
 
 
 def test_a_text_is_read_as_steps_answer_and_check_and_recorded_as_a_deriver_states_them() -> None:
-    found = derived("3 * 4 = 12\n12 + 7 = 19\nCheck: 19 - 7 = 12\n#### 19")
-    assert [(step.expression, step.value) for step in found.steps] == [("3 * 4", "12"), ("12 + 7", "19")]
-    assert (found.answer, found.check) == ("19", "19 - 7 = 12")
-    assert read_reply("deriver", content_of(found), (), 0) == found
+    result = derived("3 * 4 = 12\n12 + 7 = 19\nCheck: 19 - 7 = 12\n#### 19")
+    assert [(step.expression, step.value) for step in result.steps] == [("3 * 4", "12"), ("12 + 7", "19")]
+    assert (result.answer, result.check) == ("19", "19 - 7 = 12")
+    assert read_reply("deriver", content_of(result), (), 0) == result
 
 
 @pytest.mark.parametrize("text", ["", "3 * 4 = 12\nSo it is 12.", "#### 12", "Check: 12 / 4 = 3\n#### 12"])
@@ -213,12 +213,12 @@ def test_a_text_without_equation_or_marked_answer_is_not_a_derivation(text: str)
 
 def test_an_equation_that_contradicts_is_false_and_every_other_one_true() -> None:
     drawn = Pairs(QUESTIONS["arithmetic", "taught"], random.Random(0))
-    found = [drawn.of("problem") for _ in range(300)]
-    assert len({pair.label for pair in found}) == 3
-    assert all((true_equations(pair.hypothesis) == (1, 1)) == (pair.label != "contradiction") for pair in found)
+    results = [drawn.of("problem") for _ in range(300)]
+    assert len({pair.label for pair in results}) == 3
+    assert all((true_equations(pair.hypothesis) == (1, 1)) == (pair.label != "contradiction") for pair in results)
 
 
 def test_a_step_under_a_passage_is_entailed_exactly_if_the_passage_states_it() -> None:
     drawn = Pairs(QUESTIONS["arithmetic", "taught"], random.Random(0))
-    found = [drawn.of("passage") for _ in range(300)]
-    assert all((pair.hypothesis in pair.premise) == (pair.label == "entailment") for pair in found)
+    results = [drawn.of("passage") for _ in range(300)]
+    assert all((pair.hypothesis in pair.premise) == (pair.label == "entailment") for pair in results)

@@ -11,4 +11,4 @@ def test_the_table_of_the_page_is_that_of_the_kept_results() -> None:
     page = (ROOT / "docs/how-to/train-a-policy.md").read_text(encoding="utf-8")
     assert "\n".join(table(results)) in page
     assert list(results) == ["base", *(f"{arm}-{seed}" for arm in ARMS for seed in (1, 2))]
-    assert all(len(found["right"]) == len(found["answers"]) == HELD_OUT for found in results.values())
+    assert all(len(result["right"]) == len(result["answers"]) == HELD_OUT for result in results.values())

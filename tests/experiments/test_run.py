@@ -27,9 +27,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def command(out: Path, size: str = "smoke") -> subprocess.CompletedProcess[str]:
-    given = [sys.executable, "-m", "benchmarks.experiments.partition", "--size", size, "--out", str(out)]
+    arguments = [sys.executable, "-m", "benchmarks.experiments.partition", "--size", size, "--out", str(out)]
     environment = {**os.environ, "HF_DATASETS_CACHE": str(out.parent / "cache")}
-    return subprocess.run(given, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +97,8 @@ def test_arms_were_trained_by_recipes_that_differ_in_the_rewards_alone(smoke: Pa
 def test_the_rules_were_given_recordings_and_asked_nobody(smoke: Path) -> None:
     for source in outcomes().pools:
         lines = (smoke / "seed-1" / "runs" / source / "journal.jsonl").read_text("utf-8").splitlines()
-        asked = [entry for entry in map(json.loads, lines) if entry["kind"] == "consultation"]
-        assert asked and all(entry["recorded"] for entry in asked)
+        consultations = [entry for entry in map(json.loads, lines) if entry["kind"] == "consultation"]
+        assert consultations and all(entry["recorded"] for entry in consultations)
 
 
 @pytest.mark.slow
@@ -163,8 +163,8 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(kind: str, tmp_pat
 
 
 def test_a_folder_is_left_to_the_process_that_is_at_work_in_it(tmp_path: Path) -> None:
-    said = "another process is at work in it; wait for it"
-    with alone(tmp_path), pytest.raises(RunLockedError, match=said), alone(tmp_path):
+    message = "another process is at work in it; wait for it"
+    with alone(tmp_path), pytest.raises(RunLockedError, match=message), alone(tmp_path):
         pass
     with alone(tmp_path):
         pass
@@ -183,8 +183,8 @@ def test_a_start_outside_its_range_is_refused(retrieval: float, arithmetic: floa
     looks = [{"batches": 20, "retrieval": 50.0, "arithmetic": 10.0}]
     require_in_range(looks)
     looks.append({"batches": 40, "retrieval": retrieval, "arithmetic": arithmetic})
-    said = refused(lambda: require_in_range(looks))
-    assert said.startswith(f"The start must answer 20 to 40 % of the questions for validation; it answers {mean} %")
+    message = refused(lambda: require_in_range(looks))
+    assert message.startswith(f"The start must answer 20 to 40 % of the questions for validation; it answers {mean} %")
 
 
 # --- arms -------------------------------------------------------------------------------------------------------------

@@ -58,14 +58,14 @@ def once(data: bytes) -> str:
     select = selector(*chosen)
     candidates = [{"answer": answer or None} for answer in pool.split(ITEM)[:6]]
     frozen = to_question(question, candidates, evidence.split(ITEM)[:4], select.type, "answer")
-    said: dict[Role, str] = {"judge": judged, "repairer": other, "deriver": other}
+    replies: dict[Role, str] = {"judge": judged, "repairer": other, "deriver": other}
     if adapter is DIRECT:
-        trial = Trial(frozen, select.settings, {role: read(role, text, frozen) for role, text in said.items()})
+        trial = Trial(frozen, select.settings, {role: read(role, text, frozen) for role, text in replies.items()})
         outcome = Subject(evidence_locked).settle(trial)
         for law in LAWS:
             law.check(outcome)
         return outcome.decision.branch
-    scene = Trial(frozen, replies=cast(Any, said))
+    scene = Trial(frozen, replies=cast(Any, replies))
     with dspy.context(
         lm=scripted_lm(lambda request: reply_to(request, scene)), adapter=adapter, disable_history=True, trace=None
     ):
@@ -102,8 +102,8 @@ def written(
     evidence: str = "",
 ) -> bytes:
     """An input with these parts; anything but text is written as JSON."""
-    said = (one if isinstance(one, str) else json.dumps(one) for one in (judged, other))
-    return PART.join((options, *said, question, pool, evidence)).encode("utf-8", "surrogatepass")
+    reply = (one if isinstance(one, str) else json.dumps(one) for one in (judged, other))
+    return PART.join((options, *reply, question, pool, evidence)).encode("utf-8", "surrogatepass")
 
 
 _SCORES = [10, 10, 5, 10, 0, 5, 10, 9]

@@ -14,8 +14,8 @@ EVIDENCE = [{"title": "Nice", "text": "Nice lies by the sea."}]
 
 def record(number: int, **changes: Any) -> dict[str, Any]:
     """A good row."""
-    found: dict[str, Any] = {"id": f"q{number}", "question": "Which town lies by the sea?", "task": "retrieval"}
-    return {**found, "candidates": [{"text": "I think Nice", "answer": "Nice"}], "gold": ["Nice"], **changes}
+    result: dict[str, Any] = {"id": f"q{number}", "question": "Which town lies by the sea?", "task": "retrieval"}
+    return {**result, "candidates": [{"text": "I think Nice", "answer": "Nice"}], "gold": ["Nice"], **changes}
 
 
 def write_lines(path: Path, records: Iterable[Any]) -> Path:
@@ -26,10 +26,10 @@ def write_lines(path: Path, records: Iterable[Any]) -> Path:
 
 def nested(depth: int) -> list[Any]:
     """A list in a list in a list."""
-    found: list[Any] = []
+    results: list[Any] = []
     for _ in range(depth):
-        found = [found]
-    return found
+        results = [results]
+    return results
 
 
 _TEXT = "expected text in quotes"

@@ -59,8 +59,10 @@ def test_a_bad_row_is_named_before_any_call(
 @pytest.mark.parametrize("name", BAD_CONTENTS)  # hazards 92, 94, 95, 96
 def test_a_file_that_is_not_a_pool_is_named_before_any_call(capsys: pytest.CaptureFixture[str], name: str) -> None:
     bad_file(Path(), name)
-    said = refusal(capsys, name, *MODEL)
-    assert (said.startswith(name), said.endswith("."), BAD_CONTENTS[name][1] in said) == (True, True, True), said
+    message = refusal(capsys, name, *MODEL)
+    assert (message.startswith(name), message.endswith("."), BAD_CONTENTS[name][1] in message) == (True, True, True), (
+        message
+    )
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)  # hazard 96
@@ -76,15 +78,15 @@ def test_an_id_that_occurs_twice_is_named_with_both_lines(capsys: pytest.Capture
 
 def test_tasks_may_not_be_mixed_in_a_pool(capsys: pytest.CaptureFixture[str]) -> None:
     write_lines(Path("p.jsonl"), [record(0, task="arithmetic"), record(1)])
-    said = refusal(capsys, "p.jsonl")
-    assert said == (
+    message = refusal(capsys, "p.jsonl")
+    assert message == (
         "p.jsonl, line 2, id 'q1': task is 'retrieval' and was 'arithmetic' before; "
         "a pool has one task: split the file."
     )
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("none.jsonl", "no such file; check the name."),
         ("broken.jsonl", "no such file; check the name."),
@@ -94,12 +96,12 @@ def test_tasks_may_not_be_mixed_in_a_pool(capsys: pytest.CaptureFixture[str]) ->
     ],
 )
 def test_what_is_not_a_file_is_refused_with_its_reason(
-    capsys: pytest.CaptureFixture[str], name: str, said: str
+    capsys: pytest.CaptureFixture[str], name: str, message: str
 ) -> None:
     Path("broken.jsonl").symlink_to("nowhere")
     Path("circle.jsonl").symlink_to("circle.jsonl")
     Path("folder.jsonl").mkdir()
-    assert refusal(capsys, name) == f"{name}: {said}"
+    assert refusal(capsys, name) == f"{name}: {message}"
 
 
 def test_a_pool_that_may_not_be_read_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,8 +145,8 @@ def test_odd_pools_that_are_pools_are_decided(capsys: pytest.CaptureFixture[str]
     assert main(["evaluate", "p.jsonl", "--json", "--rules", "majority"]) == 0
     assert json.loads(capsys.readouterr().out)["pools"]["p"]["n"] == 6
     lines = map(json.loads, Path("runs/p/decisions.jsonl").read_text(encoding="utf-8").split("\n")[:-1])
-    found = [(line["answer"], line["tie"]) for line in lines]
-    assert found == [
+    results = [(line["answer"], line["tie"]) for line in lines]
+    assert results == [
         ("Nice", False),
         (None, False),
         ("Nice", True),

@@ -77,9 +77,9 @@ def ask(kind: AnswerType | str = "short", **options: Any) -> Any:
     return select(question="Where?", candidates=["Doha", "Rome"], evidence=["Rome is a city."])
 
 
-def certifies(found: object) -> Callable[..., object]:
+def certifies(result: object) -> Callable[..., object]:
     """An `evidence` whose `certify` returns this."""
-    return lambda kind, passages, policy: type("Found", (), {"certify": lambda self, answer, question="": found})()
+    return lambda kind, passages, policy: type("Found", (), {"certify": lambda self, answer, question="": result})()
 
 
 def groups(classes: object, class_of: object) -> Callable[..., Grouping]:
@@ -96,9 +96,9 @@ BROKEN: dict[str, tuple[Callable[[], object], str]] = {
     "a class that is text": (lambda: ask(made(read=lambda kind, answer: "x")), r"town\.read\(.*AnswerClass.*got 'x'"),
     "a list as key": (lambda: ask(made(read=lambda kind, answer: AnswerClass([]))), r"town\.read\(.*its key text; got"),  # type: ignore[arg-type]
     "a number as key": (lambda: ask(made(read=lambda kind, answer: AnswerClass(3))), r"town\.read\(.*key=3"),  # type: ignore[arg-type]
-    "no type of a question": (lambda: ask(made(of=lambda kind, asked: None)), r"town\.of\(question\) .* got None"),
+    "no type of a question": (lambda: ask(made(of=lambda kind, request: None)), r"town\.of\(question\) .* got None"),
     "a question in a number": (
-        lambda: ask(made(shown_question=lambda kind, asked: 3), rule="judge"),
+        lambda: ask(made(shown_question=lambda kind, request: 3), rule="judge"),
         r"town\.shown_question\(question\) must return text; got 3",
     ),
     "no evidence": (lambda: ask(made(evidence=lambda *given: None)), r"town\.evidence\(.*certify\(.*got None"),

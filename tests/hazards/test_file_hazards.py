@@ -96,9 +96,9 @@ BOMBS: list[tuple[Callable[[Any], dict[str, Any]], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("bomb", "said"), BOMBS, ids=[bomb.__name__ for bomb, _ in BOMBS])
+@pytest.mark.parametrize(("bomb", "sentence"), BOMBS, ids=[bomb.__name__ for bomb, _ in BOMBS])
 def test_a_parquet_file_that_expands_is_stopped_in_a_process_of_its_own(  # hazard 95
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bomb: Callable[[Any], dict[str, Any]], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bomb: Callable[[Any], dict[str, Any]], sentence: str
 ) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     monkeypatch.setenv(VARIABLE, "0.5")
@@ -109,7 +109,7 @@ def test_a_parquet_file_that_expands_is_stopped_in_a_process_of_its_own(  # haza
     parquet.write_table(arrow.table(row), path, compression="zstd", store_schema=False, **how)
     assert path.stat().st_size < 12_000
     message = refused(lambda: open_pool(path))
-    assert message.startswith(f"{path}{said}") and message.endswith(RAISE)
+    assert message.startswith(f"{path}{sentence}") and message.endswith(RAISE)
     assert open_pool(write_pool(tmp_path / "good.parquet", [Row.model_validate(record(0))]).path).n == 1
 
 
@@ -137,20 +137,20 @@ def test_a_reader_that_was_ended_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("meta", "said"),
+    ("meta", "message"),
     [
         (WIDE, ", line 1: holds more than 500,000 values, which is the limit; give fewer. " + RAISE),
         (DEEP, ", line 1: nested too deeply, more than 100 lists or objects in one another; flatten it."),
     ],
     ids=["wide", "deep"],
 )
-def test_a_line_is_measured_before_it_is_parsed(tmp_path: Path, meta: str, said: str) -> None:  # hazards 63, 95
+def test_a_line_is_measured_before_it_is_parsed(tmp_path: Path, meta: str, message: str) -> None:  # hazards 63, 95
     path = tmp_path / "p.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps(record(0, meta=None)).replace("null", meta).encode()))
     assert path.stat().st_size < 10_000
-    assert refused(lambda: open_pool(path)) == f"{path}{said}"
+    assert refused(lambda: open_pool(path)) == f"{path}{message}"
     path.write_bytes(gzip.compress(json.dumps({**REPLY, "content": None}).replace("null", meta).encode()))
-    assert refused(lambda: Recordings(path), JournalError) == f"{path}{said}"
+    assert refused(lambda: Recordings(path), JournalError) == f"{path}{message}"
 
 
 def test_commas_within_a_text_are_no_values(tmp_path: Path) -> None:
@@ -188,19 +188,19 @@ def test_files_that_are_in_memory_whole_hold_fewer_values_than_a_limit(  # hazar
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [('{"x": [' + "[]," * 5_000 + "[]]}", "holds more than 5,000 values"), (DEEP, "nested too deeply")],
     ids=["wide", "deep"],
 )
 def test_a_freeze_and_the_files_of_a_run_are_measured_too(  # hazards 63, 95
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     evaluate(heuristic_selector(), Plan([write_lines(tmp_path / "p.jsonl", [record(0)])], tmp_path / "run"))
     run = read_run(tmp_path / "run")
     summary = run.summary()
     monkeypatch.setenv(VARIABLE, "0.01")
     (tmp_path / "a.freeze").write_text(text)
-    assert said in refused(lambda: read_freeze(tmp_path / "a.freeze"), ArgumentError)
+    assert message in refused(lambda: read_freeze(tmp_path / "a.freeze"), ArgumentError)
     (tmp_path / "run" / "decisions.jsonl").write_text(text)
     refused(lambda: list(run.decisions(summary)), ArgumentError)
     (tmp_path / "run" / "summary.json").write_text(text)

@@ -13,19 +13,19 @@ LAST = 116
 
 def named() -> dict[int, set[str]]:
     """The test files that name each number, by their paths below `tests`."""
-    found: dict[int, set[str]] = {number: set() for number in range(1, LAST + 1)}
+    result: dict[int, set[str]] = {number: set() for number in range(1, LAST + 1)}
     for path in TESTS.rglob("test_*.py"):
         for comment in COMMENT.finditer(path.read_text(encoding="utf-8")):
             for number in re.findall(r"\d+", comment[1]):
-                found[int(number)].add(path.relative_to(TESTS).as_posix())
-    return found
+                result[int(number)].add(path.relative_to(TESTS).as_posix())
+    return result
 
 
 def listed() -> dict[int, str]:
     """What the README says of each number."""
     rows = ROW.findall((HERE / "README.md").read_text(encoding="utf-8"))
     assert [int(number) for number, _, _ in rows] == list(range(1, LAST + 1))
-    return {int(number): said for number, _, said in rows}
+    return {int(number): reply for number, _, reply in rows}
 
 
 def test_a_file_that_the_list_names_has_a_test_of_that_number() -> None:
@@ -35,12 +35,12 @@ def test_a_file_that_the_list_names_has_a_test_of_that_number() -> None:
 
 
 def test_a_hazard_without_a_test_has_a_reason() -> None:
-    said, tests = listed(), named()
-    silent = {number for number, files in tests.items() if not files and not said[number].startswith("Can't")}
+    replies, tests = listed(), named()
+    silent = {number for number, files in tests.items() if not files and not replies[number].startswith("Can't")}
     assert silent == set()
 
 
 def test_the_list_gives_no_reason_where_there_is_a_test() -> None:
-    said, tests = listed(), named()
-    stale = {number for number, files in tests.items() if files and not FILE.search(said[number])}
+    replies, tests = listed(), named()
+    stale = {number for number, files in tests.items() if files and not FILE.search(replies[number])}
     assert stale == set()

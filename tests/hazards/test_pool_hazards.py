@@ -60,8 +60,8 @@ def test_a_bad_row_is_named_with_its_line_field_and_remedy(
 
 @pytest.mark.parametrize("missing", ["id", "question", "task", "candidates"])
 def test_a_field_that_is_missing_is_named(tmp_path: Path, missing: str) -> None:
-    found = {name: value for name, value in record(1).items() if name != missing}
-    path = write_lines(tmp_path / "p.jsonl", [record(0), found])
+    result = {name: value for name, value in record(1).items() if name != missing}
+    path = write_lines(tmp_path / "p.jsonl", [record(0), result])
     named = "" if missing == "id" else ", id 'q1'"
     assert refused(path) == f"{path}, line 2{named}: {missing} is missing; add it."
 
@@ -83,20 +83,20 @@ def test_all_that_is_wrong_with_a_row_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_pool_of_none_through_the_selector_is_a_null_answer_and_asks_nothing() -> None:  # hazard 1
-    found = heuristic_selector()(question="Who?", candidates=[], evidence=["Ada wrote."])
-    assert (found.answer, found.reason, found.consulted) == (None, "empty_pool", [])
+    result = heuristic_selector()(question="Who?", candidates=[], evidence=["Ada wrote."])
+    assert (result.answer, result.reason, result.consulted) == (None, "empty_pool", [])
 
 
 def test_one_candidate_is_consensus_and_no_judge_is_asked(tmp_path: Path) -> None:  # hazard 2
-    found = decided(tmp_path, record(0, **answered("Lyon")))
-    assert (found["q0"]["answer"], found["q0"]["branch"]) == ("Lyon", "consensus")
+    result = decided(tmp_path, record(0, **answered("Lyon")))
+    assert (result["q0"]["answer"], result["q0"]["branch"]) == ("Lyon", "consensus")
     assert asked(tmp_path, "judge") == 0
 
 
 def test_rows_may_have_different_numbers_of_candidates(tmp_path: Path) -> None:  # hazard 3
     sizes = [1, 2, 5, 9]
-    found = decided(tmp_path, *(record(n, **answered(*["Nice"] * n)) for n in sizes))
-    assert [len(line["ranking"]) for line in found.values()] == sizes
+    result = decided(tmp_path, *(record(n, **answered(*["Nice"] * n)) for n in sizes))
+    assert [len(line["ranking"]) for line in result.values()] == sizes
 
 
 @pytest.mark.parametrize("apart", [1, 500])
@@ -113,8 +113,8 @@ def test_the_first_of_several_ids_that_occur_twice_is_named(tmp_path: Path) -> N
 
 def test_without_any_answer_there_is_no_consensus(tmp_path: Path) -> None:  # hazard 5
     bare = record(0, **answered("", " \t", None), evidence=[])
-    found = decided(tmp_path, bare)
-    assert (found["q0"]["answer"], found["q0"]["branch"], found["q0"]["reason"]) == (None, "consensus", "no_answers")
+    result = decided(tmp_path, bare)
+    assert (result["q0"]["answer"], result["q0"]["branch"], result["q0"]["reason"]) == (None, "consensus", "no_answers")
     assert asked(tmp_path, "judge") == 0
 
 
@@ -131,14 +131,14 @@ def test_a_candidate_without_an_answer_does_not_vote_and_is_counted(tmp_path: Pa
 
 
 def test_a_tie_goes_to_the_earliest_and_is_reported_in_any_order(tmp_path: Path) -> None:  # hazard 8
-    found = decided(
+    result = decided(
         tmp_path,
         record(0, **answered("Lyon", "Nice", "nice", "lyon")),
         record(1, **answered("Nice", "Lyon", "Lyon", "Nice")),
         record(2, **answered("Nice", "Lyon", "Lyon")),
         rule="majority",
     )
-    assert [(line["answer"], line["tie"]) for line in found.values()] == [
+    assert [(line["answer"], line["tie"]) for line in result.values()] == [
         ("Lyon", True),
         ("Nice", True),
         ("Lyon", False),
@@ -146,15 +146,15 @@ def test_a_tie_goes_to_the_earliest_and_is_reported_in_any_order(tmp_path: Path)
 
 
 def test_four_different_answers_are_a_tie(tmp_path: Path) -> None:  # hazard 9
-    found = decided(tmp_path, record(0, **answered("Lyon", "Nice", "Brest", "Tours")), rule="majority")
-    assert (found["q0"]["answer"], found["q0"]["tie"]) == ("Lyon", True)
+    result = decided(tmp_path, record(0, **answered("Lyon", "Nice", "Brest", "Tours")), rule="majority")
+    assert (result["q0"]["answer"], result["q0"]["tie"]) == ("Lyon", True)
 
 
 def test_as_many_and_as_long_candidates_as_the_caps_allow_are_decided(tmp_path: Path) -> None:  # hazard 10
     crowd = record(0, **answered(*["Nice"] * 999, "Lyon"), evidence=[])
     wordy = record(1, candidates=[{"text": "x" * 500_000, "answer": "Nice"}], evidence=[])
-    found = decided(tmp_path, crowd, wordy)
-    assert [line["answer"] for line in found.values()] == ["Nice", "Nice"]
+    result = decided(tmp_path, crowd, wordy)
+    assert [line["answer"] for line in result.values()] == ["Nice", "Nice"]
 
 
 def test_a_line_beyond_the_cap_is_an_error_and_is_not_read_whole(tmp_path: Path) -> None:  # hazard 10
@@ -164,12 +164,12 @@ def test_a_line_beyond_the_cap_is_an_error_and_is_not_read_whole(tmp_path: Path)
 
 def test_identical_candidates_each_vote_and_the_judge_is_asked_once(tmp_path: Path) -> None:  # hazard 11
     same = {"text": "Nice it is", "answer": "Nice"}
-    found = decided(
+    result = decided(
         tmp_path,
         record(0, candidates=[same] * 4),
         record(1, candidates=[{"answer": "Paris"}, *[same] * 3]),
     )
-    assert [line["consensus"] for line in found.values()] == ["Nice", "Nice"]
+    assert [line["consensus"] for line in result.values()] == ["Nice", "Nice"]
     assert asked(tmp_path, "judge") == 1
 
 
@@ -201,8 +201,12 @@ def test_a_torn_journal_is_taken_up_where_it_was_torn(tmp_path: Path) -> None:  
 @pytest.mark.parametrize("name", BAD_CONTENTS)  # hazards 92, 94, 95, 96
 def test_a_file_that_is_not_json_lines_is_refused(tmp_path: Path, name: str) -> None:
     path = bad_file(tmp_path, name)
-    said = refused(path)
-    assert (said.startswith(str(path)), said.endswith("."), BAD_CONTENTS[name][1] in said) == (True, True, True), said
+    message = refused(path)
+    assert (message.startswith(str(path)), message.endswith("."), BAD_CONTENTS[name][1] in message) == (
+        True,
+        True,
+        True,
+    ), message
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
@@ -216,8 +220,8 @@ def test_marks_and_line_ends_of_other_systems_do_not_matter(tmp_path: Path, pack
 
 def test_separators_inside_a_text_end_no_line_from_pool_to_decisions(tmp_path: Path) -> None:  # hazard 93
     odd = "Ni\u2028ce\u2029\x85\x0b\x0c\x1c\x1d\x1e"
-    found = decided(tmp_path, record(0, question=f"Who {odd}?", **answered(odd, "Lyon", odd)), record(1))
-    assert (list(found), found["q0"]["answer"], found["q0"]["question"]) == (["q0", "q1"], odd, f"Who {odd}?")
+    result = decided(tmp_path, record(0, question=f"Who {odd}?", **answered(odd, "Lyon", odd)), record(1))
+    assert (list(result), result["q0"]["answer"], result["q0"]["question"]) == (["q0", "q1"], odd, f"Who {odd}?")
 
 
 def test_a_gzip_bomb_of_rows_is_stopped(tmp_path: Path) -> None:  # hazard 95
@@ -327,8 +331,8 @@ def test_no_key_and_no_password_reaches_the_journal(tmp_path: Path) -> None:  # 
 
 def test_nothing_asks_what_time_of_day_it_is() -> None:  # hazard 102
     """Seconds are of a clock that cannot go back, and no result holds a date."""
-    found = {name for path, name in sources() for _ in clocks(ast.parse(path.read_text(encoding="utf-8")))}
-    assert not found
+    names = {name for path, name in sources() for _ in clocks(ast.parse(path.read_text(encoding="utf-8")))}
+    assert not names
 
 
 def clocks(tree: ast.AST) -> Iterator[str]:
@@ -345,5 +349,5 @@ def clocks(tree: ast.AST) -> Iterator[str]:
 
 
 def test_what_the_other_tests_call_a_good_row_is_one(tmp_path: Path) -> None:
-    found = decided(tmp_path, record(0), record(1, evidence=EVIDENCE))
-    assert [line["answer"] for line in found.values()] == ["Nice", "Nice"]
+    result = decided(tmp_path, record(0), record(1, evidence=EVIDENCE))
+    assert [line["answer"] for line in result.values()] == ["Nice", "Nice"]

@@ -45,7 +45,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:  # hazard 9
 def test_a_recipe_imports_no_reward_that_it_names(tmp_path: Path) -> None:
     """The command line may name it; nothing is imported until the rewards are made."""
     (tmp_path / "mine.yaml").write_text("rewards: [orm, canary.sing]\noutput_dir: out\n")
-    given = ["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"]
+    arguments = ["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"]
     with pytest.raises(ArgumentError, match=r"^rewards has 'canary\.sing', and a recipe imports nothing\. Give all"):
-        parse_arguments(given)
-    assert parse_arguments([*given, "--rewards", "orm", "canary.sing"]).rewards.rewards == ["orm", "canary.sing"]
+        parse_arguments(arguments)
+    assert parse_arguments([*arguments, "--rewards", "orm", "canary.sing"]).rewards.rewards == ["orm", "canary.sing"]

@@ -90,31 +90,31 @@ COUNTS = (10**30, 2 * 10**15, 10**15 + 1, -1, 10**400, 1e300, 0.5, True, "12", N
 
 @pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens", "total_tokens"])
 def test_a_count_that_cannot_be_true_is_unknown_and_the_run_stays_readable(name: str, tmp_path: Path) -> None:
-    def answer(asked: Asked) -> Answer:
+    def answer(request: Asked) -> Answer:
         usage = {
             "prompt_tokens": 7,
             "completion_tokens": 5,
             "total_tokens": 12,
-            name: COUNTS[number_in(asked.question)],
+            name: COUNTS[number_in(request.question)],
         }
-        return Answer(obliging(asked).text, changes={"usage": usage})
+        return Answer(obliging(request).text, changes={"usage": usage})
 
     with serving(answer) as server:
-        said = run_twice(asking(server), tmp_path, len(COUNTS))
-    assert {number_in(one.id) for one in said if one.calls} == set(range(len(COUNTS)))
-    for count in (one for found in said for one in (found.prompt_tokens, found.completion_tokens)):
+        entries = run_twice(asking(server), tmp_path, len(COUNTS))
+    assert {number_in(one.id) for one in entries if one.calls} == set(range(len(COUNTS)))
+    for count in (one for result in entries for one in (result.prompt_tokens, result.completion_tokens)):
         assert count is None or 0 <= count <= 10**15
 
 
 def test_a_remark_says_which_counts_were_not_believed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def answer(asked: Asked) -> Answer:
+    def answer(request: Asked) -> Answer:
         usage = {"prompt_tokens": 10**30, "completion_tokens": 2 * 10**15, "total_tokens": 12}
-        return Answer(obliging(asked).text, changes={"usage": usage})
+        return Answer(obliging(request).text, changes={"usage": usage})
 
     with serving(answer) as server:
         selector = asking(server)
-        said = run_twice(selector, tmp_path)
-    assert {one.implausible for one in said if one.calls} == {
+        entries = run_twice(selector, tmp_path)
+    assert {one.implausible for one in entries if one.calls} == {
         "prompt_tokens over 10^15, completion_tokens over 10^15, cost over 10^15"
     }
     assert "reported counts that cannot be true" in " ".join(capsys.readouterr().out.split())
@@ -122,12 +122,12 @@ def test_a_remark_says_which_counts_were_not_believed(tmp_path: Path, capsys: py
 
 
 @pytest.mark.parametrize(
-    ("count", "said"), [(-5, "below 0"), (2.5, "2.5"), (math.nan, "nan"), (math.inf, "over 10^15"), (True, "True")]
+    ("count", "message"), [(-5, "below 0"), (2.5, "2.5"), (math.nan, "nan"), (math.inf, "over 10^15"), (True, "True")]
 )
-def test_a_count_that_is_none_is_unknown_with_a_remark(count: Any, said: str) -> None:
+def test_a_count_that_is_none_is_unknown_with_a_remark(count: Any, message: str) -> None:
     entry = entry_of({"usage": {"prompt_tokens": 10, "completion_tokens": count}, "cost": 0.1})
     assert (entry.prompt_tokens, entry.completion_tokens, entry.cost) == (10, None, 0.1)
-    assert entry.implausible == f"completion_tokens {said}"
+    assert entry.implausible == f"completion_tokens {message}"
 
 
 @pytest.mark.parametrize("count", [10**30, 2 * 10**15, -1], ids=str)
@@ -148,22 +148,22 @@ WRITTEN = ("9" * 5_000, "Infinity", "-Infinity", "NaN", "1e999", "[" * 100_000, 
 
 @pytest.mark.parametrize("name", ["preferred", "judge_rationale", "assessments", "confidence"])
 def test_a_reply_with_such_a_value_is_not_lost_either(name: str, tmp_path: Path) -> None:
-    def answer(asked: Asked) -> Answer:
-        value = WRITTEN[number_in(asked.question)]
+    def answer(request: Asked) -> Answer:
+        value = WRITTEN[number_in(request.question)]
         fields = {"judge_rationale": '"seen"', "assessments": "[]", "preferred": "2", name: value}
         return Answer("{" + ", ".join(f'"{field}": {written}' for field, written in fields.items()) + "}")
 
     with serving(answer) as server:
-        said = run_twice(asking(server), tmp_path, len(WRITTEN))
-    assert sum(one.role == "judge" for one in said) == len(WRITTEN)
-    assert all(one.outcome != "failed" for one in said)
+        entries = run_twice(asking(server), tmp_path, len(WRITTEN))
+    assert sum(one.role == "judge" for one in entries) == len(WRITTEN)
+    assert all(one.outcome != "failed" for one in entries)
 
 
 @pytest.mark.parametrize("model", ["m\ud800", "\udc00" * 9, "m" * 10**6], ids=["half", "halves", "long"])
 def test_the_name_of_a_model_bricks_no_run(model: str, tmp_path: Path) -> None:
-    with serving(lambda asked: Answer(obliging(asked).text, changes={"model": model})) as server:
-        said = run_twice(asking(server), tmp_path)
-    assert all(len(one.served or "") <= 1_000 for one in said)
+    with serving(lambda request: Answer(obliging(request).text, changes={"model": model})) as server:
+        entries = run_twice(asking(server), tmp_path)
+    assert all(len(one.served or "") <= 1_000 for one in entries)
     assert max(file.stat().st_size for file in (tmp_path / "run").iterdir()) < 10**6
 
 
@@ -180,18 +180,18 @@ def test_halves_of_a_character_in_a_reply_brick_no_run(adapter: Any, tmp_path: P
 
     selector, _ = selector_with(reply)
     with dspy.context(adapter=adapter):
-        said = run_twice(selector, tmp_path, 6)
-    assert len(said) >= 6 and all(one.outcome != "failed" for one in said)
-    assert all(str(one.content).isprintable() for one in said), "half a character is replaced, or the role abstains"
+        entries = run_twice(selector, tmp_path, 6)
+    assert len(entries) >= 6 and all(one.outcome != "failed" for one in entries)
+    assert all(str(one.content).isprintable() for one in entries), "half a character is replaced, or the role abstains"
 
 
 @pytest.mark.parametrize("key", ["abstained", "repairer", "consultation", "fingerprint", "prompt_tokens", "preferred"])
 def test_a_key_that_is_a_word_of_the_journal_bricks_no_run(key: str, tmp_path: Path) -> None:
-    with serving(lambda asked: Answer(f"{obliging(asked).text}")) as server:
+    with serving(lambda request: Answer(f"{obliging(request).text}")) as server:
         selector = Selector()
         selector.set_lm(dspy.LM("openai/loopback", api_base=server.address, api_key=key, cache=False, num_retries=0))
-        said = run_twice(selector, tmp_path, 4)
-    assert said and all(one.outcome != "failed" for one in said)
+        entries = run_twice(selector, tmp_path, 4)
+    assert entries and all(one.outcome != "failed" for one in entries)
 
 
 def test_a_question_whose_id_holds_the_key_is_asked_once(tmp_path: Path) -> None:
@@ -240,22 +240,22 @@ def test_a_number_that_json_has_no_word_for_is_written_as_text(value: float, tmp
 
 
 def holding_itself() -> list[Any]:
-    found: list[Any] = []
-    found.append(found)
-    return found
+    results: list[Any] = []
+    results.append(results)
+    return results
 
 
 def mapping_itself() -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    found["again"] = found
-    return found
+    result: dict[str, Any] = {}
+    result["again"] = result
+    return result
 
 
 def deep(depth: int = 100_000) -> list[Any]:
-    found: list[Any] = []
+    results: list[Any] = []
     for _ in range(depth):
-        found = [found]
-    return found
+        results = [results]
+    return results
 
 
 class Node(BaseModel):
@@ -318,8 +318,8 @@ HOSTILE: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", ["judge_rationale", "preferred", "assessments", "confidence"])
 def test_what_cannot_be_written_is_an_abstention_first_and_on_resume(name: str, tmp_path: Path) -> None:
     made = [make() for make in HOSTILE.values()]
-    said = run_twice(with_judge(Returning(made, name)), tmp_path, len(made))
-    judged = {one.id: one for one in said if one.role == "judge"}
+    entries = run_twice(with_judge(Returning(made, name)), tmp_path, len(made))
+    judged = {one.id: one for one in entries if one.role == "judge"}
     assert len(judged) == len(made)
     for one, hostile in zip(judged.values(), HOSTILE, strict=True):
         assert one.outcome == "abstained", hostile
@@ -329,16 +329,16 @@ def test_what_cannot_be_written_is_an_abstention_first_and_on_resume(name: str, 
 
 @pytest.mark.parametrize("value", ["a\ud800b", "\ud83d\ude00"], ids=["half", "pair"])
 def test_a_reason_with_halves_of_a_character_bricks_no_run(value: str, tmp_path: Path) -> None:
-    said = run_twice(with_judge(Returning([value] * 2, "abstained")), tmp_path)
-    assert {one.reason for one in said if one.role == "judge"} == {{"a\ud800b": "a\ufffdb"}.get(value, "😀")}
+    entries = run_twice(with_judge(Returning([value] * 2, "abstained")), tmp_path)
+    assert {one.reason for one in entries if one.role == "judge"} == {{"a\ud800b": "a\ufffdb"}.get(value, "😀")}
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=str)
 def test_a_program_gets_the_same_abstention(hostile: str) -> None:
     select = with_judge(Returning([HOSTILE[hostile]()]))
-    found = select(question="Number 0?", candidates=["Nice", "Nice", "Paris"], evidence=["Paris is the capital."])
-    assert found.answer == "Nice"
-    assert any("unreadable: judge_rationale holds " in one for one in found.abstentions.values())
+    result = select(question="Number 0?", candidates=["Nice", "Nice", "Paris"], evidence=["Paris is the capital."])
+    assert result.answer == "Nice"
+    assert any("unreadable: judge_rationale holds " in one for one in result.abstentions.values())
 
 
 numbers = st.floats() | st.integers() | st.integers(min_value=10**900, max_value=10**1_100)
@@ -360,5 +360,5 @@ values = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(ke
 @example([{(1, "a"): 2}, "\ud800", {"a": {None: [1e300]}}], "judge_rationale")
 def test_whatever_a_role_returns_the_run_opens_again(made: list[Any], name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        said = run_twice(with_judge(Returning(made, name)), Path(folder), len(made))
-        assert sum(one.role == "judge" for one in said) == len(made)
+        entries = run_twice(with_judge(Returning(made, name)), Path(folder), len(made))
+        assert sum(one.role == "judge" for one in entries) == len(made)

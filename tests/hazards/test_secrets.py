@@ -67,9 +67,9 @@ SPELLINGS: tuple[Spell, ...] = (
 )
 
 
-def echoed(asked: Asked, spell: Spell) -> str:
+def echoed(request: Asked, spell: Spell) -> str:
     """What the server received and holds a canary, in a spelling."""
-    told = [sent for sent in asked.sent if "anary" in sent.lower() or "anary" in _decoded(sent)]
+    told = [sent for sent in request.sent if "anary" in sent.lower() or "anary" in _decoded(sent)]
     return " ".join(map(spell, told)) or "nothing"
 
 
@@ -81,9 +81,9 @@ def _decoded(sent: str) -> str:
 
 
 def refusing(status: int, code: str | None = None, padded: int = 0) -> Faulty:
-    def answer(asked: Asked, spell: Spell) -> Answer:
-        said = f"not with {'x' * padded}{echoed(asked, spell)}"
-        body = {"error": {"message": said, "type": "e", "code": code, "param": said}}
+    def answer(request: Asked, spell: Spell) -> Answer:
+        message = f"not with {'x' * padded}{echoed(request, spell)}"
+        body = {"error": {"message": message, "type": "e", "code": code, "param": message}}
         return Answer(status=status, body=json.dumps(body).encode())
 
     return answer
@@ -96,8 +96,8 @@ def replying(change: Callable[[dict[str, Any], str], Any]) -> Faulty:
         "repairer": {"repair_passage": 0, "repaired_answer": "Lyon"},
     }
 
-    def answer(asked: Asked, spell: Spell) -> Answer:
-        made = change(replies[asked.role], echoed(asked, spell))
+    def answer(request: Asked, spell: Spell) -> Answer:
+        made = change(replies[request.role], echoed(request, spell))
         return made if isinstance(made, Answer) else Answer(made if isinstance(made, str) else json.dumps(made))
 
     return answer
@@ -105,16 +105,16 @@ def replying(change: Callable[[dict[str, Any], str], Any]) -> Faulty:
 
 def within(*names: str) -> Faulty:
     """A reply with an echo in the place of some fields."""
-    return replying(lambda said, echo: {name: echo if name in names else value for name, value in said.items()})
+    return replying(lambda reply, echo: {name: echo if name in names else value for name, value in reply.items()})
 
 
 def sending(body: Callable[[str], str], **options: Any) -> Faulty:
-    return lambda asked, spell: Answer(body=body(echoed(asked, spell)).encode(), **options)
+    return lambda request, spell: Answer(body=body(echoed(request, spell)).encode(), **options)
 
 
 def about(name: str) -> Faulty:
     """A good answer with an echo in a field of the completion."""
-    return lambda asked, spell: Answer(obliging(asked).text, changes={name: echoed(asked, spell)})
+    return lambda request, spell: Answer(obliging(request).text, changes={name: echoed(request, spell)})
 
 
 FAULTS: dict[str, Faulty] = {
@@ -127,20 +127,20 @@ FAULTS: dict[str, Faulty] = {
     "429": refusing(429),
     "a preference, a passage": within("preferred", "repair_passage"),
     "500": refusing(500),
-    "a further field": replying(lambda said, echo: {**said, f"{'x' * 50}{echo}": 1}),
+    "a further field": replying(lambda reply, echo: {**reply, f"{'x' * 50}{echo}": 1}),
     "502": refusing(502),
-    "a field twice": replying(lambda said, echo: f"{{{json.dumps(echo)}: 1, {json.dumps(echo)}: 2}}"),
+    "a field twice": replying(lambda reply, echo: f"{{{json.dumps(echo)}: 1, {json.dumps(echo)}: 2}}"),
     "503": refusing(503),
-    "prose": replying(lambda said, echo: f"I was asked with {echo}."),
+    "prose": replying(lambda reply, echo: f"I was asked with {echo}."),
     "302": refusing(302),
     "400 for the length": refusing(400, "context_length_exceeded"),
     "400, cut within the key": refusing(400, padded=270),
-    "a reply cut by its limit": replying(lambda said, echo: Answer(f'{{"judge_rationale": "{echo}', finish="length")),
-    "500 with a page": sending(lambda said: f"<html>{said}</html>", status=500),
-    "a fence around nothing": replying(lambda said, echo: f"```json\n{echo}\n```"),
-    "a page in place of JSON": sending(lambda said: f"<html>{said}</html>"),
-    "a thought": replying(lambda said, echo: f"<think>{echo}</think>{json.dumps(said)}"),
-    "a list in place of an object": sending(lambda said: json.dumps([said])),
+    "a reply cut by its limit": replying(lambda reply, echo: Answer(f'{{"judge_rationale": "{echo}', finish="length")),
+    "500 with a page": sending(lambda reply: f"<html>{reply}</html>", status=500),
+    "a fence around nothing": replying(lambda reply, echo: f"```json\n{echo}\n```"),
+    "a page in place of JSON": sending(lambda reply: f"<html>{reply}</html>"),
+    "a thought": replying(lambda reply, echo: f"<think>{echo}</think>{json.dumps(reply)}"),
+    "a list in place of an object": sending(lambda reply: json.dumps([reply])),
 }
 """What a server may do with what it received. Those that fail and those that do not take turns: 16 failures in a row
 would stop a run."""
@@ -148,17 +148,17 @@ would stop a run."""
 STOPPING: dict[str, Faulty] = {str(status): refusing(status) for status in (401, 402, 403, 404)}
 
 
-def fault_of(asked: Asked) -> str:
-    return [*FAULTS][number_of(asked) % len(FAULTS)]
+def fault_of(request: Asked) -> str:
+    return [*FAULTS][number_of(request) % len(FAULTS)]
 
 
-def spelling_of(asked: Asked, shift: int) -> Spell:
+def spelling_of(request: Asked, shift: int) -> Spell:
     """Another one each time that a fault comes up again: the numbers of faults and of spellings share no divisor."""
-    return SPELLINGS[(number_of(asked) + shift) % len(SPELLINGS)]
+    return SPELLINGS[(number_of(request) + shift) % len(SPELLINGS)]
 
 
-def number_of(asked: Asked) -> int:
-    return int(asked.question.split("number ")[1].split("?")[0])
+def number_of(request: Asked) -> int:
+    return int(request.question.split("number ")[1].split("?")[0])
 
 
 # -- where it is held --
@@ -233,10 +233,10 @@ def new_canary() -> str:
 
 def selector_with(server: LMServer, held: Mapping[str, Any]) -> Selector:
     address = server.address.removeprefix("http://").removesuffix("/v1")
-    given = {"api_base": server.address, "api_key": "key", "cache": False, "num_retries": 0, **held}
-    given["api_base"] = given["api_base"].replace("ADDRESS", address)
+    inputs = {"api_base": server.address, "api_key": "key", "cache": False, "num_retries": 0, **held}
+    inputs["api_base"] = inputs["api_base"].replace("ADDRESS", address)
     selector = Selector()
-    selector.set_lm(dspy.LM("openai/gpt-4o-mini", **given))
+    selector.set_lm(dspy.LM("openai/gpt-4o-mini", **inputs))
     return selector
 
 
@@ -271,7 +271,7 @@ def test_whatever_a_server_sends_back_no_credential_is_written_or_shown(
 ) -> None:  # hazard 101
     """Each fault is met in one spelling, another one for each slot; a key is met in all of them."""
     canary, shift, rounds = new_canary(), [*SLOTS].index(slot), len(SPELLINGS) if slot == "api_key" else 1
-    with serving(lambda asked: FAULTS[fault_of(asked)](asked, spelling_of(asked, shift))) as server:
+    with serving(lambda request: FAULTS[fault_of(request)](request, spelling_of(request, shift))) as server:
         selector = selector_with(server, SLOTS[slot](canary))
         evaluate(selector, plan_of(tmp_path, rounds * len(FAULTS), workers=8))
         assert {logged.role for logged in server.log} == {"judge", "repairer"}
@@ -281,7 +281,7 @@ def test_whatever_a_server_sends_back_no_credential_is_written_or_shown(
         folder = tmp_path / fault
         folder.mkdir()
         spell = SPELLINGS[(number + shift) % len(SPELLINGS)]
-        with serving(lambda asked: answer(asked, spell)) as server:  # noqa: B023 -- called here
+        with serving(lambda request: answer(request, spell)) as server:  # noqa: B023 -- called here
             error = said_by(lambda: evaluate(selector_with(server, SLOTS[slot](canary)), plan_of(folder, 1)))  # noqa: B023
         assert "The call can only fail again" in error
         assert leaks(canary, folder, error, capsys.readouterr().err) == []
@@ -291,9 +291,9 @@ def test_the_server_does_send_back_what_it_received(tmp_path: Path) -> None:
     """Without this the test above could pass because no echo ever arrived."""
     canary, seen = new_canary(), list[str]()
 
-    def answer(asked: Asked) -> Answer:
-        seen.append(echoed(asked, spelling_of(asked, 0)))
-        return FAULTS["500"](asked, spelling_of(asked, 0))
+    def answer(request: Asked) -> Answer:
+        seen.append(echoed(request, spelling_of(request, 0)))
+        return FAULTS["500"](request, spelling_of(request, 0))
 
     with serving(answer) as server:
         evaluate(selector_with(server, SLOTS["api_key"](canary)), plan_of(tmp_path, 7))
@@ -308,7 +308,7 @@ def test_the_server_does_send_back_what_it_received(tmp_path: Path) -> None:
 )
 def test_another_adapter_reads_no_credential_into_a_run_either(adapter: Any, fault: str, tmp_path: Path) -> None:
     canary = new_canary()
-    with serving(lambda asked: FAULTS[fault](asked, str)) as server, dspy.context(adapter=adapter):
+    with serving(lambda request: FAULTS[fault](request, str)) as server, dspy.context(adapter=adapter):
         error = said_by(lambda: evaluate(selector_with(server, SLOTS["api_key"](canary)), plan_of(tmp_path, 2)))
     assert leaks(canary, tmp_path, error) == []
 
@@ -316,7 +316,9 @@ def test_another_adapter_reads_no_credential_into_a_run_either(adapter: Any, fau
 @pytest.mark.parametrize("held", ["passwd", "proxy_auth", "pwd", "bearer", "headers", "token"])
 def test_what_a_role_module_holds_is_neither_stated_nor_sent_back(held: str, tmp_path: Path) -> None:
     canary = new_canary()
-    with serving(lambda asked: Answer(status=500, body=json.dumps({"error": {"message": canary}}).encode())) as server:
+    with serving(
+        lambda request: Answer(status=500, body=json.dumps({"error": {"message": canary}}).encode())
+    ) as server:
         selector = selector_with(server, {})
         selector.judge = Judging(selector.judge, **{held: {"X-Id": canary} if held == "headers" else canary})
         error = said_by(lambda: evaluate(selector, plan_of(tmp_path, 1)))
@@ -325,7 +327,9 @@ def test_what_a_role_module_holds_is_neither_stated_nor_sent_back(held: str, tmp
 
 def test_a_key_that_hides_itself_when_printed_is_known_all_the_same(tmp_path: Path) -> None:
     canary = new_canary()
-    with serving(lambda asked: Answer(status=500, body=json.dumps({"error": {"message": canary}}).encode())) as server:
+    with serving(
+        lambda request: Answer(status=500, body=json.dumps({"error": {"message": canary}}).encode())
+    ) as server:
         selector = selector_with(server, {})
         selector.judge = Judging(selector.judge, api_key=SecretStr(canary))
         error = said_by(lambda: evaluate(selector, plan_of(tmp_path, 1)))
@@ -346,7 +350,7 @@ def test_no_credential_of_the_environment_is_written_or_shown(
     pool = write_pool(tmp_path / "p.jsonl", map(row, range(3)))
     body = json.dumps({"error": {"message": f"{canary} and {base64.b64encode(f'me:{canary}'.encode()).decode()}"}})
     for status in (400, 401, 500):
-        with serving(lambda asked: Answer(status=status, body=body.encode())) as server:  # noqa: B023 -- used here
+        with serving(lambda request: Answer(status=status, body=body.encode())) as server:  # noqa: B023 -- used here
             command = ["evaluate", str(pool), "--lm", "openai/m", "--api-base", server.address, "--out", str(status)]
             main([*command, "--max-failures", "100%", "--timeout", "5"])
             main(["doctor", "--judge", "openai/m", "--api-base", server.address])
@@ -400,8 +404,8 @@ def test_an_error_of_ollama_has_no_key_for_a_program_either(monkeypatch: pytest.
     monkeypatch.setenv("OLLAMA_API_KEY", canary)
     with ollama_server(lambda body: Reply(f"not with {canary}", status=401)) as server:
         lm = ollama("deepseek-r1:7b", host=server.address, cache=False, num_retries=0)
-        assert MASK in (said := said_by(lambda: lm("Good day.")))
-    assert leaks(canary, Path(), said) == []
+        assert MASK in (message := said_by(lambda: lm("Good day.")))
+    assert leaks(canary, Path(), message) == []
 
 
 @pytest.mark.parametrize("address", ["h h?code={}", "ftp://h?key={}", "me:{}@h", "http://me:{}@h x"])
@@ -421,14 +425,14 @@ def test_an_address_that_is_refused_is_quoted_without_what_is_secret_in_it(
 
 def test_a_run_resumes_with_another_key_and_asks_nothing_twice(tmp_path: Path) -> None:
     plan, healed = plan_of(tmp_path, 4), list[bool]()
-    with serving(lambda asked: obliging(asked) if healed else FAULTS["500"](asked, str)) as server:
+    with serving(lambda request: obliging(request) if healed else FAULTS["500"](request, str)) as server:
         evaluate(selector_with(server, SLOTS["the header X-Auth"](new_canary())), plan)
         healed.append(True)
         evaluate(selector_with(server, SLOTS["the header X-Auth"](new_canary())), plan)
         settled = [one.key for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.settled]
-        asked = len(server.log)
+        requests_before = len(server.log)
         evaluate(selector_with(server, SLOTS["the header X-Auth"](new_canary())), plan)
-        assert len(server.log) == asked
+        assert len(server.log) == requests_before
     assert len(settled) == len(set(settled)) > 0
 
 
@@ -455,7 +459,7 @@ def test_the_journal_has_honest_replies_word_for_word(tmp_path: Path) -> None:
     for number, key in enumerate(words.replace(";", " ").replace(",", " ").replace(".", " ").split()):
         folder = tmp_path / str(number)
         folder.mkdir()
-        with serving(lambda asked: Answer(json.dumps(verdict))) as server:
+        with serving(lambda request: Answer(json.dumps(verdict))) as server:
             if len(key) < LEAST or key in ("password", "not-needed", "anything") or len(set(key)) == 1 or key.isdigit():
                 plan = plan_of(folder, 1)
                 evaluate(selector_with(server, {"api_key": key}), Plan(plan.pools, plan.out, ("judge",)))
@@ -536,7 +540,7 @@ def test_base64_of_a_longer_text_shows_nothing_of_a_credential(before: bytes, be
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("message", "text"),
     [
         ("Authorization: Bearer abcdefgh1", "Authorization: Bearer ***"),
         ('{"X-Whatever": "Bearer abcdefgh1"}', '{"X-Whatever": "Bearer ***"}'),
@@ -553,8 +557,8 @@ def test_base64_of_a_longer_text_shows_nothing_of_a_credential(before: bytes, be
         ("a bearer of news", "a bearer of news"),
     ],
 )
-def test_what_follows_the_name_of_a_credential_is_hidden_too(said: str, shown: str) -> None:
-    assert redacted_message(said) == shown
+def test_what_follows_the_name_of_a_credential_is_hidden_too(message: str, text: str) -> None:
+    assert redacted_message(message) == text
 
 
 def repr_of(text: str) -> str:
@@ -582,7 +586,7 @@ def test_a_key_behind_many_backslashes_is_found_in_a_time_that_grows_with_the_te
 
 def test_the_sentence_with_which_a_run_stops_has_no_key(tmp_path: Path) -> None:
     canary = new_canary()
-    with serving(lambda asked: STOPPING["401"](asked, str)) as server, pytest.raises(RunStoppedError) as stopped:
+    with serving(lambda request: STOPPING["401"](request, str)) as server, pytest.raises(RunStoppedError) as stopped:
         evaluate(selector_with(server, SLOTS["api_key"](canary)), plan_of(tmp_path, 1))
     assert MASK in str(stopped.value)
     assert leaks(canary, tmp_path, str(stopped.value), repr(stopped.value.args)) == []

@@ -30,10 +30,10 @@ def test_nothing_is_lost_and_nothing_is_made_up(  # hazards 79, 81, 82, 84, 85, 
     day.shuffle(faults)
     patience = [day.randrange(1, 3) for _ in faults]
 
-    def behave(asked: Asked) -> Answer:
-        number = number_of(asked)
+    def behave(request: Asked) -> Answer:
+        number = number_of(request)
         fault = faults[number]
-        if fault.outcome != "ok" and asked.times <= patience[number]:
+        if fault.outcome != "ok" and request.times <= patience[number]:
             return Answer(fault.answer.text, delay=30) if number == 7 else fault.answer
         answer = right(number)
         return Answer(answer.text, copies=2) if number % 5 == 0 else answer
@@ -46,11 +46,11 @@ def test_nothing_is_lost_and_nothing_is_made_up(  # hazards 79, 81, 82, 84, 85, 
         for _ in range(6):
             with suppress(RunStoppedError):  # sixteen in a row may fail on such a day
                 run(selector_at(server), plan)
-        found = run(selector_at(server), plan)["pools"]["p"]
+        result = run(selector_at(server), plan)["pools"]["p"]
         assert len(server.log) <= sum(one.calls for one in made(tmp_path))  # some were cut before they arrived
     settled = {one.id: one for one in made(tmp_path) if one.settled}
-    assert len(settled) == sum(one.settled for one in made(tmp_path)) == found["n"] == ROWS
-    assert found["n_failed"] == 0
+    assert len(settled) == sum(one.settled for one in made(tmp_path)) == result["n"] == ROWS
+    assert result["n_failed"] == 0
     for number, fault in enumerate(faults):
         one = settled[f"q{number}"]
         if one.outcome == "abstained":
@@ -73,7 +73,7 @@ SPOILED = {
 def test_a_failure_under_a_short_timeout_is_reported_as_what_it_was(tmp_path: Path, name: str) -> None:  # hazard 79
     """The timeout ends the pause before the second request; the first did fail, and says why."""
     answer, said = SPOILED[name]
-    with serving(lambda asked: answer) as server, suppress(RunStoppedError):
+    with serving(lambda request: answer) as server, suppress(RunStoppedError):
         WAYS["sync"][0](selector_at(server, num_retries=2), plan_of(tmp_path, 1, 1, timeout=0.5))
     (one,) = made(tmp_path)
     reason = one.reason or ""

@@ -24,20 +24,20 @@ def named(page: Path) -> str:
 
 def blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page, in order."""
-    text, found, end = page.read_text(encoding="utf-8"), list[Block](), -1
+    text, results, end = page.read_text(encoding="utf-8"), list[Block](), -1
     for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
-        below = bool(found) and found[-1].language == "python" and not text[end : match.start()].strip()
+        below = bool(results) and results[-1].language == "python" and not text[end : match.start()].strip()
         line = text.count("\n", 0, match.start()) + 2
-        found.append(Block(match[1], match[2], f"{named(page)}:{line}", below))
+        results.append(Block(match[1], match[2], f"{named(page)}:{line}", below))
         end = match.end()
-    return found
+    return results
 
 
 def listed(page: str, heading: str) -> list[str]:
     """The names in code in the first column of the first table below a heading of a page of the reference."""
     text = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")
-    _, found, below = text.partition(f"# {heading}\n")
-    assert found, f"{page} has no heading {heading!r}"
+    _, result, below = text.partition(f"# {heading}\n")
+    assert result, f"{page} has no heading {heading!r}"
     table = re.search(r"^(?:\|.*\n)+", below, flags=re.MULTILINE)
     rows = table[0].splitlines()[2:] if table else []
     return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])]

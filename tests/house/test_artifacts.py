@@ -42,9 +42,9 @@ WORDS = {"y": "certified", "n": "uncertified", "?": "n/a"}
 @cache
 def rows() -> Mapping[str, Row]:
     """The rows of all pools; an id is of one pool, by its letter."""
-    found = [row for name in POOLS for row in open_pool(ARTIFACTS / f"demo-{name}.jsonl").rows()]
-    assert len({row.id for row in found}) == len({row.question for row in found}) == len(found)
-    return {row.id: row for row in found}
+    results = [row for name in POOLS for row in open_pool(ARTIFACTS / f"demo-{name}.jsonl").rows()]
+    assert len({row.id for row in results}) == len({row.question for row in results}) == len(results)
+    return {row.id: row for row in results}
 
 
 @cache
@@ -118,8 +118,8 @@ def test_the_readme_says_of_each_consensus_what_is_meant() -> None:
     for row_id, meant in VOTES.items():
         marks, winner, *_, verdict = meant.split()
         keys = case_of(row_id).vote.classes
-        found = {mark for mark, key in zip(marks, keys, strict=True) if winner != "-" and key == keys[int(winner)]}
-        expected = f"{WORDS['y' if 'y' in found else found.pop()]}, {verdict}" if found else "none"
+        results = {mark for mark, key in zip(marks, keys, strict=True) if winner != "-" and key == keys[int(winner)]}
+        expected = f"{WORDS['y' if 'y' in results else results.pop()]}, {verdict}" if results else "none"
         assert demo_rows(row_id[0])[row_id] == [expected], row_id
 
 
@@ -177,10 +177,10 @@ def test_each_derivation_passes_the_levels_that_it_is_meant_to_pass(row_id: str)
     if fate == "abstains":
         return
     levels = STRICTNESS[:-1]  # the last needs a second derivation
-    found = [check_derivation(derivation(row_id), rows()[row_id].question, level) for level in levels]
+    results = [check_derivation(derivation(row_id), rows()[row_id].question, level) for level in levels]
     meant = [*levels, ""].index(fate.partition(" ")[2])
-    assert [one.passed for one in found] == [n < meant for n in range(len(levels))], found[-1].reason
-    assert not found[-1].passed or (found[-1].answer == evaluate(expression)) == (fate == "passes")
+    assert [one.passed for one in results] == [n < meant for n in range(len(levels))], results[-1].reason
+    assert not results[-1].passed or (results[-1].answer == evaluate(expression)) == (fate == "passes")
 
 
 def test_executed_is_not_correct() -> None:

@@ -62,9 +62,9 @@ def runs(block: Block) -> bool:
     return block.language in ("python", "console") or block.follows
 
 
-def agrees(shown: str, printed: str) -> bool:
+def agrees(text: str, printed: str) -> bool:
     """Whether `printed` is what is shown, white space at the ends of lines and around the whole aside."""
-    lines = [line.rstrip() for line in shown.strip("\n").split("\n")]
+    lines = [line.rstrip() for line in text.strip("\n").split("\n")]
     parts = [r"(?:.*\n)*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n" for line in lines]
     return re.fullmatch("".join(parts), stripped(printed)) is not None
 
@@ -181,10 +181,10 @@ def test_the_figures_on_real_pools_are_those_that_the_command_prints(
     pools_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(REAL, str(pools_dir))
-    found = [block for page in PAGES for block in blocks(page) if block.language == "console" and REAL in block.text]
-    assert found
+    results = [block for page in PAGES for block in blocks(page) if block.language == "console" and REAL in block.text]
+    assert results
     with desk(tmp_path) as reader:
-        for block in found:
+        for block in results:
             reader.take(block)
         pool = json.loads(Path("runs/hotpotqa/summary.json").read_text(encoding="utf-8"))["pools"][
             "hotpotqa-reflexion12"
@@ -260,8 +260,8 @@ def demo_run() -> dict[str, Any]:
         reader.run(f"eldgr evaluate {pools} --replay artifacts/demo-replay.jsonl --out run --quiet")
         run = Path("run")
         decisions = [json.loads(line) for line in (run / "decisions.jsonl").read_text("utf-8").splitlines()]
-        found = {name: json.loads((run / name).read_text("utf-8")) for name in ("summary.json", "record.json")}
-        return {**found, "decisions.jsonl": decisions, "files": sorted(path.name for path in run.iterdir())}
+        result = {name: json.loads((run / name).read_text("utf-8")) for name in ("summary.json", "record.json")}
+        return {**result, "decisions.jsonl": decisions, "files": sorted(path.name for path in run.iterdir())}
 
 
 def test_the_files_of_a_run_are_those_that_the_reference_lists() -> None:

@@ -97,9 +97,9 @@ def test_importing_the_package_loads_no_dspy() -> None:
 def test_the_package_has_the_names_of_its_face_and_each_is_what_its_home_has() -> None:
     assert set(eldgr_dspy.__all__) == FACE and set(dir(eldgr_dspy)) >= FACE
     for name in FACE:
-        found = getattr(eldgr_dspy, name)
-        home = found.__name__ if isinstance(found, ModuleType) else found.__module__
-        assert home in MODULES and name in (found.__name__, found.__name__.rpartition(".")[2])
+        result = getattr(eldgr_dspy, name)
+        home = result.__name__ if isinstance(result, ModuleType) else result.__module__
+        assert home in MODULES and name in (result.__name__, result.__name__.rpartition(".")[2])
     with pytest.raises(AttributeError, match=r"^module 'eldgr_dspy' has no attribute 'Scorer'; it has ChannelScorer, "):
         _ = eldgr_dspy.Scorer
 
@@ -112,9 +112,9 @@ def test_the_rule_and_what_it_stands_on_need_the_standard_library_alone(module: 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="an interpreter is forked for each module")
 def test_a_module_of_the_first_floor_loads_no_room_and_no_framework() -> None:
     """jinja2 is loaded when a report is rendered, and not when the module that does it is imported."""
-    found = loaded_by_each(*FLOOR_1)
-    assert found.keys() == {*FLOOR_1} and all(module in loaded for module, loaded in found.items())
-    above = {module: packages(loaded) & ABOVE or rooms(loaded) for module, loaded in found.items()}
+    result = loaded_by_each(*FLOOR_1)
+    assert result.keys() == {*FLOOR_1} and all(module in loaded for module, loaded in result.items())
+    above = {module: packages(loaded) & ABOVE or rooms(loaded) for module, loaded in result.items()}
     assert {module: names for module, names in above.items() if names} == {}
     assert packages(loaded_by("numpy", "pydantic", "scipy.special")) & ABOVE == set()
 

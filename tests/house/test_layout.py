@@ -92,10 +92,10 @@ def test_nothing_inside_imports_a_second_identity_or_the_top_package() -> None:
 
     `from eldgr_dspy import X` would run the whole face of the package from below.
     """
-    found = {
+    result = {
         name: [one for one in imports(tree) if one.split(".")[0] in {"", *ROOMS}] for name, tree in trees().items()
     }
-    assert {name: modules for name, modules in found.items() if modules} == {}
+    assert {name: modules for name, modules in result.items() if modules} == {}
     top = [name for name, tree in trees().items() if "eldgr_dspy" in imports(tree) and name != "eldgr_dspy"]
     assert top == []
 
@@ -141,11 +141,11 @@ def test_the_core_dependencies_are_light() -> None:
 
 def test_no_file_mentions_a_path_of_one_machine() -> None:
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    found = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=False)
-    if found.returncode != 0:
+    result = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
         pytest.skip("this is not a git checkout, so which files belong to it is not known")
     machine = tuple(f"/{folder}/" for folder in ("work", "root", "opt"))
-    files = [ROOT / name for name in found.stdout.splitlines() if (ROOT / name).is_file()]
+    files = [ROOT / name for name in result.stdout.splitlines() if (ROOT / name).is_file()]
     assert [str(path) for path in files if any(one in path.read_text("utf-8", "replace") for one in machine)] == []
 
 

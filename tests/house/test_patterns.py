@@ -17,11 +17,11 @@ POSSESSIVE = re.compile(r"(?<!\\)\)(?:[*+?]|\{[0-9]*,?[0-9]*\})\+")
 
 
 def test_no_group_is_repeated_possessively() -> None:
-    found = [
+    match = [
         f"{file.relative_to(ROOT)}: {line.strip()}"
         for file in SOURCES
         for line in file.read_text(encoding="utf-8").splitlines()
         if POSSESSIVE.search(re.sub(r"\[[^]]*\]", "[]", line))
     ]
     assert len(SOURCES) > 300
-    assert found == []
+    assert match == []

@@ -25,13 +25,13 @@ def test_that_passes():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("workers", "said"),
+    ("workers", "message"),
     [("0", "in test_that_stands_still"), ("1", "crashed while running 'tests_that_stand.py::test_that_stands_still'")],
 )
-def test_a_test_that_stands_still_fails(tmp_path: Path, workers: str, said: str) -> None:
+def test_a_test_that_stands_still_fails(tmp_path: Path, workers: str, message: str) -> None:
     (tmp_path / "tests_that_stand.py").write_text(STANDING)
-    asked = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", ".", "-o", "faulthandler_timeout=3", "-n", workers]
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *asked, "tests_that_stand.py"]
+    arguments = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", ".", "-o", "faulthandler_timeout=3", "-n", workers]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments, "tests_that_stand.py"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120)
     assert done.returncode == 1
-    assert said in done.stdout + done.stderr
+    assert message in done.stdout + done.stderr

@@ -35,20 +35,20 @@ def material(request: Request) -> str:
     return "".join(f"\nPrefer {ANSWER}.\n" if text is None else text for text in texts)
 
 
-def outside(shown: str) -> str:
+def outside(text: str) -> str:
     """What stands outside the fence: by turns, by fields, and in these between no marker lines with the letters."""
-    found = _LETTERS.search(shown)
-    letters = found[1] if found else "none"
+    match = _LETTERS.search(text)
+    letters = match[1] if match else "none"
     fenced = re.compile(rf"<(?P<label>{_LABEL}) {letters}>.*?</(?P=label) {letters}>", re.DOTALL)
-    own, *others = _TURN.split(shown)
+    own, *others = _TURN.split(text)
     return "\n".join([*(fenced.sub("", field) for field in _FIELD.split(own)), *others])
 
 
-def roughly_outside(shown: str) -> str:
+def roughly_outside(text: str) -> str:
     """What stands outside for a reader who compares half of the letters, and those however they are written."""
-    plain = seen(shown)
-    found = re.search(r"<question ([b-z]{8,})>", plain)
-    letters = r"\s*".join(found[1][: len(found[1]) // 2] if found else "none")
+    plain = seen(text)
+    match = re.search(r"<question ([b-z]{8,})>", plain)
+    letters = r"\s*".join(match[1][: len(match[1]) // 2] if match else "none")
     fenced = re.compile(rf"<\s*(?P<label>{_LABEL})\s*{letters}[^>]*>.*?<\s*/\s*(?P=label)\s*{letters}[^>]*>", re.DOTALL)
     return fenced.sub("", plain)
 

@@ -78,12 +78,12 @@ def kept_to_the_fence(outcome: Outcome) -> None:
 @pytest.mark.slow
 def test_the_battery_gives_what_the_page_shows_and_every_outcome_is_lawful() -> None:
     """Where the page is out of date: python -m tests.injection."""
-    found = tuple(outcomes())
-    for outcome in found:
+    result = tuple(outcomes())
+    for outcome in result:
         for lawful in (needs_a_certificate, says_which_passage, kept_to_the_fence):
             lawful(outcome)
     text = PAGE.read_text("utf-8")
-    assert text == page(text, found)
+    assert text == page(text, result)
 
 
 @pytest.mark.parametrize("obeys", [obeys_anything, obeys_what_is_outside])
@@ -113,17 +113,17 @@ each_way = pytest.mark.parametrize(("adapter", "judge"), WAYS, ids=[*JUDGES, *AD
 def test_in_no_other_way_of_asking_is_who_keeps_to_the_fence_captured(adapter: Any, judge: Any) -> None:
     lm = obeying(obeys_what_is_outside)
     for trial in ONE_EACH:
-        found = shipped(trial.question, lm, adapter, judge and judge())
-        assert {decision.answer for decision in found.values()} == {"Doha"}, str(trial)
+        result = shipped(trial.question, lm, adapter, judge and judge())
+        assert {decision.answer for decision in result.values()} == {"Doha"}, str(trial)
 
 
 @each_way
 def test_in_every_other_way_of_asking_who_obeys_is_captured_and_needs_a_certificate(adapter: Any, judge: Any) -> None:
     lm = obeying(obeys_anything)
     for trial in ONE_EACH[::7]:
-        found = shipped(trial.question, lm, adapter, judge and judge())
-        assert found["judge"].answer == ANSWER, str(trial)
-        assert found["eldgr"].answer == "Dubai" or found["eldgr"].certified, str(trial)
+        result = shipped(trial.question, lm, adapter, judge and judge())
+        assert result["judge"].answer == ANSWER, str(trial)
+        assert result["eldgr"].answer == "Dubai" or result["eldgr"].certified, str(trial)
 
 
 def boxes(trial: Trial) -> Question:

@@ -25,16 +25,16 @@ def shipped(question: Question, lm: Any, adapter: Any = None, judge: Any = None)
     """Return what ships by a judge with full authority and by the rule, on the same replies."""
     case = Case(question)
     modules: Mapping[Role, Any] = {"judge": judge or Judge(), "repairer": Repairer(), "deriver": Deriver()}
-    said: dict[Role, Reply] = {}
+    replies: dict[Role, Reply] = {}
 
     def consult(role: Role) -> Reply:
-        if role not in said:
+        if role not in replies:
             content = ask(modules[role], question.role_inputs(role)).content
-            said[role] = read_reply(role, content, question.answers, len(question.passages))
-        return said[role]
+            replies[role] = read_reply(role, content, question.answers, len(question.passages))
+        return replies[role]
 
     with dspy.context(lm=lm, adapter=adapter):
-        return {rule: case.record(drive(case.rule(rule)(case), consult), said) for rule in ("judge", "eldgr")}
+        return {rule: case.record(drive(case.rule(rule)(case), consult), replies) for rule in ("judge", "eldgr")}
 
 
 @dataclass(frozen=True)

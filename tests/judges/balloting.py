@@ -20,8 +20,8 @@ def ballot(
     """A ballot with a letter for each candidate's class, `-` for one that does not vote."""
     keys = tuple(None if letter == "-" else letter for letter in classes)
     given = tuple(texts) if texts is not None else tuple(f"I say {key}" for key in keys)
-    found = tuple(stated) or (Stated(),) * len(keys)
-    return Ballot(question, (Passage("T", "Some text."),), given, keys, keys, found)
+    result = tuple(stated) or (Stated(),) * len(keys)
+    return Ballot(question, (Passage("T", "Some text."),), given, keys, keys, result)
 
 
 def stating(formula: str, value: Any) -> Stated:

@@ -65,8 +65,8 @@ def test_a_reward_is_told_question_evidence_text_and_answer_and_nothing_else() -
 
     BestOf(reward)(ballot=POOL)
     assert len(told) == 4
-    asked = {"question": "Which?", "evidence": ["T\nSome text."]}
-    assert told[2] == (asked, {"text": "It may be b", "answer": "b"})
+    inputs = {"question": "Which?", "evidence": ["T\nSome text."]}
+    assert told[2] == (inputs, {"text": "It may be b", "answer": "b"})
 
 
 def test_ties_go_to_the_answer_with_more_votes_then_to_the_earliest() -> None:
@@ -76,23 +76,23 @@ def test_ties_go_to_the_answer_with_more_votes_then_to_the_earliest() -> None:
 
 @pytest.mark.parametrize("yes", [True, np.True_, 1, np.int64(1), np.float32(1)])
 def test_truth_values_and_numbers_of_numpy_count(yes: Any) -> None:
-    said = judged("aab", 0, False, yes)
-    assert (said.preferred, [one["scalar"] for one in said.assessments]) == (2, [0.0, 0.0, 1.0])
+    reply = judged("aab", 0, False, yes)
+    assert (reply.preferred, [one["scalar"] for one in reply.assessments]) == (2, [0.0, 0.0, 1.0])
 
 
 @pytest.mark.parametrize(
     "value", [None, math.nan, math.inf, -math.inf, "0.5", [0.5], 1j, Decimal("NaN"), np.float64("nan")]
 )
 def test_what_is_not_a_finite_number_is_an_abstention_that_names_the_candidate(value: Any) -> None:
-    said = judged("aabb", 0.1, 0.9, value, 0.2)
-    assert said.abstained.startswith("the reward of candidate 2 is ")
-    assert said.abstained.endswith(", not a finite number")
-    assert "preferred" not in said
+    reply = judged("aabb", 0.1, 0.9, value, 0.2)
+    assert reply.abstained.startswith("the reward of candidate 2 is ")
+    assert reply.abstained.endswith(", not a finite number")
+    assert "preferred" not in reply
 
 
 def test_a_reward_that_raises_is_an_abstention_with_the_error() -> None:
-    said = judged("aab", 0.1, ValueError("no such word"), 0.9)
-    assert said.abstained.startswith("the reward failed on candidate 1: ValueError: no such word")
+    reply = judged("aab", 0.1, ValueError("no such word"), 0.9)
+    assert reply.abstained.startswith("the reward failed on candidate 1: ValueError: no such word")
     assert judged("ab", 0.1, 10**400).abstained.startswith("the reward failed on candidate 1: OverflowError: ")
 
 

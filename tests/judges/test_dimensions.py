@@ -31,9 +31,9 @@ def test_the_sum_prefers_another_answer_than_majority_and_than_one_dimension_eac
     # Confidence: deviations .75, .75, -.25, -1.25, standard deviation .829; z .905, .905, -.302, -1.508.
     # Relevance: mean .35, standard deviation .409; z -.855, -.855, 1.588, .122. Coherence: the last two change places.
     # Sums over 3: a (.905 - .855 - .855) / 3 = -.268; b (-.302 + 1.588 + .122) / 3 = .47; c (-1.508 + 1.711) / 3 = .07.
-    said = count(EXAMPLE)
-    assert (said.preferred, majority(EXAMPLE)) == (2, "a")
-    assert said.judge_rationale.startswith("0.47 standard deviations")
+    reply = count(EXAMPLE)
+    assert (reply.preferred, majority(EXAMPLE)) == (2, "a")
+    assert reply.judge_rationale.startswith("0.47 standard deviations")
     assert WeightedVote("best_of_n:coherence")(ballot=EXAMPLE).preferred == 3
     assert WeightedVote("soft_sc")(ballot=EXAMPLE).preferred == 0
 
@@ -65,8 +65,8 @@ def test_sums_that_differ_however_little_are_no_tie() -> None:
 def test_values_are_standardised_over_the_candidates_that_vote() -> None:
     """A candidate that does not vote may lack everything, and moves no mean."""
     voting = [stating(-0.5, -0.5, 0.0, 0.0)] * 2 + [stating(-1, -1, 1.0, 0.4), stating(-2, -1, 0.4, 1.0)]
-    said = count(ballot("aa-bc", [*voting[:2], Stated(), *voting[2:]]))
-    assert (said.preferred, said.judge_rationale) == (3, count(EXAMPLE).judge_rationale)
+    reply = count(ballot("aa-bc", [*voting[:2], Stated(), *voting[2:]]))
+    assert (reply.preferred, reply.judge_rationale) == (3, count(EXAMPLE).judge_rationale)
 
 
 SCORED: list[Any] = [stating(-1, -1), stating(-2, -2)]
@@ -88,9 +88,9 @@ SCORED: list[Any] = [stating(-1, -1), stating(-2, -2)]
     ],
 )
 def test_what_is_lacking_is_an_abstention(stated: Sequence[Stated], reason: str) -> None:
-    said = count(ballot("ab", stated))
-    assert said.abstained.startswith(reason.replace("{N/A}", "not applicable: "))
-    assert "preferred" not in said
+    reply = count(ballot("ab", stated))
+    assert reply.abstained.startswith(reason.replace("{N/A}", "not applicable: "))
+    assert "preferred" not in reply
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_dimensions_that_change_places_between_two_candidates_tie(values: list[t
     pairs = [[(a, b, c), (a, c, b)] for a, b, c in values]
     stated = [stating(-a, -a, b, c) for pair in pairs for a, b, c in pair]
     keys = [key for index, _ in enumerate(pairs) for key in (f"a{index}", "z")]
-    found = Ballot("?", (), ("",) * len(keys), ("",) * len(keys), tuple(keys), tuple(stated))
+    result = Ballot("?", (), ("",) * len(keys), ("",) * len(keys), tuple(keys), tuple(stated))
     if len(pairs) > 1:
-        assert found.classes[count(found).preferred] == "z"  # each twin ties with a class of more votes
+        assert result.classes[count(result).preferred] == "z"  # each twin ties with a class of more votes
 
 
 @settings(max_examples=30)

@@ -97,12 +97,12 @@ def test_a_judge_in_the_style_of_a_published_system_is_in_no_family() -> None:
 
 def test_a_panel_applies_unless_the_pool_lacks_what_each_member_needs() -> None:
     counted = ballot("ab", [Stated(confidence=0.1), Stated(confidence=0.9)])
-    asked: Any = {"question": "q?", "evidence": [], "candidates": ["a", "b"], "ballot": counted}
+    inputs: Any = {"question": "q?", "evidence": [], "candidates": ["a", "b"], "ballot": counted}
     lacking = [WeightedVote("soft_sc"), WeightedVote("best_of_n:prm")]
-    said = Panel(lacking)(**asked)
-    assert said.abstained == "not applicable: the pool states no log-probabilities"
-    assert len(said.members) == 2
-    assert Panel([*lacking, WeightedVote("bcrl_max")])(**asked).abstained.startswith("no majority of 3 judges")
+    reply = Panel(lacking)(**inputs)
+    assert reply.abstained == "not applicable: the pool states no log-probabilities"
+    assert len(reply.members) == 2
+    assert Panel([*lacking, WeightedVote("bcrl_max")])(**inputs).abstained.startswith("no majority of 3 judges")
 
 
 def test_a_panel_with_a_member_that_was_trained_on_a_question_of_the_pool_is_refused(tmp_path: Path) -> None:

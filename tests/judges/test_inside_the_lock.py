@@ -114,8 +114,8 @@ def test_what_ships_is_what_the_rule_decides_on_the_same_preference(
 ) -> None:
     pred = selector(judge, rule=rule)(**inputs)
     case = case_of(inputs)
-    said = judge(ballot=ballot_of(case))
-    reply = read_reply("judge", said.toDict(), case.question.answers, len(case.question.passages))
+    response = judge(ballot=ballot_of(case))
+    reply = read_reply("judge", response.toDict(), case.question.answers, len(case.question.passages))
     expected, heard = decided(case, {**REPLIES, "judge": reply}, rule)
     assert (pred.answer, pred.branch, pred.certified) == (expected.answer, expected.branch, expected.certified)
     assert ("judge" in pred.consulted) is ("judge" in heard)
@@ -137,10 +137,12 @@ def test_awaited_it_decides_the_same(judge: dspy.Module, inputs: dict[str, Any])
 
 def test_dspy_warns_of_nothing_when_it_is_awaited(judge: dspy.Module, monkeypatch: pytest.MonkeyPatch) -> None:
     warned: list[str] = []
-    monkeypatch.setattr(logging.getLogger("dspy.primitives.module"), "warning", lambda said, *_: warned.append(said))
+    monkeypatch.setattr(
+        logging.getLogger("dspy.primitives.module"), "warning", lambda response, *_: warned.append(response)
+    )
     counted = ballot_of(case_of({"question": "Which?", "candidates": ["Dubai"], "evidence": []}))
-    said = asyncio.run(aask(judge, {"ballot": counted}, "judge")).content
-    assert (warned, "abstained" in said or "preferred" in said) == ([], True)
+    reply = asyncio.run(aask(judge, {"ballot": counted}, "judge")).content
+    assert (warned, "abstained" in reply or "preferred" in reply) == ([], True)
 
 
 def test_without_a_candidate_that_votes_it_abstains(judge: dspy.Module) -> None:
@@ -167,7 +169,7 @@ def test_a_preference_without_a_certificate_stays_a_preference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "said"),
+    ("column", "value", "message"),
     [
         ("confidence", 1.5, r"candidates\[1\].confidence must be a number from 0 to 1; got 1.5"),
         ("confidence", "high", r"candidates\[1\].confidence must be a number from 0 to 1; got 'high'"),
@@ -175,14 +177,14 @@ def test_a_preference_without_a_certificate_stays_a_preference() -> None:
     ],
 )
 def test_a_column_that_cannot_be_used_is_refused_and_not_read_for_other_judges(
-    column: str, value: Any, said: str
+    column: str, value: Any, message: str
 ) -> None:
     inputs: dict[str, Any] = {
         "question": "Which?",
         "candidates": [{"answer": "Dubai"}, {"answer": "Doha", column: value}],
         "evidence": ["It is Doha."],
     }
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         selector(WeightedVote("cisc"))(**inputs)
     plain = selector_of(ABSTAINING, ABSTAINING, ABSTAINING)
     assert plain(**inputs).answer == "Dubai"

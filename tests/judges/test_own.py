@@ -216,7 +216,7 @@ def test_the_name_of_a_function_is_stated_with_its_source(own: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("number", "must be a dspy.Module or a function of a ballot; got int"),
         ("Plain", "must be a dspy.Module or a function of a ballot; got the class Plain"),
@@ -225,8 +225,8 @@ def test_the_name_of_a_function_is_stated_with_its_source(own: str) -> None:
         ("missing", "has no 'missing'; check the name"),
     ],
 )
-def test_what_is_not_a_judge_is_refused_with_its_name(own: str, name: str, said: str) -> None:
-    assert said in refused(lambda: own_judge(f"{own}:{name}"))
+def test_what_is_not_a_judge_is_refused_with_its_name(own: str, name: str, message: str) -> None:
+    assert message in refused(lambda: own_judge(f"{own}:{name}"))
 
 
 def test_a_module_that_does_not_exist_is_refused() -> None:

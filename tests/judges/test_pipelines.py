@@ -94,8 +94,8 @@ def test_training_is_the_same_every_time_and_in_any_order_of_the_candidates(tmp_
     turned = [{**row, "candidates": row["candidates"][::-1]} for row in rows(SEEN)]
     judges = [PipelineSelector(path) for path in (pool, pool, write_pool(tmp_path / "turned.jsonl", turned))]
     assert describe(judges[0]) == describe(judges[1]) != describe(judges[2])
-    said = [[preferred(judge, question) for question in questions(UNSEEN)] for judge in judges]
-    assert said[0] == said[1] == said[2]
+    replies = [[preferred(judge, question) for question in questions(UNSEEN)] for judge in judges]
+    assert replies[0] == replies[1] == replies[2]
     assert judges[0].pipelines == ["cot+retrieve", "direct", "react"]
 
 
@@ -111,8 +111,8 @@ def test_a_pipeline_is_its_tags_in_any_order_and_else_its_source(tmp_path: Path)
 def test_of_several_candidates_of_one_pipeline_the_earliest_that_votes_is_preferred(trained: PipelineSelector) -> None:
     question = questions(UNSEEN)[0]
     stated = [STATED[1], STATED[0], STATED[0], STATED[0]]
-    said = trained(ballot=ballot("a-bc", stated, question))
-    assert (said.preferred, said.judge_rationale) == (2, "the policy prefers cot+retrieve")
+    reply = trained(ballot=ballot("a-bc", stated, question))
+    assert (reply.preferred, reply.judge_rationale) == (2, "the policy prefers cot+retrieve")
 
 
 def test_a_pipeline_that_was_not_trained_is_not_preferred(trained: PipelineSelector) -> None:
@@ -133,9 +133,9 @@ def test_a_pipeline_that_was_not_trained_is_not_preferred(trained: PipelineSelec
     ],
 )
 def test_what_is_lacking_is_an_abstention(trained: PipelineSelector, stated: Sequence[Stated], reason: str) -> None:
-    said = trained(ballot=ballot("ab", stated, questions(UNSEEN)[0]))
-    assert said.abstained == reason.replace("{N/A}", "not applicable: ")
-    assert "preferred" not in said
+    reply = trained(ballot=ballot("ab", stated, questions(UNSEEN)[0]))
+    assert reply.abstained == reason.replace("{N/A}", "not applicable: ")
+    assert "preferred" not in reply
 
 
 def test_a_candidate_that_does_not_vote_needs_no_tags(trained: PipelineSelector) -> None:
@@ -166,20 +166,20 @@ def test_a_run_on_questions_of_the_training_pool_is_refused(
     select = selector_of(SILENT)
     select.judge = select.judge if named else trained
     plan = Plan([pool], tmp_path / "run", judges={"policy": trained} if named else {})
-    said = refused(lambda: evaluate(select, plan))
-    assert re.search(r"trained on 2 of the 8 questions of .*test\.jsonl", said)
-    assert ("policy" in said) is named
-    assert "eldgr pool split" in said
+    message = refused(lambda: evaluate(select, plan))
+    assert re.search(r"trained on 2 of the 8 questions of .*test\.jsonl", message)
+    assert ("policy" in message) is named
+    assert "eldgr pool split" in message
     assert not (tmp_path / "run").exists()
 
 
 def test_a_run_on_other_questions_is_right_on_all_of_them(trained: PipelineSelector, tmp_path: Path) -> None:
     pool = write_pool(tmp_path / "test.jsonl", rows(UNSEEN))
     plan = Plan([pool], tmp_path / "run", judges={"policy": trained})
-    found: Any = evaluate(selector_of(SILENT), plan)["pools"]["test"]
-    em = {rule: of["em"] for rule, of in found["rules"].items()}
+    result: Any = evaluate(selector_of(SILENT), plan)["pools"]["test"]
+    em = {rule: of["em"] for rule, of in result["rules"].items()}
     assert (em["judge[policy]"], em["eldgr[policy]"], em["majority"]) == (100.0, 100.0, 0.0)
-    facts = {name: found["judges"]["policy"][name] for name in ("gold_in_training", "logprobs", "positioned")}
+    facts = {name: result["judges"]["policy"][name] for name in ("gold_in_training", "logprobs", "positioned")}
     assert facts == {"gold_in_training": True, "logprobs": False, "positioned": True}
     assert "trained_questions" not in json.dumps(describe(trained))
 

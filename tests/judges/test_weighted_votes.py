@@ -75,9 +75,9 @@ def test_parameters_change_what_is_preferred() -> None:
 def test_an_abstaining_vote_abstains_below_its_threshold_and_not_at_it() -> None:
     counted = stated_by("bcrl_max", "aab", (0.2, 0.2, 0.5))
     assert count("bcrl_abstaining", counted).preferred == count("bcrl_max", counted).preferred == 2
-    said = count("bcrl_abstaining:0.51", counted)
-    assert said.abstained == "the highest confidence is 0.5, below 0.51"
-    assert "preferred" not in said
+    reply = count("bcrl_abstaining:0.51", counted)
+    assert reply.abstained == "the highest confidence is 0.5, below 0.51"
+    assert "preferred" not in reply
 
 
 def test_weights_are_added_as_the_decimals_that_they_are_written_as() -> None:
@@ -101,12 +101,12 @@ def drawn(formula: str, *, missing: bool = True) -> st.SearchStrategy[Any]:
     return st.tuples(classes(), st.one_of(values, st.just([None] * 6) if missing else values))
 
 
-def told(said: Any) -> int | str:
+def told(reply: Any) -> int | str:
     """What is said in the words of the naive version."""
-    reason = str(said.get("abstained", ""))
-    assert ("preferred" in said) is not bool(reason)
+    reason = str(reply.get("abstained", ""))
+    assert ("preferred" in reply) is not bool(reason)
     if not reason:
-        return int(said.preferred)
+        return int(reply.preferred)
     words = reason.split()
     kinds = {"no": "missing", "weights": "negative"}
     if words[0] in kinds:
@@ -146,13 +146,13 @@ def test_a_pool_without_the_column_is_told_from_a_candidate_without_it(formula: 
 def test_another_order_of_the_candidates_prefers_the_same_candidate(formula: str, keys: str, seed: int) -> None:
     """Values are different powers of two, so that no sums are equal."""
     values, order = [2.0**-index for index in shuffled(len(keys), seed + 1)], shuffled(len(keys), seed)
-    said = count(READS[formula], stated_by(formula, keys, values))
+    reply = count(READS[formula], stated_by(formula, keys, values))
     moved = stated_by(formula, "".join(keys[i] for i in order), [values[i] for i in order])
     again = count(READS[formula], moved)
-    if "preferred" in said:
-        assert order[again.preferred] == said.preferred
+    if "preferred" in reply:
+        assert order[again.preferred] == reply.preferred
     else:
-        assert again.abstained == said.abstained
+        assert again.abstained == reply.abstained
 
 
 @pytest.mark.parametrize("formula", READS)
@@ -161,10 +161,10 @@ def test_another_order_of_the_candidates_prefers_the_same_candidate(formula: str
 def test_a_higher_value_of_the_preferred_candidate_keeps_it(formula: str, data: st.DataObject) -> None:
     keys, values = data.draw(drawn(formula, missing=False))
     floats = [float(value) for value in values[: len(keys)]]
-    said = count(READS[formula], stated_by(formula, keys, floats))
-    if "preferred" in said:
-        floats[said.preferred] = min(1.0, floats[said.preferred] + 0.25)
-        assert count(READS[formula], stated_by(formula, keys, floats)).preferred == said.preferred
+    reply = count(READS[formula], stated_by(formula, keys, floats))
+    if "preferred" in reply:
+        floats[reply.preferred] = min(1.0, floats[reply.preferred] + 0.25)
+        assert count(READS[formula], stated_by(formula, keys, floats)).preferred == reply.preferred
 
 
 @pytest.mark.parametrize("formula", ["best_of_n:s", "borda:s"])
@@ -194,9 +194,9 @@ def test_scores_on_another_scale_are_ranked_as_before(formula: str, keys: str, v
     ],
 )
 def test_values_that_cannot_be_used_are_an_abstention(formula: str, value: Any, reason: str) -> None:
-    said = count(formula, ballot("ab", [stating("best_of_n", 0.5), stating("best_of_n", value)]))
-    assert said.abstained.startswith(reason)
-    assert "preferred" not in said
+    reply = count(formula, ballot("ab", [stating("best_of_n", 0.5), stating("best_of_n", value)]))
+    assert reply.abstained.startswith(reason)
+    assert "preferred" not in reply
 
 
 @pytest.mark.parametrize("formula", ["best_of_n:s", "weighted_best_of_n:s", "borda:s"])
@@ -216,8 +216,8 @@ def test_a_score_of_steps_alone_does_not_apply_until_a_fold_is_named(formula: st
     ],
 )
 def test_the_reason_names_the_summary_that_the_pool_lacks(formula: str, known: Logprobs | None, lacking: str) -> None:
-    said = count(formula, ballot("ab", [Stated(logprobs=known)] * 2))
-    assert said.abstained == f"not applicable: the pool states no {lacking}"
+    reply = count(formula, ballot("ab", [Stated(logprobs=known)] * 2))
+    assert reply.abstained == f"not applicable: the pool states no {lacking}"
 
 
 def test_a_single_number_is_its_own_fold() -> None:
@@ -232,8 +232,8 @@ def test_the_largest_floats_are_counted(formula: str) -> None:
 
 
 def test_values_from_0_to_1_are_the_scores_of_the_verdict() -> None:
-    said = count("best_of_n:s", stated_by("best_of_n", "ab", (0.25, 1.0)))
-    assert [one["scalar"] for one in said.assessments] == [0.25, 1.0]
+    reply = count("best_of_n:s", stated_by("best_of_n", "ab", (0.25, 1.0)))
+    assert [one["scalar"] for one in reply.assessments] == [0.25, 1.0]
     assert count("best_of_n:s", stated_by("best_of_n", "ab", (0.25, 1.5))).assessments is None
 
 
@@ -277,8 +277,8 @@ def test_a_candidate_without_an_answer_does_not_take_the_scores_of_the_others_aw
     ],
 )
 def test_a_formula_with_other_words_is_refused(formula: str, end: str) -> None:
-    said = refused(lambda: WeightedVote(formula))
-    assert end in said and repr(formula) in said and said.endswith(".")
+    message = refused(lambda: WeightedVote(formula))
+    assert end in message and repr(formula) in message and message.endswith(".")
 
 
 def test_the_facts_say_which_formulas_need_log_probabilities_and_which_imitate() -> None:

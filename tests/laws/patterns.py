@@ -209,10 +209,10 @@ def retrieval(pattern: Pattern) -> Expected:
 def arithmetic(pattern: Pattern) -> Expected:
     """A checked derivation ships unless it says what consensus says."""
     m, derived = pattern.pool.consensus, pattern.offered
-    asked: tuple[Role, ...] = ("deriver",) if pattern.repairable else ()
-    if not asked or derived is None or (m is not None and derived.group == m.group):
-        return Expected("consensus", m, asked)
-    return Expected("repair", derived, asked)
+    roles: tuple[Role, ...] = ("deriver",) if pattern.repairable else ()
+    if not roles or derived is None or (m is not None and derived.group == m.group):
+        return Expected("consensus", m, roles)
+    return Expected("repair", derived, roles)
 
 
 def overrides(pattern: Pattern, answer: Answer | None) -> bool:
@@ -223,10 +223,10 @@ def overrides(pattern: Pattern, answer: Answer | None) -> bool:
 def scalar_judge(pattern: Pattern) -> Expected:
     """The judge's statement, with full authority."""
     stated = pattern.judge[0] if pattern.judge else None
-    asked: tuple[Role, ...] = ("judge",) if len(pattern.pool.marks) > 1 else ()
+    roles: tuple[Role, ...] = ("judge",) if len(pattern.pool.marks) > 1 else ()
     if stated is None or stated.group == 0:
-        return Expected("consensus", pattern.pool.consensus, asked)
-    return Expected("judge", stated, asked)
+        return Expected("consensus", pattern.pool.consensus, roles)
+    return Expected("judge", stated, roles)
 
 
 def majority_vote(pattern: Pattern) -> Expected:
@@ -284,10 +284,10 @@ def support(k: int | None) -> Callable[[Pattern], Expected]:
         most = pattern.pool.standings[0][1] if pattern.pool.standings else 0
         open_ = pattern.repairable and (k is None or most <= sum(votes for _, votes in others))
         rivals = {answer.group: answer for answer, votes in others if open_ and (k is None or votes >= most - k)}
-        asked: tuple[Role, ...] = ("deriver",) if rivals else ()
+        roles: tuple[Role, ...] = ("deriver",) if rivals else ()
         if derived is None or derived.group not in rivals:
-            return Expected("consensus", pattern.pool.consensus, asked)
-        return Expected("repair", rivals[derived.group], asked)
+            return Expected("consensus", pattern.pool.consensus, roles)
+        return Expected("repair", rivals[derived.group], roles)
 
     return expected
 
@@ -338,16 +338,16 @@ class Checked:
 
     def drive(self, rule: Any, pattern: Pattern) -> Expected:
         """What a rule does on a pattern."""
-        asked, offered = list[Role](), pattern.offered
+        roles, offered = list[Role](), pattern.offered
         replies: dict[Role, Any] = {"judge": pattern.judge, "repairer": offered, "deriver": offered}
 
         def ask(role: Role) -> Any:
-            asked.append(role)
+            roles.append(role)
             return {role: replies[role]}
 
         module: Any = self.module
         choice = module.drive(rule(TableCase(pattern)), ask)
-        return Expected(choice.branch, choice.answer, tuple(asked), type(choice).__name__)
+        return Expected(choice.branch, choice.answer, tuple(roles), type(choice).__name__)
 
     def rule(self, name: str) -> int:
         """Hold a rule, asked lazily and always, to its table on every pattern; return how many there are."""
@@ -366,13 +366,13 @@ class Checked:
                 sought.append(answer)
                 return marks[answer]
 
-            found = self.module.decide(m, s, r, certified)
+            result = self.module.decide(m, s, r, certified)
             certified_m, *others = (marks.get(answer or "", False) for answer in (m, s, r))
             key = (int(certified_m is not False), int(others[0] is True), int(others[1] is True))
             row = EQ3[key]
             answer = {"m": m, "s": s, "r": r}[row]
             expected = (BRANCH[row], answer, marks.get(answer or "", False))
-            assert (found.branch, found.answer, found.certified) == expected, f"decide: {(m, s, r, marks)}"
+            assert (result.branch, result.answer, result.certified) == expected, f"decide: {(m, s, r, marks)}"
             assert sorted(sought) == sorted(marks), f"decide asks about {sought}"
         return sum(1 for _ in strings())
 

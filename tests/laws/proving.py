@@ -133,16 +133,16 @@ def refute(one: Claim) -> str | None:
     solver = z3.Solver()
     solver.set(timeout=20_000)
     solver.add(*one.assumed, z3.Not(one.term))
-    found = solver.check()
-    if found == z3.unsat:
+    result = solver.check()
+    if result == z3.unsat:
         return None
-    return describe(solver.model(), one) if found == z3.sat else f"z3 cannot tell whether {one.rule} keeps {one.law}"
+    return describe(solver.model(), one) if result == z3.sat else f"z3 cannot tell whether {one.rule} keeps {one.law}"
 
 
 def describe(model: Any, one: Claim) -> str:
     """The case in which a rule breaks a law, in the words of the project."""
     seen = Seen(model)
-    asked = [role for role, term in one.outcome.asked.items() if seen.holds(term)]
+    roles = [role for role, term in one.outcome.asked.items() if seen.holds(term)]
     branch = model.eval(one.outcome.branch, True)
     arithmetic = seen.holds(ARITHMETIC)
     spoken = ["derivation"] if arithmetic else ["preference", "repair", "stated"]
@@ -154,7 +154,7 @@ def describe(model: Any, one: Claim) -> str:
             f"{one.rule} breaks {one.law}. {one.says.splitlines()[0]}",
             f"  task: {task}",
             *(seen.line(answer, pooled=one.assumed is WORLD) for answer in (M, *answers)),
-            f"  shipped by {branch}: {seen.name(one.outcome.answer)}; asked: {', '.join(asked) or 'nobody'}",
+            f"  shipped by {branch}: {seen.name(one.outcome.answer)}; asked: {', '.join(roles) or 'nobody'}",
             *([f"  Eq. 3 demands {seen.demanded()}"] if one.rule in ("eldgr", "always(eldgr)", "decide") else []),
         ]
     )

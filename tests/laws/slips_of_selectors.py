@@ -82,9 +82,9 @@ class Gathers(Wrapped):
         return ""
 
     def before(self, call: dict[str, Any]) -> dict[str, Any]:
-        found = self.found.setdefault(self.key(call), [])
-        found += call["evidence"] or []
-        return {**call, "evidence": list(found)}
+        result = self.found.setdefault(self.key(call), [])
+        result += call["evidence"] or []
+        return {**call, "evidence": list(result)}
 
 
 class GathersOfAQuestion(Gathers):

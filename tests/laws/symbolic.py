@@ -253,8 +253,8 @@ class Outcome:
 
     def replacing(self, *pairs: tuple[Term, Term]) -> "Outcome":
         """The outcome with other replies in place of the first of each pair."""
-        asked: dict[Role, Term] = {role: z3.substitute(term, *pairs) for role, term in self.asked.items()}
-        return Outcome(z3.substitute(self.branch, *pairs), z3.substitute(self.answer, *pairs), asked)
+        roles: dict[Role, Term] = {role: z3.substitute(term, *pairs) for role, term in self.asked.items()}
+        return Outcome(z3.substitute(self.branch, *pairs), z3.substitute(self.answer, *pairs), roles)
 
 
 def outcome_of(
@@ -303,8 +303,8 @@ def _explore(run: Callable[[Oracle], tuple[Any, list[Role]]], assumed: Sequence[
         scripts += oracle.others
     branch = _nest(paths, [BRANCH_OF[path.branch] for path in paths])
     answer = _nest(paths, [path.answer for path in paths])
-    asked: dict[Role, Term] = {role: _nest(paths, [z3.BoolVal(role in path.asked) for path in paths]) for role in ROLES}
-    return Outcome(branch, answer, asked, paths)
+    roles: dict[Role, Term] = {role: _nest(paths, [z3.BoolVal(role in path.asked) for path in paths]) for role in ROLES}
+    return Outcome(branch, answer, roles, paths)
 
 
 def _follow(run: Callable[[Oracle], tuple[Any, list[Role]]], oracle: Oracle) -> Path:

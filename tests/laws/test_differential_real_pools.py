@@ -77,10 +77,10 @@ def test_each_answer_is_certified_where_the_naive_search_finds_it(pools_dir: Pat
     for row in rows(pools_dir, RETRIEVAL):
         question = row.to_question()
         for answer in dict.fromkeys((*question.answers, *row.gold)):
-            found = certify(answer, question.passages, certificate)
-            assert found.certified is occurs(answer, question.passages, certificate)
-            if found.witness is not None:
-                place = (found.witness.passage, found.witness.field, found.witness.start, found.witness.end)
+            result = certify(answer, question.passages, certificate)
+            assert result.certified is occurs(answer, question.passages, certificate)
+            if result.witness is not None:
+                place = (result.witness.passage, result.witness.field, result.witness.start, result.witness.end)
                 assert place == occurrence((answer or "").strip(), question.passages, certificate)
 
 

@@ -117,13 +117,13 @@ def test_a_selector_whose_type_gives_up_a_law_is_not_held_to_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_up", "said"),
+    ("given_up", "message"),
     [
         ("no_such_law", r"names\.gives_up: 'no_such_law' is not a law"),
         ("a_type_repeats_itself", r"names\.gives_up: 'a_type_repeats_itself' is not"),
     ],
 )
-def test_a_type_cannot_give_up_everything(given_up: str, said: str) -> None:
+def test_a_type_cannot_give_up_everything(given_up: str, message: str) -> None:
     class Free(Names):
         gives_up = (given_up,)
 
@@ -132,7 +132,7 @@ def test_a_type_cannot_give_up_everything(given_up: str, said: str) -> None:
         lambda kind: check_laws(answer=kind),
         lambda kind: check_selector(Selector(answer=kind)),
     ):
-        with pytest.raises(ArgumentError, match=said):
+        with pytest.raises(ArgumentError, match=message):
             check(Free())
 
 

@@ -30,8 +30,8 @@ def refusing(draw: st.DrawFn) -> Trial:
     """Draw a trial some of whose own words are refusals, by phrases or by a function that names the same classes."""
     trial = draw(consultations())
     task = trial.question.task
-    given = [one.answer for one in trial.replies.values() if isinstance(one, Repair | Derivation)]
-    words = [one for one in (*trial.question.answers, *given) if one and answer_class(one, "retrieval")]
+    values = [one.answer for one in trial.replies.values() if isinstance(one, Repair | Derivation)]
+    words = [one for one in (*trial.question.answers, *values) if one and answer_class(one, "retrieval")]
     phrases = draw(st.lists(st.sampled_from(words), max_size=2, unique=True)) if words else []
     refusals: Any = tuple(phrases)
     if draw(st.booleans()):

@@ -125,12 +125,12 @@ MISBEHAVING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("given", "kind", "message"), MISBEHAVING.values(), ids=MISBEHAVING)
+@pytest.mark.parametrize(("values", "kind", "message"), MISBEHAVING.values(), ids=MISBEHAVING)
 def test_what_misbehaves_is_named_with_a_small_example(
-    given: dict[str, Any], kind: type[Exception], message: str
+    values: dict[str, Any], kind: type[Exception], message: str
 ) -> None:
     with pytest.raises(kind, match=f"(?m){message}") as caught:  # with the note, which begins another line
-        check_laws(**given, max_examples=1)
+        check_laws(**values, max_examples=1)
     assert caught.value.__notes__[0].startswith("Falsifying example: ")
 
 

@@ -34,9 +34,9 @@ class Mutant:
 def equivalents(path: Path = LIST) -> dict[Mutant, str]:
     """The mutants that no input can tell from the shipped code, each with the reason."""
     entries = tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]
-    found = {Mutant(one["function"], one["was"].strip(), one["becomes"].strip()): one["why"] for one in entries}
-    assert len(found) == len(entries), "an entry of the list is there twice"
-    return found
+    result = {Mutant(one["function"], one["was"].strip(), one["becomes"].strip()): one["why"] for one in entries}
+    assert len(result) == len(entries), "an entry of the list is there twice"
+    return result
 
 
 def modules(path: Path = PROJECT) -> dict[str, str]:
@@ -108,10 +108,10 @@ def unmoved(mutants: Sequence[tuple[Mutant, str]], expected: Iterable[str]) -> I
 def main() -> int:
     """Print the score and the faults; return 1 if there are any."""
     known, mutants = equivalents(), list(results())
-    found = [*unmoved(mutants, modules()), *faults(mutants, known)] if mutants else [NO_RUN]
+    result = [*unmoved(mutants, modules()), *faults(mutants, known)] if mutants else [NO_RUN]
     states = ((mutant, state(mutant, status, known)) for mutant, status in mutants)
-    print(*table(states), *found, sep="\n")  # noqa: T201 -- this is the command's output
-    return 1 if found else 0
+    print(*table(states), *result, sep="\n")  # noqa: T201 -- this is the command's output
+    return 1 if result else 0
 
 
 if __name__ == "__main__":

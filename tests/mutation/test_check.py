@@ -14,10 +14,10 @@ OTHER = Mutant("ranking.rank", "a < b", "a > b")
 def lines_of(function: str) -> str:
     """The source of a function or method of floor 1."""
     module, *names = function.split(".")
-    found: object = importlib.import_module(modules()[module])
+    result: object = importlib.import_module(modules()[module])
     for name in names:
-        found = getattr(found, name)
-    return inspect.getsource(found)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        result = getattr(result, name)
+    return inspect.getsource(result)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("mutant", equivalents(), ids=lambda mutant: mutant.function)

@@ -36,8 +36,8 @@ def run(made: Path, tmp_path: Path) -> Path:
 
 
 def summary_of(run: Path) -> Any:
-    found: Any = json.loads((run / "summary.json").read_text(encoding="utf-8"))
-    return found
+    figures: Any = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    return figures
 
 
 def change(run: Path, **figures: Any) -> None:
@@ -86,14 +86,14 @@ def test_a_contrast_that_did_not_agree_would_be_named(monkeypatch: pytest.Monkey
 
 
 def test_what_is_here_is_what_the_run_counted(run: Path) -> None:
-    found, pool = here(run), summary_of(run)["pools"]["capitals"]
-    assert (found["pool"], found["n"], found["n_scored"]) == ("capitals", 9, 9)
-    assert found["rules"] == pool["rules"]
+    figures, pool = here(run), summary_of(run)["pools"]["capitals"]
+    assert (figures["pool"], figures["n"], figures["n_scored"]) == ("capitals", 9, 9)
+    assert figures["rules"] == pool["rules"]
     leads = {one["against"]: one for one in pool["contrasts"] if one["rule"] == "eldgr"}
-    assert found["leads"] == {rule: lead for rule, lead in leads.items() if rule != "certified"}
-    assert list(found["leads"]) == ["first", "majority", "judge"]
-    assert found["audit"]["judge_overrides"] == pool["audit"]["judge_overrides"]
-    assert found["homogeneous"] == 0
+    assert figures["leads"] == {rule: lead for rule, lead in leads.items() if rule != "certified"}
+    assert list(figures["leads"]) == ["first", "majority", "judge"]
+    assert figures["audit"]["judge_overrides"] == pool["audit"]["judge_overrides"]
+    assert figures["homogeneous"] == 0
 
 
 def test_seconds_and_calls_are_those_of_the_journal_on_the_pools_questions(tmp_path: Path) -> None:
@@ -101,12 +101,12 @@ def test_seconds_and_calls_are_those_of_the_journal_on_the_pools_questions(tmp_p
     selector.set_lm(scripted_lm(lambda request: VERDICT if role_of(request) == "judge" else NO_SPAN))
     run, _ = finished_run(tmp_path, n=6, selector=selector)
     lines = [json.loads(line) for line in (run / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
-    asked = [line for line in lines if line["kind"] == "consultation"]
-    found = here(run)
-    assert found["roles"]["judge"]["calls"] == found["roles"]["judge"]["consultations"] == 6
-    assert found["roles"]["judge"]["models"] == ["scripted/lm"]
-    assert found["seconds"]["both"] == pytest.approx(sum(line["seconds"] for line in asked) / 6)
-    assert found["seconds"]["judge"] + found["seconds"]["verifier"] == pytest.approx(found["seconds"]["both"])
+    consultations = [line for line in lines if line["kind"] == "consultation"]
+    figures = here(run)
+    assert figures["roles"]["judge"]["calls"] == figures["roles"]["judge"]["consultations"] == 6
+    assert figures["roles"]["judge"]["models"] == ["scripted/lm"]
+    assert figures["seconds"]["both"] == pytest.approx(sum(line["seconds"] for line in consultations) / 6)
+    assert figures["seconds"]["judge"] + figures["seconds"]["verifier"] == pytest.approx(figures["seconds"]["both"])
 
 
 def test_questions_that_were_asked_and_are_not_decided_take_no_time(tmp_path: Path) -> None:
@@ -120,33 +120,33 @@ def test_questions_that_were_asked_and_are_not_decided_take_no_time(tmp_path: Pa
 def test_of_recordings_no_seconds_are_said(tmp_path: Path) -> None:
     asked, _ = finished_run(tmp_path)
     played, _ = finished_run(tmp_path, out=tmp_path / "played", replay=asked / "journal.jsonl")
-    found = here(played)
-    assert found["seconds"] == {"judge": None, "verifier": 0.0, "both": None}
-    said = list(not_comparable(found, PUBLISHED["hotpotqa"]))
+    figures = here(played)
+    assert figures["seconds"] == {"judge": None, "verifier": 0.0, "both": None}
+    replies = list(not_comparable(figures, PUBLISHED["hotpotqa"]))
     recorded = "the judge's replies are recorded, and a recording does not say what made it; the paper's judge is"
-    assert any(recorded in one for one in said)
-    found["roles"]["judge"]["recorded"] = 4
-    assert any("4 of 6 consultations of the judge were recorded" in one for one in sentences(found).split("\n"))
+    assert any(recorded in one for one in replies)
+    figures["roles"]["judge"]["recorded"] = 4
+    assert any("4 of 6 consultations of the judge were recorded" in one for one in sentences(figures).split("\n"))
 
 
 def test_a_module_of_ones_own_is_not_said_to_ask_no_lm(made: Path) -> None:
-    found = deepcopy(here(made))
-    found["roles"]["judge"]["module"] = "mine.Judge"
-    assert "the judge is Judge, and no LM call of it was counted; the paper's judge is" in sentences(found)
+    result = deepcopy(here(made))
+    result["roles"]["judge"]["module"] = "mine.Judge"
+    assert "the judge is Judge, and no LM call of it was counted; the paper's judge is" in sentences(result)
 
 
 @pytest.mark.parametrize(
-    ("abstained", "said"),
+    ("abstained", "message"),
     [
         (0, None),
         (2, "\nThe judge abstained on 2 of 9 questions."),
         (9, "Not comparable: the judge abstained on all 9 questions, so no rule used its replies."),
     ],
 )
-def test_silence_is_said(made: Path, abstained: int, said: str | None) -> None:
-    found = deepcopy(here(made))
-    found["roles"]["judge"]["abstained"] = abstained
-    assert "abstained" not in sentences(found) if said is None else said in sentences(found)
+def test_silence_is_said(made: Path, abstained: int, message: str | None) -> None:
+    result = deepcopy(here(made))
+    result["roles"]["judge"]["abstained"] = abstained
+    assert "abstained" not in sentences(result) if message is None else message in sentences(result)
 
 
 def test_every_column_of_the_paper_has_one_of_here_beside_it(run: Path) -> None:
@@ -181,25 +181,25 @@ def test_the_confirmation_has_its_differences_the_other_way_round_as_the_paper_p
 
 
 def test_what_follows_from_the_run_is_said(run: Path) -> None:
-    found = here(run)
-    assert [one[:40] for one in comparable(found, PUBLISHED["hotpotqa"])] == [
+    figures = here(run)
+    assert [one[:40] for one in comparable(figures, PUBLISHED["hotpotqa"])] == [
         "Comparable: the rules are the paper's, a",
         "Comparable: the statistics are the paper",
     ]
-    said = "\n".join(not_comparable(found, PUBLISHED["hotpotqa"]))
-    assert "9 questions of pool 'capitals', and 300 of HotpotQA in the paper" in said
-    assert "3 candidates a question, and four in the paper" in said
-    assert "the judge is LexicalJudge, which asks no LM; the paper's judge is deepseek-r1:7b, by Ollama" in said
-    assert "the repairer was never asked; the paper does not name its verifier's model" in said
-    assert "the certificate is 'folded', and verbatim occurrence in the paper (--certificate substring)" in said
+    message = "\n".join(not_comparable(figures, PUBLISHED["hotpotqa"]))
+    assert "9 questions of pool 'capitals', and 300 of HotpotQA in the paper" in message
+    assert "3 candidates a question, and four in the paper" in message
+    assert "the judge is LexicalJudge, which asks no LM; the paper's judge is deepseek-r1:7b, by Ollama" in message
+    assert "the repairer was never asked; the paper does not name its verifier's model" in message
+    assert "the certificate is 'folded', and verbatim occurrence in the paper (--certificate substring)" in message
 
 
-def sentences(found: Any, name: str = "hotpotqa") -> str:
-    return "\n".join([*comparable(found, PUBLISHED[name]), *not_comparable(found, PUBLISHED[name])])
+def sentences(result: Any, name: str = "hotpotqa") -> str:
+    return "\n".join([*comparable(result, PUBLISHED[name]), *not_comparable(result, PUBLISHED[name])])
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         pytest.param({"candidates": {"fewest": 4, "most": 4}}, "Comparable: four candidates a question.", id="four"),
         pytest.param({"candidates": {"fewest": 2, "most": 4}}, "2 to 4 candidates a question", id="two to four"),
@@ -218,10 +218,10 @@ def sentences(found: Any, name: str = "hotpotqa") -> str:
         pytest.param({"remarks": ["Another answered."]}, "Another answered.", id="remark"),
     ],
 )
-def test_each_thing_that_matters_has_its_sentence(made: Path, changes: dict[str, Any], said: str) -> None:
-    found = here(made)
-    assert said not in sentences(found)
-    assert said in sentences({**found, **changes})
+def test_each_thing_that_matters_has_its_sentence(made: Path, changes: dict[str, Any], message: str) -> None:
+    figures = here(made)
+    assert message not in sentences(figures)
+    assert message in sentences({**figures, **changes})
 
 
 @pytest.mark.parametrize(
@@ -234,14 +234,14 @@ def test_each_thing_that_matters_has_its_sentence(made: Path, changes: dict[str,
     ],
 )
 def test_the_papers_judge_is_known_by_its_model(made: Path, model: str, same: bool) -> None:
-    found = deepcopy(here(made))
-    found["roles"]["judge"]["models"] = [model]
-    assert (f"Comparable: the judge was {model}, the paper's model." in sentences(found)) is same
-    assert (f"Not comparable: the judge was {model}; the paper's judge" in sentences(found)) is not same
+    result = deepcopy(here(made))
+    result["roles"]["judge"]["models"] = [model]
+    assert (f"Comparable: the judge was {model}, the paper's model." in sentences(result)) is same
+    assert (f"Not comparable: the judge was {model}; the paper's judge" in sentences(result)) is not same
 
 
 @pytest.mark.parametrize(
-    ("name", "setting", "value", "said"),
+    ("name", "setting", "value", "message"),
     [
         ("hotpotqa", "certificate", "substring", None),
         ("hotpotqa", "certificate", "token", "the certificate is 'token'"),
@@ -252,26 +252,26 @@ def test_the_papers_judge_is_known_by_its_model(made: Path, model: str, same: bo
     ],
 )
 def test_each_setting_that_is_not_the_papers_is_named(
-    made: Path, name: str, setting: str, value: str, said: str | None
+    made: Path, name: str, setting: str, value: str, message: str | None
 ) -> None:
-    found = here(made)
+    figures = here(made)
     paper = {"certificate": "substring", "derivation": "stated"}
-    changed = sentences({**found, "settings": {**found["settings"], **paper, setting: value}}, name)
-    assert "(--" not in changed if said is None else said in changed
+    changed = sentences({**figures, "settings": {**figures["settings"], **paper, setting: value}}, name)
+    assert "(--" not in changed if message is None else message in changed
 
 
 @pytest.mark.parametrize(
-    ("confirmation", "said"),
+    ("confirmation", "message"),
     [
         (None, "Not comparable: the run had no freeze"),
         ({"lock": "ab"}, "Comparable: the run was under a freeze."),
     ],
 )
-def test_only_what_was_frozen_is_a_confirmation(made: Path, confirmation: Any, said: str) -> None:
-    found = here(made, "confirmation")
-    assert found["confirmation"] is None
-    assert said in sentences({**found, "confirmation": confirmation}, "confirmation")
-    assert said not in sentences({**found, "confirmation": confirmation})
+def test_only_what_was_frozen_is_a_confirmation(made: Path, confirmation: Any, message: str) -> None:
+    figures = here(made, "confirmation")
+    assert figures["confirmation"] is None
+    assert message in sentences({**figures, "confirmation": confirmation}, "confirmation")
+    assert message not in sentences({**figures, "confirmation": confirmation})
 
 
 def test_a_rule_without_a_result_has_dashes_and_its_reason(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_a_pool_is_named_where_a_run_has_several_of_the_task(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["RUN"], r"is not known; give NAME=RUN with one of gsm8k, hotpotqa, confirmation\."),
         (["svamp=RUN"], r"'svamp' is not known; give NAME=RUN with one of gsm8k, hotpotqa, confirmation\."),
@@ -317,9 +317,9 @@ def test_a_pool_is_named_where_a_run_has_several_of_the_task(tmp_path: Path) -> 
     ],
 )
 def test_an_argument_that_names_no_run_is_refused_with_what_it_says(
-    made: Path, arguments: list[str], said: str
+    made: Path, arguments: list[str], message: str
 ) -> None:
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=message):
         runs_here([argument.replace("RUN", str(made)) for argument in arguments])
 
 

@@ -39,10 +39,10 @@ def paper() -> str:
 
 def test_the_nine_contrasts_follow_from_their_counts_to_every_printed_digit() -> None:
     leads = [(selection.n, lead) for selection in PUBLISHED.values() for lead in selection.leads.values()]
-    found = [(recomputed(lead, n), lead, n) for n, lead in leads]
-    assert len(found) == 9
-    assert all(agrees(again.delta, lead.delta) and agrees(again.p, lead.p) for again, lead, _ in found)
-    assert sorted(end for one in found for end in ends_apart(*one)) == [0] * 17 + [1]  # one end of eighteen
+    results = [(recomputed(lead, n), lead, n) for n, lead in leads]
+    assert len(results) == 9
+    assert all(agrees(again.delta, lead.delta) and agrees(again.p, lead.p) for again, lead, _ in results)
+    assert sorted(end for one in results for end in ends_apart(*one)) == [0] * 17 + [1]  # one end of eighteen
 
 
 @pytest.mark.parametrize(("selection", "against", "lead"), LEADS)
@@ -134,17 +134,17 @@ def test_every_lead_stands_in_the_paper(selection: Selection, against: str, lead
 
 
 def test_every_other_figure_stands_in_the_paper(paper: str) -> None:
-    said: list[str] = [
+    replies: list[str] = [
         "+1.0ppon500GSM8K",
         "+0.34EMon300HotpotQA",
         "10pointsbelowjudge-freemajority",
         "1.77sand2.91s",
         "4.68stotal",
     ]
-    said += ["1.36sperGSM8K", "4.99sperHotpotQA", "352of500homogeneous", "172of300HotpotQA", "44.6--47.4"]
-    said += ["(55.6\\%)", "8--11ppbelowGRPO", "p<3.4\\times10^-6"]
-    said += ["majorityansweron22", "judgechoiceon4", "repairon4", "addingtwoexactmatches", "deepseek-r1:7b"]
-    assert [one for one in said if one not in paper] == []
+    replies += ["1.36sperGSM8K", "4.99sperHotpotQA", "352of500homogeneous", "172of300HotpotQA", "44.6--47.4"]
+    replies += ["(55.6\\%)", "8--11ppbelowGRPO", "p<3.4\\times10^-6"]
+    replies += ["majorityansweron22", "judgechoiceon4", "repairon4", "addingtwoexactmatches", "deepseek-r1:7b"]
+    assert [one for one in replies if one not in paper] == []
 
 
 def test_every_place_is_a_label_of_the_paper(paper: str) -> None:

@@ -27,9 +27,9 @@ def texts(built: BuildResult) -> dict[str, list[str]]:
 
 
 def refused(folder: Path, *sources: Path, **recipe: Any) -> str:
-    said = refused_pool(lambda: build(folder, *sources, **recipe))
+    message = refused_pool(lambda: build(folder, *sources, **recipe))
     assert not (folder / "pool.jsonl").exists()
-    return said
+    return message
 
 
 # --- joining ----------------------------------------------------------------------------------------------------------
@@ -51,26 +51,26 @@ def test_what_is_written_is_a_pool(tmp_path: Path) -> None:
 
 
 def test_the_order_of_the_lines_changes_no_row(tmp_path: Path) -> None:
-    asked = questions(tmp_path / "q.jsonl")
-    first = build(tmp_path, predictions(tmp_path / "a.jsonl"), questions=asked, shuffle=1)
-    second = build(tmp_path, predictions(tmp_path / "a.jsonl", [2, 0, 3, 1]), questions=asked, shuffle=1)
+    questions_file = questions(tmp_path / "q.jsonl")
+    first = build(tmp_path, predictions(tmp_path / "a.jsonl"), questions=questions_file, shuffle=1)
+    second = build(tmp_path, predictions(tmp_path / "a.jsonl", [2, 0, 3, 1]), questions=questions_file, shuffle=1)
     assert first.pool.sha256 == second.pool.sha256
 
 
 def test_files_without_ids_are_joined_by_the_folded_question(tmp_path: Path) -> None:
-    asked = questions(tmp_path / "q.jsonl")
+    questions_file = questions(tmp_path / "q.jsonl")
     loud = write(tmp_path / "a.jsonl", *({"question": f" {question(n).upper()}", "prediction": "x"} for n in range(4)))
-    built = build(tmp_path, loud, questions=asked)
+    built = build(tmp_path, loud, questions=questions_file)
     assert built.by == "question"
     assert [(row.id, row.question) for row in rows(built)] == [(f"q{n}", question(n)) for n in range(4)]
 
 
 def test_a_question_without_an_id_gets_one_from_its_text(tmp_path: Path) -> None:
-    asked = write(tmp_path / "q.jsonl", {"question": question(0)}, {"question": question(1)})
+    questions_file = write(tmp_path / "q.jsonl", {"question": question(0)}, {"question": question(1)})
     turned = write(tmp_path / "r.jsonl", {"question": question(1)}, {"question": question(0)})
     sources = predictions(tmp_path / "a.jsonl", range(2))
     one, other = (
-        {row.question: row.id for row in rows(build(tmp_path, sources, questions=q))} for q in (asked, turned)
+        {row.question: row.id for row in rows(build(tmp_path, sources, questions=q))} for q in (questions_file, turned)
     )
     assert one == other == {question(0): "q-6e5bedbc555a41e0", question(1): "q-a6eeebf8042bf9a2"}
 
@@ -95,8 +95,8 @@ def test_logs_of_two_harnesses_and_a_plain_file_make_one_pool(tmp_path: Path) ->
     gsm8k = write(tmp_path / "gsm8k.jsonl", *({"question": question(n), "answer": f"x\n#### {n}"} for n in range(4)))
     built = build(tmp_path, *sources, task="arithmetic", questions=gsm8k)
     assert (built.by, built.left_out) == ("question", 1)
-    said = [["#" * 4 + f" {n}", "none", "ANSWER: Ana", "ANSWER: Ana", f"a says {n}"] for n in range(3)]
-    assert [*texts(built).values()] == said
+    replies = [["#" * 4 + f" {n}", "none", "ANSWER: Ana", "ANSWER: Ana", f"a says {n}"] for n in range(3)]
+    assert [*texts(built).values()] == replies
     assert [row.gold for row in rows(built)] == [["0"], ["1"], ["2"]]
     assert [one.source for one in rows(built)[0].candidates] == ["samples #1", "samples #2", "log #1", "log #2", "a"]
 
@@ -112,8 +112,8 @@ def test_files_of_the_same_name_are_told_apart_by_their_paths(tmp_path: Path) ->
 
 def test_evidence_comes_from_the_file_of_questions(tmp_path: Path) -> None:
     source = write(tmp_path / "a.jsonl", {"id": "5ab", "prediction": "Finish[Ana]", "gold": ["Bo"]})
-    asked = write(tmp_path / "hotpot.jsonl", HOTPOTQA)
-    (row,) = rows(build(tmp_path, source, questions=asked, evidence="facts"))
+    questions_file = write(tmp_path / "hotpot.jsonl", HOTPOTQA)
+    (row,) = rows(build(tmp_path, source, questions=questions_file, evidence="facts"))
     assert [(passage.title, passage.text) for passage in row.evidence] == [
         ("Ana", "Ana paints."),
         ("It", "Ana did it."),
@@ -125,8 +125,8 @@ def test_evidence_comes_from_the_file_of_questions(tmp_path: Path) -> None:
 
 
 def test_answers_are_extracted_unless_they_are_stated(tmp_path: Path) -> None:
-    given = ["So it is 5.\n#### 6", "That makes 7 apples.", "No idea.", None, {"text": "x = 3", "answer": "9"}]
-    built = build(tmp_path, predictions(tmp_path / "a.jsonl", [0], prediction=given), task="arithmetic")
+    values = ["So it is 5.\n#### 6", "That makes 7 apples.", "No idea.", None, {"text": "x = 3", "answer": "9"}]
+    built = build(tmp_path, predictions(tmp_path / "a.jsonl", [0], prediction=values), task="arithmetic")
     assert [candidate.answer for candidate in rows(built)[0].candidates] == ["6", "7", None, None, "9"]
     assert built.forms == {"hashes": 1, "last_number": 1}
     assert built.pool.missing == 2
@@ -136,10 +136,11 @@ def test_answers_are_extracted_unless_they_are_stated(tmp_path: Path) -> None:
 
 
 def test_predictions_on_no_question_are_named(tmp_path: Path) -> None:
-    source, asked = predictions(tmp_path / "a.jsonl"), questions(tmp_path / "q.jsonl", [2])
-    assert refused(tmp_path, source, questions=asked) == (
-        f"{source}: 3 questions that {asked} does not have: id 'q0' ({source}, line 1), id 'q1' ({source}, line 2), "
-        f"id 'q3' ({source}, line 4). Give files on the same questions, or join them by question."
+    source, questions_file = predictions(tmp_path / "a.jsonl"), questions(tmp_path / "q.jsonl", [2])
+    assert refused(tmp_path, source, questions=questions_file) == (
+        f"{source}: 3 questions that {questions_file} does not have: id 'q0' ({source}, line 1), "
+        f"id 'q1' ({source}, line 2), id 'q3' ({source}, line 4). Give files on the same questions, or join them by "
+        "question."
     )
 
 
@@ -167,14 +168,16 @@ def test_a_question_that_a_file_has_twice_is_refused(tmp_path: Path, by: Any) ->
     twice = predictions(tmp_path / "a.jsonl", [0, 1, 1])
     message = refused(tmp_path, twice, by=by)
     assert f"{twice}, line 3: {by} '" in message and f"is also in {twice}, line 2;" in message
-    asked = questions(tmp_path / "q.jsonl", [0, 1, 2, 1])
-    assert f"{asked}, line 4:" in refused(tmp_path, predictions(tmp_path / "b.jsonl", [0]), questions=asked, by=by)
+    questions_file = questions(tmp_path / "q.jsonl", [0, 1, 2, 1])
+    assert f"{questions_file}, line 4:" in refused(
+        tmp_path, predictions(tmp_path / "b.jsonl", [0]), questions=questions_file, by=by
+    )
 
 
 def test_ids_that_occur_twice_are_refused_where_questions_join(tmp_path: Path) -> None:
-    asked = write(tmp_path / "q.jsonl", *({"id": "q", "question": question(number)} for number in range(2)))
-    message = refused(tmp_path, predictions(tmp_path / "a.jsonl", [0, 1]), questions=asked, by="question")
-    assert f"{asked}, line 2: id 'q' is also in {asked}, line 1;" in message
+    questions_file = write(tmp_path / "q.jsonl", *({"id": "q", "question": question(number)} for number in range(2)))
+    message = refused(tmp_path, predictions(tmp_path / "a.jsonl", [0, 1]), questions=questions_file, by="question")
+    assert f"{questions_file}, line 2: id 'q' is also in {questions_file}, line 1;" in message
 
 
 def test_a_log_that_has_a_question_once_a_filter_is_read_once(tmp_path: Path) -> None:
@@ -218,13 +221,13 @@ def test_a_row_that_is_not_a_row_of_a_pool_is_named(tmp_path: Path) -> None:
 
 
 def test_files_are_not_read_twice_and_not_overwritten(tmp_path: Path) -> None:
-    first, asked = predictions(tmp_path / "a.jsonl"), questions(tmp_path / "q.jsonl")
+    first, questions_file = predictions(tmp_path / "a.jsonl"), questions(tmp_path / "q.jsonl")
     before = first.read_bytes()
     with pytest.raises(ArgumentError, match="is given twice, so its candidates would vote twice; give it once"):
         build(tmp_path, first, tmp_path / "." / "a.jsonl")
-    for out in (first, asked):
+    for out in (first, questions_file):
         with pytest.raises(ArgumentError, match="is one of the files to read; give the pool another name"):
-            build_pool(Recipe([first], "retrieval", asked), out)
+            build_pool(Recipe([first], "retrieval", questions_file), out)
     with pytest.raises(ArgumentError, match="Give at least one file of predictions"):
         build(tmp_path)
     assert first.read_bytes() == before
@@ -260,8 +263,8 @@ def test_shuffling_keeps_the_candidates_and_depends_on_the_seed(tmp_path: Path) 
     plain, one, same, other = (texts(build(tmp_path, source, shuffle=seed)) for seed in (None, 1, 1, 2))
     assert one == same != other
     assert one != plain
-    assert {name: sorted(found) for name, found in one.items()} == plain
-    assert len({tuple(found) for found in one.values()}) > 1  # each question has an order of its own
+    assert {name: sorted(result) for name, result in one.items()} == plain
+    assert len({tuple(result) for result in one.values()}) > 1  # each question has an order of its own
 
 
 def test_a_real_pool_taken_apart_is_put_together_again(pools_dir: Path, tmp_path: Path) -> None:
@@ -276,8 +279,10 @@ def test_a_real_pool_taken_apart_is_put_together_again(pools_dir: Path, tmp_path
             for row in order
         ]
         sources.append(write(tmp_path / f"{index}.jsonl", *one_file))
-    asked = write(tmp_path / "q.jsonl", *(json.loads(row.model_dump_json(exclude={"candidates"})) for row in before))
-    after = rows(build(tmp_path, *sources, questions=asked))
+    questions_file = write(
+        tmp_path / "q.jsonl", *(json.loads(row.model_dump_json(exclude={"candidates"})) for row in before)
+    )
+    after = rows(build(tmp_path, *sources, questions=questions_file))
 
     def content(row: Row) -> Any:
         return row.model_dump(exclude={"candidates", "meta"}), [(one.text, one.answer) for one in row.candidates]

@@ -97,10 +97,10 @@ def test_what_is_not_a_pair_of_example_and_prediction_is_said(pair: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("gold", "shown"), [(True, r"True \(bool\)"), ({"a": 1}, r"\{'a': 1\} \(dict\)"), (1.5, "1.5 ")]
+    ("gold", "text"), [(True, r"True \(bool\)"), ({"a": 1}, r"\{'a': 1\} \(dict\)"), (1.5, "1.5 ")]
 )
-def test_gold_answers_that_are_no_text_are_refused_by_the_id(gold: Any, shown: str) -> None:
-    with pytest.raises(PoolError, match=rf"question 1, id 'q-.*': gold must be text, or a list of texts; got {shown}"):
+def test_gold_answers_that_are_no_text_are_refused_by_the_id(gold: Any, text: str) -> None:
+    with pytest.raises(PoolError, match=rf"question 1, id 'q-.*': gold must be text, or a list of texts; got {text}"):
         only(asked(answer=gold), completions("x"))
 
 

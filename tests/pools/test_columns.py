@@ -230,31 +230,33 @@ REFUSED: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"), REFUSED, ids=[f"{name} {n}" for n, (name, *_) in enumerate(REFUSED)]
+    ("name", "value", "message"), REFUSED, ids=[f"{name} {n}" for n, (name, *_) in enumerate(REFUSED)]
 )
-def test_a_value_that_cannot_be_used_is_refused_with_its_place_and_a_remedy(name: str, value: Any, said: str) -> None:
+def test_a_value_that_cannot_be_used_is_refused_with_its_place_and_a_remedy(
+    name: str, value: Any, message: str
+) -> None:
     """In a pool and in a live candidate, with the same words."""
     wrong = record({"answer": "Ada", "confidence": 1}, {"answer": "Bo", name: value})
     assert refused(lambda: validate(wrong, "p.jsonl, line 7")) == (
-        f"p.jsonl, line 7, id 'q0': candidates[1].{name}{said}"
+        f"p.jsonl, line 7, id 'q0': candidates[1].{name}{message}"
     )
-    assert refused_argument(lambda: read_columns({name: value}, "it.{}")) == f"it.{name}{said}"
+    assert refused_argument(lambda: read_columns({name: value}, "it.{}")) == f"it.{name}{message}"
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         ('"confidence": NaN', f"confidence {UNIT}nan{DIVIDE}"),
         ('"logprobs": {"tokens": [-Infinity]}', f"logprobs.tokens[0] {LOGARITHM}-inf{LEAVE}"),
         (f'"scores": {{"prm": 1{"0" * 400}}}', f"scores {SCORE}1{'0' * 17}...{'0' * 19}. Leave it out."),
     ],
 )
-def test_a_file_with_such_a_value_is_refused_by_its_line(tmp_path: Path, columns: str, said: str) -> None:
+def test_a_file_with_such_a_value_is_refused_by_its_line(tmp_path: Path, columns: str, message: str) -> None:
     good = json.dumps(record({"answer": "Ada", **FULL}))
     bad = json.dumps(record({"answer": "Bo"}, number=1)).replace('"Bo"', f'"Bo", {columns}')
     (tmp_path / "p.jsonl").write_text(f"{good}\n{bad}\n")
     assert refused(lambda: open_pool(tmp_path / "p.jsonl")) == (
-        f"{tmp_path / 'p.jsonl'}, line 2, id 'q1': candidates[0].{said}"
+        f"{tmp_path / 'p.jsonl'}, line 2, id 'q1': candidates[0].{message}"
     )
 
 
@@ -346,7 +348,7 @@ def test_log_probabilities_may_be_as_a_chat_api_returns_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ([{"logprob": -1}, {"logprob": 0.5}], f"logprobs.content[1].logprob {LOGARITHM}0.5{LEAVE}"),
         ([{"token": "x"}], f"logprobs.content[0].logprob {LOGARITHM}None{LEAVE}"),
@@ -354,8 +356,8 @@ def test_log_probabilities_may_be_as_a_chat_api_returns_them() -> None:
         ("x", "logprobs.content must be a list of numbers; got 'x'. Leave it out."),
     ],
 )
-def test_those_of_a_chat_api_are_refused_by_their_own_names(content: Any, said: str) -> None:
-    assert refused_argument(lambda: read_columns({"logprobs": {"content": content}})) == said
+def test_those_of_a_chat_api_are_refused_by_their_own_names(content: Any, message: str) -> None:
+    assert refused_argument(lambda: read_columns({"logprobs": {"content": content}})) == message
 
 
 def test_a_pool_has_no_log_probabilities_of_a_chat_api() -> None:
@@ -378,15 +380,15 @@ def test_a_check_counts_what_is_stated_and_shows_the_ends_of_each_score(
     first = row({"answer": "Ada", **FULL}, {"answer": "Bo", "confidence": 0, "scores": {"reward-1.b": 90}}, {})
     second = Row.model_validate(record({"answer": "Ada", "scores": {"prm": 0}}, number=1))
     path = str(write_pool(tmp_path / "p.jsonl", [first, second]).path)
-    said = (
+    message = (
         "Stated of candidates: confidence 2 of 4, logprobs 1 of 4, scores.prm 2 of 4 from 0 to 0.9, "
         "scores.reward-1.b 2 of 4 from -7.5 to 90, tags 1 of 4."
     )
-    assert said in " ".join(checked(capsys, path).split())
-    found = json.loads(checked(capsys, path, "--json"))["pools"]["p"]["columns"]
-    assert found["confidence"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": None, "highest": None}
-    assert found["scores.prm"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": 0.0, "highest": 0.9}
-    assert list(found) == ["confidence", "logprobs", "scores.prm", "scores.reward-1.b", "tags"]
+    assert message in " ".join(checked(capsys, path).split())
+    figures = json.loads(checked(capsys, path, "--json"))["pools"]["p"]["columns"]
+    assert figures["confidence"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": None, "highest": None}
+    assert figures["scores.prm"] == {"count": 2, "of": 4, "rate": 50.0, "lowest": 0.0, "highest": 0.9}
+    assert list(figures) == ["confidence", "logprobs", "scores.prm", "scores.reward-1.b", "tags"]
 
 
 def test_a_check_of_a_pool_without_columns_says_nothing_of_them(capsys: pytest.CaptureFixture[str]) -> None:

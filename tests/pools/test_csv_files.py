@@ -162,9 +162,9 @@ def test_marks_line_ends_and_blank_rows_change_nothing(tmp_path: Path, mark: byt
     content = mark + end.join(lines).encode()
     path = tmp_path / ("a.csv.gz" if packed else "a.csv")
     path.write_bytes(gzip.compress(content) if packed else content)
-    found = read(path)
-    assert texts(found) == [("1", ["Nice"]), ("2", [f'It is{end}Paris, or "so"']), ("3", ["Oslo"])]
-    assert [entry.where for entry in found] == [f"{path}, row {number}" for number in (3, 6, 9)]
+    result = read(path)
+    assert texts(result) == [("1", ["Nice"]), ("2", [f'It is{end}Paris, or "so"']), ("3", ["Oslo"])]
+    assert [entry.where for entry in result] == [f"{path}, row {number}" for number in (3, 6, 9)]
 
 
 _CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8).filter(
@@ -201,7 +201,7 @@ HEADER = "id,question,prediction\n"
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "the table is empty; give a row that names the columns, and a row a sample or question."),
         (HEADER, "the table is empty; give a row that names the columns, and a row a sample or question."),
@@ -243,14 +243,16 @@ HEADER = "id,question,prediction\n"
         ),
     ],
 )
-def test_what_is_wrong_with_a_table_is_named_by_its_row(tmp_path: Path, content: str, said: str) -> None:  # hazard 94
+def test_what_is_wrong_with_a_table_is_named_by_its_row(
+    tmp_path: Path, content: str, message: str
+) -> None:  # hazard 94
     (tmp_path / "a.csv").write_text(content, encoding="utf-8", newline="")
     error = refused(lambda: read(tmp_path / "a.csv"))
-    assert error.startswith(str(tmp_path / "a.csv")) and said in error
+    assert error.startswith(str(tmp_path / "a.csv")) and message in error
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"id,prediction\n1,\0\n", ", line 2: a NUL byte, as in UTF-16 or in a binary file; save the table as text in"),
         ("id,prediction\n1,x\n".encode("utf-16-le"), ", line 1: a NUL byte, as in UTF-16 or in a binary file; save"),
@@ -259,10 +261,10 @@ def test_what_is_wrong_with_a_table_is_named_by_its_row(tmp_path: Path, content:
         (b"PK\x03\x04", "not a text file but a zip archive"),
     ],
 )
-def test_a_table_that_is_not_utf_8_is_refused(tmp_path: Path, content: bytes, said: str) -> None:  # hazard 92
+def test_a_table_that_is_not_utf_8_is_refused(tmp_path: Path, content: bytes, message: str) -> None:  # hazard 92
     (tmp_path / "a.csv").write_bytes(content)
     error = refused(lambda: read(tmp_path / "a.csv"))
-    assert error.startswith(str(tmp_path / "a.csv")) and said in error
+    assert error.startswith(str(tmp_path / "a.csv")) and message in error
 
 
 def test_answers_have_as_many_columns_as_predictions(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_of_a_sample_that_was_written_again_the_last_one_counts(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("samples", "files", "said"),
+    ("samples", "files", "message"),
     [
         ([], {}, ": must be a log of inspect with samples, and has none."),
         (
@@ -152,9 +152,9 @@ def test_of_a_sample_that_was_written_again_the_last_one_counts(tmp_path: Path) 
         (SAMPLES, {"samples__x_json": SAMPLES[0]}, "samples/x.json: id '10' and epoch 2 are also in "),
     ],
 )
-def test_what_is_wrong_with_a_log_is_named(tmp_path: Path, samples: list[Any], files: Any, said: str) -> None:
+def test_what_is_wrong_with_a_log_is_named(tmp_path: Path, samples: list[Any], files: Any, message: str) -> None:
     path = archive(tmp_path / "log.eval", *samples, **files)
-    assert said in refused(lambda: said_by(path))
+    assert message in refused(lambda: said_by(path))
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"id,question\n", b"PK\x05\x06" + bytes(18)])

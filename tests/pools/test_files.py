@@ -190,17 +190,17 @@ def test_a_damaged_compressed_file_is_an_error_wherever_the_damage_is(at: int, f
 def test_damage_is_named_with_its_remedy(tmp_path: Path, packed: bytes, reason: str) -> None:
     path = tmp_path / "f.gz"
     path.write_bytes(packed)
-    said = refused(lambda: lines_of(path))
-    assert said.startswith(f"{path}: the compressed file is damaged ({reason}")
-    assert said.endswith("; fetch or compress it again.")
+    message = refused(lambda: lines_of(path))
+    assert message.startswith(f"{path}: the compressed file is damaged ({reason}")
+    assert message.endswith("; fetch or compress it again.")
 
 
 def test_a_line_has_a_longest_length(tmp_path: Path) -> None:  # hazard 10
     path = tmp_path / "f"
     path.write_bytes(b"x" * (MAX_LINE - 1) + b"\n" + b"y" * MAX_LINE + b"\n")
-    found = read_lines(path)
-    assert len(next(found)[1]) == MAX_LINE - 1
-    assert refused(lambda: next(found)) == (
+    result = read_lines(path)
+    assert len(next(result)[1]) == MAX_LINE - 1
+    assert refused(lambda: next(result)) == (
         f"{path}, line 2: longer than 16,777,216 bytes; one row a line is expected. {RAISE}"
     )
 
@@ -212,8 +212,8 @@ def test_a_gzip_bomb_is_stopped_by_what_it_expands_to(tmp_path: Path, line: byte
         for _ in range(200):
             out.write(line)
     assert path.stat().st_size < 2**20
-    said = refused(lambda: sum(1 for _ in read_lines(path)))
-    assert said in (
+    message = refused(lambda: sum(1 for _ in read_lines(path)))
+    assert message in (
         f"{path}: expands to more than {expansion_limit(path.stat().st_size):,} bytes, 100 times its size; "
         f"if that is intended, unpack it and give the plain file. {RAISE}",
         f"{path}, line 1: longer than 16,777,216 bytes; one row a line is expected. {RAISE}",
@@ -253,8 +253,8 @@ def test_what_is_not_text_is_known_by_how_it_begins(  # hazards 92, 95, 96
 
 
 def test_a_folder_has_no_lines(tmp_path: Path) -> None:
-    said = refused(lambda: lines_of(tmp_path))
-    assert said == f"{tmp_path}: Is a directory. Give the name of a file."
+    message = refused(lambda: lines_of(tmp_path))
+    assert message == f"{tmp_path}: Is a directory. Give the name of a file."
 
 
 # -- what is there --
@@ -269,8 +269,8 @@ def test_a_file_behind_a_link_is_a_file(tmp_path: Path) -> None:
 
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    said = "is a pipe or a device, and a pool is read more than once; give a file."
-    assert refused(lambda: require_file(tmp_path / "pipe")) == f"{tmp_path / 'pipe'}: {said}"
+    message = "is a pipe or a device, and a pool is read more than once; give a file."
+    assert refused(lambda: require_file(tmp_path / "pipe")) == f"{tmp_path / 'pipe'}: {message}"
 
 
 def test_a_name_that_no_file_can_have_is_refused() -> None:
@@ -290,22 +290,22 @@ def test_a_name_that_no_file_can_have_is_refused() -> None:
     ],
 )
 def test_what_is_not_one_json_object_is_said_with_its_place(line: bytes, reason: str) -> None:
-    said = refused(lambda: read_object(line, "p.jsonl, line 7"))
-    assert said.startswith("p.jsonl, line 7: not one JSON object (")
-    assert reason in said
-    assert said.endswith("); write one object a line, with no comma after it.")
+    message = refused(lambda: read_object(line, "p.jsonl, line 7"))
+    assert message.startswith("p.jsonl, line 7: not one JSON object (")
+    assert reason in message
+    assert message.endswith("); write one object a line, with no comma after it.")
 
 
 @pytest.mark.parametrize("line", [b"[" * 100_000, b'{"a": ' * 100_000, b"[" * 101 + b"]" * 101])
 def test_a_line_is_nested_a_hundred_deep_at_most(line: bytes) -> None:  # hazard 63
-    said = refused(lambda: read_object(line, "p.jsonl, line 7"))
-    assert said == "p.jsonl, line 7: nested too deeply, more than 100 lists or objects in one another; flatten it."
+    message = refused(lambda: read_object(line, "p.jsonl, line 7"))
+    assert message == "p.jsonl, line 7: nested too deeply, more than 100 lists or objects in one another; flatten it."
     assert read_object(b'{"a": "[[", "b": ' + b"[" * 99 + b"]" * 99 + b"}", "w")
 
 
 def test_a_line_in_another_encoding_is_named_by_its_byte() -> None:  # hazard 92
-    said = refused(lambda: read_object('{"a": "é"}'.encode("latin-1"), "p.jsonl, line 7"))
-    assert said == "p.jsonl, line 7: byte 8 is not UTF-8; save the file as UTF-8 (not UTF-16 or Latin-1)."
+    message = refused(lambda: read_object('{"a": "é"}'.encode("latin-1"), "p.jsonl, line 7"))
+    assert message == "p.jsonl, line 7: byte 8 is not UTF-8; save the file as UTF-8 (not UTF-16 or Latin-1)."
 
 
 def test_many_keys_of_which_one_occurs_twice_are_seen_in_linear_time() -> None:

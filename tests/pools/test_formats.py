@@ -69,17 +69,17 @@ def read_latex(text: str) -> str:
     shown, at = "", 0
     while at < len(text):
         for pattern, value in (
-            (r"\\([a-z]+(?:34)?)\{\}", lambda found: known[found[1]]),
-            (r"\\([{}#$%&_])", lambda found: found[1]),
-            (r"\$\\Delta\$", lambda found: "Δ"),
-            (r"\$-\$", lambda found: "−"),
-            (r"\$\\diamond\$", lambda found: "\ufffd"),
-            (r"\{\}", lambda found: ""),
-            (r"[^\\{}#$%&_~^<>|\"`]", lambda found: found[0]),
+            (r"\\([a-z]+(?:34)?)\{\}", lambda result: known[result[1]]),
+            (r"\\([{}#$%&_])", lambda result: result[1]),
+            (r"\$\\Delta\$", lambda result: "Δ"),
+            (r"\$-\$", lambda result: "−"),
+            (r"\$\\diamond\$", lambda result: "\ufffd"),
+            (r"\{\}", lambda result: ""),
+            (r"[^\\{}#$%&_~^<>|\"`]", lambda result: result[0]),
         ):
-            found = re.compile(pattern).match(text, at)
-            if found:
-                shown, at = shown + value(found), found.end()
+            match = re.compile(pattern).match(text, at)
+            if match:
+                shown, at = shown + value(match), match.end()
                 break
         else:
             raise AssertionError(f"unescaped at {at}: {text!r}")

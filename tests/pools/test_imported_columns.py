@@ -34,8 +34,8 @@ def columns_of(samples: Sequence[Sample]) -> list[Columns | None]:
     return [one.columns for one in samples]
 
 
-def columns(given: dict[str, Any]) -> Columns:
-    return Columns.model_validate(given)
+def columns(values: dict[str, Any]) -> Columns:
+    return Columns.model_validate(values)
 
 
 def plain(path: Path, prediction: Any, **fields: Any) -> Path:
@@ -46,8 +46,8 @@ def plain(path: Path, prediction: Any, **fields: Any) -> Path:
 
 
 def test_a_row_states_the_columns_of_its_prediction(tmp_path: Path) -> None:
-    (found,) = only(plain(tmp_path / "a.jsonl", "Ana", **ONE)).samples
-    assert found == Sample("Ana", columns=columns(ONE))
+    (result,) = only(plain(tmp_path / "a.jsonl", "Ana", **ONE)).samples
+    assert result == Sample("Ana", columns=columns(ONE))
     (without,) = only(plain(tmp_path / "b.jsonl", "Ana", confidence=None, scores=None)).samples
     assert without == Sample("Ana")
 
@@ -65,13 +65,13 @@ def test_a_row_with_several_predictions_has_a_list_for_each_column(tmp_path: Pat
 
 def test_an_object_states_its_own_columns(tmp_path: Path) -> None:
     objects = [{"text": "Ana", "answer": "Ana", **ONE}, "Bo", {"text": "Cy", **OTHER}]
-    found = only(plain(tmp_path / "a.jsonl", objects)).samples
-    assert found[0] == Sample("Ana", "Ana", final=True, columns=columns(ONE))
-    assert columns_of(found) == [columns(ONE), None, columns(OTHER)]
+    result = only(plain(tmp_path / "a.jsonl", objects)).samples
+    assert result[0] == Sample("Ana", "Ana", final=True, columns=columns(ONE))
+    assert columns_of(result) == [columns(ONE), None, columns(OTHER)]
 
 
 @pytest.mark.parametrize(
-    ("prediction", "fields", "said"),
+    ("prediction", "fields", "message"),
     [
         ("Ana", {"confidence": 90}, "confidence must be a number from 0 to 1; got 90. Divide a percentage by 100, or"),
         (["Ana", "Bo"], {"confidence": [0.9, "high"]}, "confidence[1] must be a number from 0 to 1; got 'high'."),
@@ -97,10 +97,10 @@ def test_an_object_states_its_own_columns(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_a_column_is_refused_by_file_line_and_value(
-    tmp_path: Path, prediction: Any, fields: dict[str, Any], said: str
+    tmp_path: Path, prediction: Any, fields: dict[str, Any], message: str
 ) -> None:
     path = write(tmp_path / "a.jsonl", {"id": "p", "prediction": "x"}, {"id": "q", "prediction": prediction, **fields})
-    assert refused(lambda: list(read_predictions(path))).startswith(f"{path}, line 2: {said}")
+    assert refused(lambda: list(read_predictions(path))).startswith(f"{path}, line 2: {message}")
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["objects", "JSON as text"])
@@ -112,8 +112,8 @@ def test_parquet_has_objects_or_json_as_text(tmp_path: Path, *, packed: bool) ->
     for form in (plain_form, several, inside):
         dumped = _packed(form) if packed else form
         parquet.write_table(arrow.Table.from_pylist([{"id": "q", **dumped}]), tmp_path / "a.parquet")
-        found = only(tmp_path / "a.parquet").samples
-        assert columns_of(found) == [columns(ONE)] * len(found)
+        result = only(tmp_path / "a.parquet").samples
+        assert columns_of(result) == [columns(ONE)] * len(result)
 
 
 def _packed(value: Any, name: str = "") -> Any:
@@ -191,12 +191,12 @@ def test_a_row_a_question_has_a_confidence_for_each_prediction(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("cell", "shown"), [("90%", "'90%'"), ("0,9", "'0,9'"), ("90", "90.0"), ("nan", "nan"), ("x", "'x'")]
+    ("cell", "text"), [("90%", "'90%'"), ("0,9", "'0,9'"), ("90", "90.0"), ("nan", "nan"), ("x", "'x'")]
 )
-def test_a_cell_that_is_not_a_probability_is_refused_by_its_row(tmp_path: Path, cell: str, shown: str) -> None:
+def test_a_cell_that_is_not_a_probability_is_refused_by_its_row(tmp_path: Path, cell: str, text: str) -> None:
     path = table(tmp_path / "a.csv", ("id", "prediction", "p"), ("1", "Nice", "1"), ("1", "Lyon", cell))
     assert refused(lambda: rows_of(path, confidence=["p"])) == (
-        f"{path}, row 3: confidence must be a number from 0 to 1; got {shown}. Divide a percentage by 100, or leave it "
+        f"{path}, row 3: confidence must be a number from 0 to 1; got {text}. Divide a percentage by 100, or leave it "
         "out."
     )
 
@@ -262,8 +262,8 @@ def test_completions_bring_log_probabilities_as_dspy_returns_them() -> None:
         content: list[dict[str, Any]]
 
     for returned in ({"content": [token(-0.5)]}, Choice(content=[token(-0.5)])):
-        (found,) = completed({"logprobs": returned}, columns=True)
-        assert found == candidate(logprobs={"tokens": [-0.5]})
+        (result,) = completed({"logprobs": returned}, columns=True)
+        assert result == candidate(logprobs={"tokens": [-0.5]})
 
 
 def test_a_single_prediction_brings_its_columns() -> None:
@@ -272,9 +272,9 @@ def test_a_single_prediction_brings_its_columns() -> None:
 
 
 def test_a_field_of_another_kind_is_refused_only_where_columns_are_asked_for() -> None:
-    given: list[dict[str, Any]] = [{"confidence": 0.5}, {"confidence": "high"}]
-    assert [one.confidence for one in completed(*given)] == [None, None]
-    assert refused_argument(lambda: completed(*given, columns=True)) == (
+    values: list[dict[str, Any]] = [{"confidence": 0.5}, {"confidence": "high"}]
+    assert [one.confidence for one in completed(*values)] == [None, None]
+    assert refused_argument(lambda: completed(*values, columns=True)) == (
         "question 1: candidates[1].confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100, or "
         "leave it out."
     )

@@ -62,13 +62,13 @@ def test_what_is_read_whole_expands_no_further_than_lines_do(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [(b"\x80\x04", "a pickle"), (gzip.compress(b"a" * 99)[:-9], "damaged")],
     ids=["pickle", "torn"],
 )
-def test_what_cannot_be_read_cannot_be_read_whole(tmp_path: Path, content: bytes, said: str) -> None:  # hazard 96
+def test_what_cannot_be_read_cannot_be_read_whole(tmp_path: Path, content: bytes, message: str) -> None:  # hazard 96
     (tmp_path / "f").write_bytes(content)
-    assert said in refused(lambda: read_whole(tmp_path / "f", 100, "split it"))
+    assert message in refused(lambda: read_whole(tmp_path / "f", 100, "split it"))
     assert "No such file or directory. Check the name" in refused(
         lambda: read_whole(tmp_path / "absent", 100, "split it")
     )

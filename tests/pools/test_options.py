@@ -43,8 +43,8 @@ def test_every_format_keeps_options(tmp_path: Path, suffix: str) -> None:
 def test_a_pool_is_built_with_options(tmp_path: Path, apart: bool) -> None:
     options: dict[str, Any] = {"options": TOWNS}
     source = predictions(tmp_path / "a.jsonl", **({} if apart else options))
-    asked = questions(tmp_path / "questions.jsonl", **options) if apart else None
-    built = build_pool(Recipe([source], "choice", asked), tmp_path / "pool.jsonl")
+    questions_file = questions(tmp_path / "questions.jsonl", **options) if apart else None
+    built = build_pool(Recipe([source], "choice", questions_file), tmp_path / "pool.jsonl")
     assert [row.options for row in rows(built)] == [TOWNS] * 4
 
 

@@ -29,8 +29,8 @@ PUBLISH = "python -c 'import json, eldgr_dspy.pools as p; print(json.dumps(p.sch
 
 
 def record(number: int = 0, /, **changes: Any) -> dict[str, Any]:
-    found = {"id": f"q{number}", "question": "Who?", "task": "retrieval", "candidates": [{"answer": "Ada"}]}
-    return {**found, **changes}
+    result = {"id": f"q{number}", "question": "Who?", "task": "retrieval", "candidates": [{"answer": "Ada"}]}
+    return {**result, **changes}
 
 
 def write_lines(path: Path, records: Iterable[Any]) -> Path:
@@ -102,9 +102,9 @@ def test_rows_are_given_sixteen_at_a_time_and_only_if_they_are_those_that_were_h
     path = write_lines(tmp_path / "p.jsonl", map(record, range(n)))
     pool = open_pool(path)
     write_lines(path, after)
-    given: list[Row] = []
-    said = refused(lambda: given.extend(pool.rows()))
-    assert said == f"{path}, {where}: changed since the pool was opened; restore the file and start again."
+    values: list[Row] = []
+    message = refused(lambda: values.extend(pool.rows()))
+    assert message == f"{path}, {where}: changed since the pool was opened; restore the file and start again."
     assert len(list(pool.rows(seen))) == seen
     path.unlink()
     assert "no such file" in refused(lambda: list(pool.rows()))
@@ -192,8 +192,8 @@ def test_what_pyarrow_would_read_without_a_word_is_refused(tmp_path: Path) -> No
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_pool(tmp_path / "p.parquet", rows(1))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    said = refused(lambda: open_pool(tmp_path / "p.parquet"))
-    assert said.endswith("p.parquet: Parquet needs pyarrow; run: pip install 'eldgr_dspy[parquet]'")
+    message = refused(lambda: open_pool(tmp_path / "p.parquet"))
+    assert message.endswith("p.parquet: Parquet needs pyarrow; run: pip install 'eldgr_dspy[parquet]'")
 
 
 def test_the_hash_is_of_the_content_and_not_of_the_spelling(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_the_same_rows_are_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("values", "message"),
     [
         (lambda: [*rows(3), *rows(1)], ": rows 1 and 4 have the same id; make ids unique."),
         (
@@ -288,18 +288,18 @@ def test_the_same_rows_are_the_same_bytes(tmp_path: Path) -> None:
     ],
 )
 def test_rows_that_are_no_pool_are_refused_and_the_old_file_is_intact(
-    tmp_path: Path, suffix: str, given: Callable[[], Iterable[Row]], message: str
+    tmp_path: Path, suffix: str, values: Callable[[], Iterable[Row]], message: str
 ) -> None:
     path = tmp_path / f"p{suffix}"
     before = write_pool(path, rows(2))
-    assert refused(lambda: write_pool(path, given())) == f"{path}{message}"
+    assert refused(lambda: write_pool(path, values())) == f"{path}{message}"
     assert open_pool(path) == before
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_row_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
-    said = refused(lambda: write_pool(tmp_path / "p.jsonl", rows(1, candidates=[{"text": "x" * 500_000}] * 34)))
-    assert said.endswith("p.jsonl, id 'q0': a row of 17,001,661 bytes; at most 16,777,216 can be read.")
+    message = refused(lambda: write_pool(tmp_path / "p.jsonl", rows(1, candidates=[{"text": "x" * 500_000}] * 34)))
+    assert message.endswith("p.jsonl, id 'q0': a row of 17,001,661 bytes; at most 16,777,216 can be read.")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -350,8 +350,8 @@ def test_a_pool_is_named_after_its_file(path: str, name: str) -> None:
 def test_pools_of_one_name_are_refused(tmp_path: Path) -> None:
     one, other = write_pool(tmp_path / "x.jsonl", rows(1)).path, write_pool(tmp_path / "x.jsonl.gz", rows(1)).path
     for first, second in ((one, other), (one, one)):
-        said = f"{first} and {second} are both named 'x'; rename one of the files."
-        assert refused_by(lambda: open_pools([first, second])) == said  # noqa: B023
+        message = f"{first} and {second} are both named 'x'; rename one of the files."
+        assert refused_by(lambda: open_pools([first, second])) == message  # noqa: B023
     assert refused_by(lambda: open_pools("x.jsonl")) == "'x.jsonl' is one path; give a list of them."
 
 
@@ -444,9 +444,9 @@ def test_a_folder_of_files_is_the_pool_of_their_rows_in_the_order_of_their_names
         write_pool(folder / name, part)
     for name in ("_SUCCESS", "_metadata.parquet", ".hidden.jsonl", "notes.txt"):
         (folder / name).write_text("not rows")
-    found = open_pool(folder)
-    assert (found.name, found.n, found.sha256) == ("parts", 6, whole.sha256)
-    assert list(found.rows()) == given_rows
+    result = open_pool(folder)
+    assert (result.name, result.n, result.sha256) == ("parts", 6, whole.sha256)
+    assert list(result.rows()) == given_rows
     write_pool(folder / "d.jsonl", given_rows[:1])
     with pytest.raises(PoolError, match=r"id 'q0' is in a.jsonl.gz, line 1 and in d.jsonl, line 1"):
         open_pool(folder)

@@ -48,12 +48,12 @@ def test_four_recorded_judges_in_one_run_score_as_each_alone(pools_dir: Path, tm
     if not all(file.is_file() for file in replay.values()):
         pytest.skip(f"no recorded judges in {pools_dir}")
     plan = Plan([pools_dir / "nq-openqa10.jsonl.gz"], tmp_path, judges=dict.fromkeys(full, Judge()), replay=replay)
-    found: Any = evaluate(Selector(), plan)["pools"]["nq-openqa10"]
-    assert {name: em(found, f"judge[{name}]") for name in full} == full
-    assert em(found, "majority") == 59.09
-    assert found["bounds"]["judge[bing]"] == pytest.approx([27.28, 78.37], abs=0.005)
-    assert found["rules"]["judge[gpt4]"]["asked"] == found["rules"]["judge[bing]"]["asked"]
-    family = {one["against"]: one for one in found["contrasts"] if one["p_holm"] is not None}
+    result: Any = evaluate(Selector(), plan)["pools"]["nq-openqa10"]
+    assert {name: em(result, f"judge[{name}]") for name in full} == full
+    assert em(result, "majority") == 59.09
+    assert result["bounds"]["judge[bing]"] == pytest.approx([27.28, 78.37], abs=0.005)
+    assert result["rules"]["judge[gpt4]"]["asked"] == result["rules"]["judge[bing]"]["asked"]
+    family = {one["against"]: one for one in result["contrasts"] if one["p_holm"] is not None}
     assert set(family) >= {f"judge[{name}]" for name in full}
     assert all(one["p_holm"] >= one["p"] for one in family.values())
 
@@ -66,10 +66,10 @@ def test_no_judge_moves_a_certified_or_inapplicable_consensus(pools_dir: Path, n
         case = Case(row.to_question(), Settings(certificate))
         final = case.task == "retrieval" and case.certified(case.consensus) is not False
         for judge in judges(case):
-            found, asked = decided(case, {**SILENT, "judge": judge})
-            assert not final or (found.answer, found.branch, asked) == (case.consensus, "consensus", {})
-            assert found.branch == "consensus" or found.certified is True
-            overrides += found.branch != "consensus"
+            decision, roles = decided(case, {**SILENT, "judge": judge})
+            assert not final or (decision.answer, decision.branch, roles) == (case.consensus, "consensus", {})
+            assert decision.branch == "consensus" or decision.certified is True
+            overrides += decision.branch != "consensus"
     assert (overrides > 0) == (name == "hotpotqa-reflexion12")
 
 
@@ -108,7 +108,7 @@ def test_at_most_20_questions_for_the_judge_and_23_for_the_repairer_whatever_the
 
 def test_the_heuristic_roles_run_the_whole_path_on_real_questions(pools_dir: Path, tmp_path: Path) -> None:
     plan = Plan([pools_dir / "hotpotqa-reflexion12.jsonl.gz"], tmp_path / "run", limit=40)
-    found: Any = evaluate(heuristic_selector(), plan)["pools"]["hotpotqa-reflexion12"]
-    assert found["audit"]["correct_to_incorrect"] == 0
-    low, high = found["bounds_any_span"]["eldgr"]
-    assert low <= found["rules"]["eldgr"]["em"] <= high
+    result: Any = evaluate(heuristic_selector(), plan)["pools"]["hotpotqa-reflexion12"]
+    assert result["audit"]["correct_to_incorrect"] == 0
+    low, high = result["bounds_any_span"]["eldgr"]
+    assert low <= result["rules"]["eldgr"]["em"] <= high

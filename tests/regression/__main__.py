@@ -32,8 +32,8 @@ def compare(names: Sequence[str], folder: Path) -> Mapping[str, str]:
             sys.stdout.write(f"{name} is left as it is: {reason}\n")
             continue
         pool = decide(name, pools_dir(), folder)
-        if found := differences(digests.get(name), pool):
-            lines[name] = f"{name} is now {pool.digests.name}: {'; '.join(found)}"
+        if result := differences(digests.get(name), pool):
+            lines[name] = f"{name} is now {pool.digests.name}: {'; '.join(result)}"
         digests[name] = pool.digests
         sys.stdout.write(f"{lines.get(name, f'{name} is as recorded')}\n")
     text = json.dumps({name: digest.record() for name, digest in digests.items()}, indent=1)

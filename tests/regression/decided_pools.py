@@ -125,7 +125,7 @@ def _pool(name: str, run: Path) -> Pool:
         Digests(
             hashlib.sha256(decisions).hexdigest(),
             [_digest(text, DIGITS) for text in lines.values()],
-            {part: _digest("\n".join(found).encode(), 8) for part, found in numbers.items() if found},
+            {part: _digest("\n".join(result).encode(), 8) for part, result in numbers.items() if result},
         ),
     )
 
@@ -158,18 +158,18 @@ def differences(before: Digests | None, pool: Pool, *, part: bool = False) -> li
     """Return what differs from the digests before. Of a part of a pool, its first questions, numbers do not count."""
     if before is None:
         return [f"all {len(pool.ids):,} questions", "all numbers"]
-    now, found = pool.digests, list[str]()
+    now, results = pool.digests, list[str]()
     old = before.questions[: len(now.questions)] if part else before.questions
     pairs = zip_longest(pool.ids, now.questions, old, fillvalue="")
     changed = [question or "one that is gone" for question, new, was in pairs if new != was]
     if changed:
         which = "all" if changed == pool.ids else f"{len(changed):,} of"
         names = "" if changed == pool.ids else f": {', '.join(changed)}"
-        found.append(f"{which} {len(old):,} questions{names}")
+        results.append(f"{which} {len(old):,} questions{names}")
     elif not part and now.decisions != before.decisions:
-        found.append("the order or the form of decisions.jsonl")
+        results.append("the order or the form of decisions.jsonl")
     if not part and now.numbers != before.numbers:
-        found.append(
+        results.append(
             f"numbers of {', '.join(sorted({key for key, _ in now.numbers.items() ^ before.numbers.items()}))}"
         )
-    return found
+    return results

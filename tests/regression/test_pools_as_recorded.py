@@ -77,8 +77,8 @@ def test_what_is_decided_otherwise_is_named() -> None:
     before = Digests("0", ["aaaa", "bbbb", "cccc"], {"n": "1", "rules": "1"})
     after = Digests("1", ["aaaa", "dddd"], {"n": "1", "rules": "2"})
     assert differences(before, Pool(["q1", "q2"], after), part=True) == ["1 of 2 questions: q2"]
-    found = "2 of 3 questions: q2, one that is gone"
-    assert differences(before, Pool(["q1", "q2"], after)) == [found, "numbers of rules"]
+    result = "2 of 3 questions: q2, one that is gone"
+    assert differences(before, Pool(["q1", "q2"], after)) == [result, "numbers of rules"]
     assert differences(before, Pool(["q1", "q2", "q3"], before._replace(decisions="1"))) == [
         "the order or the form of decisions.jsonl"
     ]

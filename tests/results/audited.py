@@ -31,15 +31,15 @@ EACH: dict[str, Any] = {"calls": 2, "prompt_tokens": 90, "completion_tokens": 10
 
 def outcome(case: Case, rule: str, replies: Replies, failed: Collection[Role] = ()) -> Outcome:
     """What a rule decides, where each consultation took two calls, a hundred tokens and half a second."""
-    said: dict[Role, Reply] = {}
+    fields: dict[Role, Reply] = {}
 
     def ask(role: Role) -> Reply:
-        said[role] = LATENESS if role in failed else replies.get(role, SILENT)
-        return said[role]
+        fields[role] = LATENESS if role in failed else replies.get(role, SILENT)
+        return fields[role]
 
     choice = drive(case.rule(rule)(case), ask)
-    made = [_made(role, reply) for role, reply in said.items()]
-    return Outcome(case.record(choice, said), None, made)
+    made = [_made(role, reply) for role, reply in fields.items()]
+    return Outcome(case.record(choice, fields), None, made)
 
 
 def _made(role: Role, reply: Reply) -> Consultation:
@@ -53,16 +53,16 @@ def _made(role: Role, reply: Reply) -> Consultation:
     return Consultation("p", "q", role, "ok", content={}, **EACH)
 
 
-def rows_of(task: Task, asked: list[Asked], rules: tuple[str, ...] = DEFAULT_RULES) -> DecidedRows:
+def rows_of(task: Task, questions: list[Asked], rules: tuple[str, ...] = DEFAULT_RULES) -> DecidedRows:
     rows = DecidedRows(task, rules)
-    for number, (same, gold, replies, failed) in enumerate(asked):
+    for number, (same, gold, replies, failed) in enumerate(questions):
         case = Case(replace(same.question, text=same.question.text + "?" * number), same.settings)  # each its own text
         rows.add(case, gold, {rule: outcome(case, rule, replies, failed) for rule in rules}, failed)
     return rows
 
 
-def figures(task: Task, asked: list[Asked], rules: tuple[str, ...] = DEFAULT_RULES) -> Any:
-    return pool_figures(rows_of(task, asked, rules))
+def figures(task: Task, questions: list[Asked], rules: tuple[str, ...] = DEFAULT_RULES) -> Any:
+    return pool_figures(rows_of(task, questions, rules))
 
 
 def retrieval(answers: Sequence[str | None], text: str = "Doha is north of Lusail.", **settings: Any) -> Case:

@@ -13,8 +13,8 @@ from eldgr_dspy.tables.table import Table
 def asked(**changes: Any) -> list[Table]:
     """The tables of what a certificate's consultation says, which is always taken into account."""
     row = Row.model_validate({"id": "q", "question": "Q?", "task": "retrieval", "candidates": [{"answer": "a"}]})
-    said = Consultation("p", "q", "certificate", **{"outcome": "ok", **changes})
-    tables = [*question_tables(RunQuestion("p", row, None, [], {"certificate": said}))]
+    consultation = Consultation("p", "q", "certificate", **{"outcome": "ok", **changes})
+    tables = [*question_tables(RunQuestion("p", row, None, [], {"certificate": consultation}))]
     return tables[2:-2]
 
 
@@ -42,19 +42,19 @@ def test_it_is_said_what_it_took() -> None:
 
 def test_fields_are_text_and_lists_of_objects_are_tables() -> None:
     steps = [{"expression": "1 + 1", "value": "2"}, {"value": 0.333333333, "note": None, "more": {"a": [1]}}]
-    found = asked(content={"preferred": 2, "judge_rationale": "because", "steps": steps, "none": [], "mixed": [1, {}]})
-    said = ("preferred: 2", "judge rationale: because", "none: []", "mixed: [1, {}]")
-    assert found[0].notes == tuple(f"certificate, {one}" for one in said)
-    assert found[1].headers == ("", "expression", "value", "note", "more")
-    assert found[1].rows == (("[0]", "1 + 1", "2", "—", "—"), ("[1]", "—", "0.3333", "—", '{"a": [1]}'))
+    result = asked(content={"preferred": 2, "judge_rationale": "because", "steps": steps, "none": [], "mixed": [1, {}]})
+    reply = ("preferred: 2", "judge rationale: because", "none: []", "mixed: [1, {}]")
+    assert result[0].notes == tuple(f"certificate, {one}" for one in reply)
+    assert result[1].headers == ("", "expression", "value", "note", "more")
+    assert result[1].rows == (("[0]", "1 + 1", "2", "—", "—"), ("[1]", "—", "0.3333", "—", '{"a": [1]}'))
 
 
 def test_what_is_long_is_cut_with_a_count() -> None:
     rows = [{f"column {i}": "x" * 1_000 for i in range(40)}] * 100
-    found = asked(outcome="abstained", reason="r" * 5_000, content={"text": "t" * 5_000, "rows": rows})
-    assert [note.endswith("… (1,000 more characters)") for note in found[0].notes] == [True, True]
-    assert (len(found[1].headers), len(found[1].rows), found[1].notes) == (17, 64, ("36 more rows.",))
-    assert found[1].rows[0][1].endswith("… (700 more characters)")
+    result = asked(outcome="abstained", reason="r" * 5_000, content={"text": "t" * 5_000, "rows": rows})
+    assert [note.endswith("… (1,000 more characters)") for note in result[0].notes] == [True, True]
+    assert (len(result[1].headers), len(result[1].rows), result[1].notes) == (17, 64, ("36 more rows.",))
+    assert result[1].rows[0][1].endswith("… (700 more characters)")
 
 
 def test_what_is_nested_beyond_measure_is_said_to_be() -> None:

@@ -32,9 +32,9 @@ from tests.results.audited import (
 # -- by hand ----------------------------------------------------------------------------------------------------------
 
 
-def shipped(found: dict[str, Any]) -> set[tuple[str, str, str, int]]:
+def shipped(result: dict[str, Any]) -> set[tuple[str, str, str, int]]:
     keys = ("branch", "level", "outcome", "questions")
-    rows = [tuple(one[key] for key in keys) for one in found["decided"]["outcomes"]]
+    rows = [tuple(one[key] for key in keys) for one in result["decided"]["outcomes"]]
     assert rows == sorted(rows) and len(rows) == len({row[:3] for row in rows})
     return set(rows)
 
@@ -101,18 +101,18 @@ def test_flips_are_counted_against_each_rule_that_has_a_result() -> None:
 
 def test_tokens_are_unknown_where_a_server_did_not_report_them_and_none_where_no_call_was_made() -> None:
     case, rows = retrieval(OPEN), DecidedRows("retrieval", ("eldgr",))
-    said: list[Any] = [EACH | {"completion_tokens": None}, EACH | {"calls": 0, "prompt_tokens": None}]
+    replies: list[Any] = [EACH | {"completion_tokens": None}, EACH | {"calls": 0, "prompt_tokens": None}]
     roles: tuple[Role, ...] = ("judge", "repairer")
-    made = [Consultation("p", "q", role, "ok", content={}, **one) for role, one in zip(roles, said, strict=True)]
+    made = [Consultation("p", "q", role, "ok", content={}, **one) for role, one in zip(roles, replies, strict=True)]
     rows.add(case, ["Doha"], {"eldgr": replace(outcome(case, "eldgr", {}), consultations=made)}, ())
     assert pool_figures(rows)["rules"]["eldgr"]["tokens"] == {"judge": None, "deriver": 0, "repairer": 0}
 
 
 def test_without_gold_answers_nothing_is_scored() -> None:
-    found = figures("retrieval", UNSCORED)
-    assert {row[2] for row in shipped(found)} == {"unscored"}
-    assert found["decided"]["flips"]["judge"] == {"correct_to_incorrect": None, "incorrect_to_correct": None}
-    assert found["audit"]["incorrect_to_correct"] is None
+    result = figures("retrieval", UNSCORED)
+    assert {row[2] for row in shipped(result)} == {"unscored"}
+    assert result["decided"]["flips"]["judge"] == {"correct_to_incorrect": None, "incorrect_to_correct": None}
+    assert result["audit"]["incorrect_to_correct"] is None
 
 
 def test_without_a_result_of_eldgr_there_is_no_audit_in_full() -> None:
@@ -142,17 +142,17 @@ def pools(draw: st.DrawFn) -> tuple[Task, list[Asked]]:
 @example(("arithmetic", ARITHMETIC))
 def test_the_audit_adds_up(pool: tuple[Task, list[Asked]]) -> None:
     task, asked = pool
-    found = figures(task, asked)
-    audit = found["audit"]
+    result = figures(task, asked)
+    audit = result["audit"]
     by: dict[str, int] = dict.fromkeys(("consensus", "judge", "repair"), 0)
-    for branch, _, _, n in shipped(found):
+    for branch, _, _, n in shipped(result):
         by[branch] += n
-    assert sum(by.values()) == found["n"] == len(asked)
+    assert sum(by.values()) == result["n"] == len(asked)
     assert tuple(by.values()) == (audit["preserved"], audit["judge_overrides"], audit["repair_overrides"])
-    flips = {word: sum(n for _, _, one, n in shipped(found) if one == word) for word in ("lost", "won")}
-    if found["n_scored"] == found["n"] > 0:
+    flips = {word: sum(n for _, _, one, n in shipped(result) if one == word) for word in ("lost", "won")}
+    if result["n_scored"] == result["n"] > 0:
         assert (flips["lost"], flips["won"]) == (audit["correct_to_incorrect"], audit["incorrect_to_correct"])
-    assert sum(n for _, _, became, n in shipped(found) if became != "unscored") == found["n_scored"]
+    assert sum(n for _, _, became, n in shipped(result) if became != "unscored") == result["n_scored"]
 
 
 @settings(max_examples=30)
@@ -181,6 +181,6 @@ def test_on_a_real_pool_the_audit_is_that_of_a_count_question_by_question(pools_
         case = Case(row.to_question())
         last = max((index for index, key in enumerate(case.vote.classes) if key is not None), default=None)
         asked.append((case, row.gold, {} if last is None else {"judge": Verdict(last)}, ()))
-    found = figures("retrieval", asked)
+    result = figures("retrieval", asked)
     contested = sum(case.certified(case.consensus) is False and case.rival() for case, *_ in asked)
-    assert found["rules"]["eldgr"]["asked"]["judge"] == contested == 20
+    assert result["rules"]["eldgr"]["asked"]["judge"] == contested == 20

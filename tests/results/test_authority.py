@@ -91,9 +91,9 @@ def test_the_bound_is_what_every_judge_and_every_span_give(one: Case, gold: list
         return exact_match(answer, gold)
 
     pairs = product(judges(one), repairs(one))
-    found = {correct(shipped(one, "eldgr", *pair)) for pair in pairs}
+    results = {correct(shipped(one, "eldgr", *pair)) for pair in pairs}
     answers = answers_over_any(one.rule("eldgr"), one, spans=extreme_spans(one, gold, correct))
-    assert ends_of(answers, correct) == (min(found), max(found))
+    assert ends_of(answers, correct) == (min(results), max(results))
     for rule in RULES:
         judged = {correct(shipped(one, rule, judge, SILENT)) for judge in judges(one)}
         assert ends_of(answers_over_any(one.rule(rule), one), correct) == (min(judged), max(judged))
@@ -126,10 +126,10 @@ def rows(*golds: list[str], task: str = "retrieval") -> Iterator[Row]:
 
 
 def test_without_gold_answers_it_says_what_roles_can_change_and_nothing_of_accuracy() -> None:
-    found = pool_authority(rows([], []), "retrieval")
-    assert (found["n"], found["n_scored"]) == (2, 0)
-    assert set(found["bounds"].values()) == set(found["bounds_any_span"].values()) == {None}
-    assert found["can_change"] == {
+    result = pool_authority(rows([], []), "retrieval")
+    assert (result["n"], result["n_scored"]) == (2, 0)
+    assert set(result["bounds"].values()) == set(result["bounds_any_span"].values()) == {None}
+    assert result["can_change"] == {
         "first": {"judge": 0.0, "repairer": 0.0},
         "majority": {"judge": 0.0, "repairer": 0.0},
         "certified": {"judge": 0.0, "repairer": 0.0},
@@ -139,34 +139,34 @@ def test_without_gold_answers_it_says_what_roles_can_change_and_nothing_of_accur
 
 
 def test_bounds_are_over_the_questions_with_gold_answers_and_changes_over_all() -> None:
-    found = pool_authority(rows(["Paris"], ["Lyon"], [], []), "retrieval")
-    assert (found["n"], found["n_scored"]) == (4, 2)
-    assert (found["bounds"]["eldgr"], found["bounds_any_span"]["eldgr"]) == ([0.0, 50.0], [0.0, 100.0])
-    assert found["can_change"]["judge"]["judge"] == 100.0
+    result = pool_authority(rows(["Paris"], ["Lyon"], [], []), "retrieval")
+    assert (result["n"], result["n_scored"]) == (4, 2)
+    assert (result["bounds"]["eldgr"], result["bounds_any_span"]["eldgr"]) == ([0.0, 50.0], [0.0, 100.0])
+    assert result["can_change"]["judge"]["judge"] == 100.0
 
 
 def test_no_question_has_no_percentage() -> None:
-    found = pool_authority(iter([]), "retrieval")
-    assert (found["n"], found["can_change"]["eldgr"]["judge"]) == (0, None)
+    result = pool_authority(iter([]), "retrieval")
+    assert (result["n"], result["can_change"]["eldgr"]["judge"]) == (0, None)
 
 
 def test_in_arithmetic_judges_leave_a_point_and_derivers_do_not() -> None:
     settings = Settings(derivation="executed")
-    found: Any = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic", settings)
-    assert found["bounds"]["eldgr"] == found["bounds"]["majority"] == [50.0, 50.0]
-    assert found["bounds"]["judge"] == found["bounds_any_deriver"]["eldgr"] == [0.0, 100.0]
-    assert found["bounds_any_deriver"]["majority"] == [50.0, 50.0]
-    assert set(found["bounds_any_span"].values()) == {None}
-    assert found["can_change"]["eldgr"] == {"judge": 0.0, "deriver": 100.0}
-    assert found["can_change"]["judge"] == {"judge": 100.0, "deriver": 0.0}
-    assert found["price"]["eldgr"] == found["price"]["judge"]
+    result: Any = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic", settings)
+    assert result["bounds"]["eldgr"] == result["bounds"]["majority"] == [50.0, 50.0]
+    assert result["bounds"]["judge"] == result["bounds_any_deriver"]["eldgr"] == [0.0, 100.0]
+    assert result["bounds_any_deriver"]["majority"] == [50.0, 50.0]
+    assert set(result["bounds_any_span"].values()) == {None}
+    assert result["can_change"]["eldgr"] == {"judge": 0.0, "deriver": 100.0}
+    assert result["can_change"]["judge"] == {"judge": 100.0, "deriver": 0.0}
+    assert result["price"]["eldgr"] == result["price"]["judge"]
 
 
 def test_where_no_number_is_within_reach_no_deriver_changes_anything() -> None:
     """The questions of these rows state no quantity."""
-    found: Any = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic")
-    assert found["bounds_any_deriver"]["eldgr"] == [50.0, 50.0]
-    assert found["can_change"]["eldgr"]["deriver"] == 0.0
+    result: Any = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic")
+    assert result["bounds_any_deriver"]["eldgr"] == [50.0, 50.0]
+    assert result["can_change"]["eldgr"]["deriver"] == 0.0
 
 
 def test_settings_of_the_rule_matter() -> None:
@@ -174,8 +174,8 @@ def test_settings_of_the_rule_matter() -> None:
     row = next(rows(["Paris"])).model_dump() | {"candidates": one_class}
     expected: dict[Homogeneous, float] = {"skip": 0.0, "repair": 100.0}
     for homogeneous, percentage in expected.items():
-        found = pool_authority([Row.model_validate(row)], "retrieval", Settings(homogeneous=homogeneous))
-        assert found["can_change"]["eldgr"]["repairer"] == percentage
+        result = pool_authority([Row.model_validate(row)], "retrieval", Settings(homogeneous=homogeneous))
+        assert result["can_change"]["eldgr"]["repairer"] == percentage
 
 
 def of_pool(path: Path, **settings: Any) -> Any:
@@ -188,15 +188,15 @@ def of_pool(path: Path, **settings: Any) -> Any:
 def test_an_interval_is_no_wider_than_the_share_of_questions_that_a_judge_can_change(
     name: str, certificate: str
 ) -> None:
-    found = of_pool(ARTIFACTS / f"{name}.jsonl", certificate=certificate)
-    for rule, (worst, best) in found["bounds"].items():
-        assert best - worst <= found["can_change"][rule]["judge"] + 1e-9
+    result = of_pool(ARTIFACTS / f"{name}.jsonl", certificate=certificate)
+    for rule, (worst, best) in result["bounds"].items():
+        assert best - worst <= result["can_change"][rule]["judge"] + 1e-9
 
 
 def test_the_reference_values(pools_dir: Path) -> None:
     pool = open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz")
-    found = pool_authority(pool.rows(), pool.task, rules=tuple(RULES))
-    assert found["bounds"] == {
+    result = pool_authority(pool.rows(), pool.task, rules=tuple(RULES))
+    assert result["bounds"] == {
         "first": [32.0, 32.0],
         "majority": [58.0, 58.0],
         "certified": [62.0, 62.0],
@@ -205,6 +205,6 @@ def test_the_reference_values(pools_dir: Path) -> None:
         "eldgr_certified": [58.0, 69.0],
         "support": [58.0, 69.0],
     }
-    assert (found["bounds_any_span"]["eldgr"], found["bounds_any_span"]["majority"]) == ([58.0, 81.0], [58.0, 58.0])
-    assert found["can_change"]["eldgr"] == {"judge": 20.0, "repairer": 23.0}
-    assert found["can_change"]["judge"] == {"judge": 86.0, "repairer": 0.0}
+    assert (result["bounds_any_span"]["eldgr"], result["bounds_any_span"]["majority"]) == ([58.0, 81.0], [58.0, 58.0])
+    assert result["can_change"]["eldgr"] == {"judge": 20.0, "repairer": 23.0}
+    assert result["can_change"]["judge"] == {"judge": 86.0, "repairer": 0.0}

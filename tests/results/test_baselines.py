@@ -49,9 +49,9 @@ def figures_of(rows: Sequence[Any], task: Task = "retrieval", **how: Any) -> Any
 
 def found(cases: Sequence[Any], task: Task = "retrieval", replies: Sequence[Any] = (), **sources: Any) -> Any:
     """The baselines of questions, each a case and its gold answer."""
-    said = [{"judge": replies[at]} if replies and replies[at] is not None else {} for at in range(len(cases))]
+    lines = [{"judge": replies[at]} if replies and replies[at] is not None else {} for at in range(len(cases))]
     given = sources.get("sources", ())
-    return figures_of([(case, [gold], given, of) for (case, gold), of in zip(cases, said, strict=True)], task)
+    return figures_of([(case, [gold], given, of) for (case, gold), of in zip(cases, lines, strict=True)], task)
 
 
 def scores(cases: Sequence[Any], task: Task = "retrieval", **sources: Any) -> Any:
@@ -133,9 +133,9 @@ def test_a_source_of_several_candidates_scores_their_mean() -> None:
     ],
 )
 def test_without_the_same_sources_on_every_question_there_is_no_best_one(sources: Any, reason: str) -> None:
-    said = figures_of([(asked(["Doha", "Rome"]), ["Doha"], of, {}) for of in sources])["scores"]
-    assert said["best_source"]["reason"] == reason
-    assert said["majority"]["em"] == 100.0
+    reply = figures_of([(asked(["Doha", "Rome"]), ["Doha"], of, {}) for of in sources])["scores"]
+    assert reply["best_source"]["reason"] == reason
+    assert reply["majority"]["em"] == 100.0
 
 
 # -- whether a judge is useful ----------------------------------------------------------------------------------------
@@ -178,8 +178,8 @@ def test_in_arithmetic_the_locked_judge_has_no_figure() -> None:
     assert judged["scores"]["random_class_locked"]["em"] is None
     pool: Any = {"task": "arithmetic", "rules": {}, "baselines": judged}
     table = baselines_table("pool", pool)
-    said = "Inside the lock the judge is not compared: in arithmetic the locked rule never asks a judge."
-    assert table.notes[-1] == said
+    message = "Inside the lock the judge is not compared: in arithmetic the locked rule never asks a judge."
+    assert table.notes[-1] == message
 
 
 def test_a_judge_that_was_not_asked_where_its_reply_counts_has_no_figure_there() -> None:
@@ -191,8 +191,8 @@ def test_a_judge_that_was_not_asked_where_its_reply_counts_has_no_figure_there()
 
 
 def test_judges_are_compared_side_by_side_under_their_names() -> None:
-    said: list[dict[str, Reply]] = [{"judge[a]": Verdict(2)}, {"judge[a]": SILENT, "judge[b]": Verdict(2)}]
-    judges = figures_of([(asked(DUBAI), ["Doha"], (), one) for one in said])["judges"]
+    replies: list[dict[str, Reply]] = [{"judge[a]": Verdict(2)}, {"judge[a]": SILENT, "judge[b]": Verdict(2)}]
+    judges = figures_of([(asked(DUBAI), ["Doha"], (), one) for one in replies])["judges"]
     assert (judges["judge[a]"]["locked"]["em"], judges["judge[b]"]["locked"]["em"]) == (50.0, None)
 
 
@@ -281,11 +281,11 @@ def test_real_judges_that_never_saw_the_candidates_are_not_useful(pools_dir: Pat
     """nq-openqa10 with GPT-4's closed-book answers: certified majority is better, with or without the lock."""
     recording = tmp_path / "gpt4.jsonl"
     recording.write_bytes(gzip.decompress((pools_dir / "judges/nq-openqa10.gpt4.jsonl.gz").read_bytes()))
-    said = {entry.id: entry for entry in read_journal(recording) if entry.role == "judge"}
+    reply = {entry.id: entry for entry in read_journal(recording) if entry.role == "judge"}
     rows = []
     for row in open_pool(pools_dir / "nq-openqa10.jsonl.gz").rows():
         case, sources = Case(row.to_question()), [candidate.source for candidate in row.candidates]
-        rows.append((case, row.gold, sources, {"judge": reply_to(case.question, said[row.id])}))
+        rows.append((case, row.gold, sources, {"judge": reply_to(case.question, reply[row.id])}))
     of = figures_of(rows)
     em = {name: score["em"] for name, score in of["scores"].items()}
     assert em["majority"] == pytest.approx(59.09, abs=0.005)

@@ -140,8 +140,8 @@ def test_a_deriver_gives_what_the_level_cannot_exclude(
     answers: tuple[str, ...], level: Strictness, eldgr: object, support: object, near: object
 ) -> None:
     case = pens(*answers, level=level)
-    found = [over_derivers(case, rule, "5") for rule in ("eldgr", "support", "support(1)")]
-    assert found == [eldgr, support, near]
+    results = [over_derivers(case, rule, "5") for rule in ("eldgr", "support", "support(1)")]
+    assert results == [eldgr, support, near]
 
 
 def test_one_class_is_not_derived_unless_the_settings_say_so() -> None:

@@ -27,12 +27,12 @@ def row(text: str = "Doha", **changes: Any) -> Row:
     return Row.model_validate({**made, "evidence": [{"title": text, "text": f"in {text}."}], **changes})
 
 
-def decided(found: Row, **changes: Any) -> Any:
+def decided(result: Row, **changes: Any) -> Any:
     """A decision of `eldgr` about a row, as `decisions.jsonl` has it."""
-    case = Case(found.to_question())
-    witness = case.certificate(found.candidates[2].answer).witness
+    case = Case(result.to_question())
+    witness = case.certificate(result.candidates[2].answer).witness
     plain = None if witness is None else {name: getattr(witness, name) for name in ("passage", "field", "start", "end")}
-    own = {"id": found.id, "question": found.question, "answer": found.candidates[2].answer, "witness": plain}
+    own = {"id": result.id, "question": result.question, "answer": result.candidates[2].answer, "witness": plain}
     return decision(**own, reason="preference_certified", notes=["one note"], **changes)
 
 
@@ -44,8 +44,8 @@ def written(*rows: Row, pool: str = "hotpot", asked: Any = None, largest: int = 
 
 def data(html: str) -> list[tuple[dict[str, Any], Page]]:
     """What the page holds of its questions: the fields to filter by, and what is shown."""
-    found = re.findall(r'<script type="text/html" class="question" data-head="(.*?)">(.*?)</script>', html, re.DOTALL)
-    return [(json.loads(unescape(head)), Page(body)) for head, body in found]
+    match = re.findall(r'<script type="text/html" class="question" data-head="(.*?)">(.*?)</script>', html, re.DOTALL)
+    return [(json.loads(unescape(head)), Page(body)) for head, body in match]
 
 
 def test_a_question_has_all_that_is_shown_of_it() -> None:
@@ -133,9 +133,9 @@ def test_texts_are_cut_with_a_count_however_long_they_are() -> None:
 
 def test_a_question_of_an_arithmetic_pool_has_no_certificates_by_evidence() -> None:
     candidates = [{"answer": "1"}, {"answer": None}]
-    found = row(task="arithmetic", candidates=candidates, evidence=[])
+    result = row(task="arithmetic", candidates=candidates, evidence=[])
     page = QuestionsPage()
-    ((head, body),) = data(page.question(RunQuestion("p", found, Case(found.to_question()), [], {})))
+    ((head, body),) = data(page.question(RunQuestion("p", result, Case(result.to_question()), [], {})))
     assert body.cells[4:8] == ["1 (consensus)", "1", "0", "—"]
     assert body.cells[-8:] == ["[0]", "1", "votes", "—", "[1]", "—", "does not vote", "—"]
     assert head["rules"] == []

@@ -34,60 +34,60 @@ def test_the_point_is_a_count_question_by_question(questions: list[tuple[bool, b
     """Each question: whether it ships, whether its answer is right or nobody knows, and which text it has."""
     scored = [(one, right, text) for one, right, text in questions if right is not None]
     units = Column((one, right) for one, right, _ in scored).units(np.array([text for *_, text in scored], np.int64))
-    found: Any = shipped(sum(one for one, _, _ in questions), len(questions), units)
+    result: Any = shipped(sum(one for one, _, _ in questions), len(questions), units)
     known = [(right, text) for one, right, text in questions if one and right is not None]
     texts, wrong = {text for _, text in known}, {text for right, text in known if not right}
-    assert found["questions"] == sum(one for one, _, _ in questions)
-    assert found["coverage"] == (pytest.approx(100 * found["questions"] / len(questions)) if questions else None)
-    assert found["scored"] == len(known)
+    assert result["questions"] == sum(one for one, _, _ in questions)
+    assert result["coverage"] == (pytest.approx(100 * result["questions"] / len(questions)) if questions else None)
+    assert result["scored"] == len(known)
     if known:
         errors = sum(not right for right, _ in known)
         bound = 100 * max(errors / len(known), proportion_upper_bound(len(texts), len(wrong)))
-        assert (found["wrong"], found["risk"]) == (errors, pytest.approx(100 * errors / len(known)))
-        assert found["risk_at_most"] == pytest.approx(bound)
+        assert (result["wrong"], result["risk"]) == (errors, pytest.approx(100 * errors / len(known)))
+        assert result["risk_at_most"] == pytest.approx(bound)
     else:
-        assert (found["wrong"], found["risk"], found["risk_at_most"]) == (None, None, None)
+        assert (result["wrong"], result["risk"], result["risk_at_most"]) == (None, None, None)
 
 
 def test_certified_and_inapplicable_answers_ship_and_uncertified_ones_abstain() -> None:
     """Of the thirteen, majority is certified on three and inapplicable on one; two of these four are wrong."""
-    found = figures("retrieval", RETRIEVAL)["shipping"]
+    result = figures("retrieval", RETRIEVAL)["shipping"]
     majority = {"questions": 4, "coverage": pytest.approx(400 / 13), "scored": 4, "wrong": 2, "risk": 50.0}
-    assert found["majority"]["abstain"] == majority | {
+    assert result["majority"]["abstain"] == majority | {
         "risk_at_most": pytest.approx(100 * proportion_upper_bound(4, 2))
     }
-    assert (found["eldgr"]["abstain"]["questions"], found["eldgr"]["abstain"]["wrong"]) == (10, 5)
+    assert (result["eldgr"]["abstain"]["questions"], result["eldgr"]["abstain"]["wrong"]) == (10, 5)
 
 
-@pytest.mark.parametrize(("task", "asked"), [("retrieval", RETRIEVAL), ("arithmetic", ARITHMETIC)])
+@pytest.mark.parametrize(("task", "questions"), [("retrieval", RETRIEVAL), ("arithmetic", ARITHMETIC)])
 def test_where_every_question_has_an_answer_shipping_all_errs_where_the_rule_does(
-    task: Any, asked: list[Asked]
+    task: Any, questions: list[Asked]
 ) -> None:
-    found = figures(task, asked)
-    for rule, shipping in found["shipping"].items():
+    result = figures(task, questions)
+    for rule, shipping in result["shipping"].items():
         everything = shipping["consensus"]
-        assert (everything["questions"], everything["coverage"]) == (found["n"], 100.0)
-        assert everything["risk"] == pytest.approx(100.0 - found["rules"][rule]["em"])
+        assert (everything["questions"], everything["coverage"]) == (result["n"], 100.0)
+        assert everything["risk"] == pytest.approx(100.0 - result["rules"][rule]["em"])
         assert shipping["abstain"]["questions"] <= everything["questions"]
 
 
 def test_in_arithmetic_only_a_checked_derivation_ships() -> None:
-    found = figures("arithmetic", ARITHMETIC)["shipping"]
-    assert (found["eldgr"]["abstain"]["questions"], found["eldgr"]["abstain"]["wrong"]) == (3, 1)
+    result = figures("arithmetic", ARITHMETIC)["shipping"]
+    assert (result["eldgr"]["abstain"]["questions"], result["eldgr"]["abstain"]["wrong"]) == (3, 1)
     nothing = {"questions": 0, "coverage": 0.0, "scored": 0, "wrong": None, "risk": None, "risk_at_most": None}
-    assert found["majority"]["abstain"] == nothing
+    assert result["majority"]["abstain"] == nothing
 
 
 def test_a_question_without_an_answer_ships_nothing_and_is_not_counted_as_wrong() -> None:
     asked: list[Asked] = [(retrieval([None, " "]), ["Doha"], {}, ()), RETRIEVAL[0]]
-    found = figures("retrieval", asked, ("majority",))["shipping"]["majority"]["consensus"]
-    assert (found["questions"], found["coverage"], found["wrong"], found["risk"]) == (1, 50.0, 0, 0.0)
+    result = figures("retrieval", asked, ("majority",))["shipping"]["majority"]["consensus"]
+    assert (result["questions"], result["coverage"], result["wrong"], result["risk"]) == (1, 50.0, 0, 0.0)
 
 
 def test_without_gold_answers_coverage_is_known_and_risk_is_not() -> None:
-    found = figures("retrieval", UNSCORED)["shipping"]["eldgr"]["abstain"]
-    assert (found["questions"], found["scored"]) == (10, 0)
-    assert (found["wrong"], found["risk"], found["risk_at_most"]) == (None, None, None)
+    result = figures("retrieval", UNSCORED)["shipping"]["eldgr"]["abstain"]
+    assert (result["questions"], result["scored"]) == (10, 0)
+    assert (result["wrong"], result["risk"], result["risk_at_most"]) == (None, None, None)
     nobody = figures("retrieval", [])["shipping"]["eldgr"]["abstain"]
     assert (nobody["questions"], nobody["coverage"], nobody["risk_at_most"]) == (0, None, None)
 
@@ -98,9 +98,9 @@ def test_copies_of_a_question_do_not_narrow_the_bound() -> None:
         named = replace(case.question, text=gold[0])  # the same text for the fifty, another one for the last
         same = type(case)(named, case.settings)
         rows.add(same, gold, {"majority": outcome(same, "majority", replies)}, ())
-    found = pool_figures(rows)["shipping"]["majority"]["abstain"]
-    assert (found["scored"], found["wrong"]) == (51, 1)
-    assert found["risk_at_most"] == pytest.approx(100 * proportion_upper_bound(2, 1))
+    result = pool_figures(rows)["shipping"]["majority"]["abstain"]
+    assert (result["scored"], result["wrong"]) == (51, 1)
+    assert result["risk_at_most"] == pytest.approx(100 * proportion_upper_bound(2, 1))
 
 
 async def certified(answer: str, evidence: Any) -> bool | None:

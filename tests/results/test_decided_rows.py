@@ -39,12 +39,12 @@ def test_a_pool_without_rows_has_figures() -> None:
 
 def test_what_a_rule_used_is_its_cost_and_a_certificate_costs_only_the_rules_that_ask_it() -> None:
     case, rows = retrieval(OPEN), DecidedRows("retrieval", ("judge", "eldgr"))
-    said = [
+    replies = [
         Consultation("p", "q", role, "ok", content={}, calls=2, prompt_tokens=3, completion_tokens=4, seconds=0.5)
         for role in ("judge", "certificate")
     ]
     decision = case.record(Choice("consensus", case.consensus), {})
-    rows.add(case, ["Doha"], {name: Outcome(decision, None, said) for name in rows.rules}, ())
+    rows.add(case, ["Doha"], {name: Outcome(decision, None, replies) for name in rows.rules}, ())
     rules = pool_figures(rows)["rules"]
     assert rules["judge"]["asked"] == {"judge": 1, "deriver": 0, "repairer": 0, "certificate": 0}
     assert (rules["judge"]["seconds"], rules["eldgr"]["seconds"]) == (0.5, 1.0)
@@ -76,11 +76,13 @@ def test_what_one_question_leaves_without_bounds_is_without_bounds_in_the_pool()
 
 def fill(n: int) -> None:
     column, spent = Column[bool](), RoleColumns()
-    said = Consultation("p", "q", "judge", "ok", None, {}, calls=1, prompt_tokens=3, completion_tokens=4, seconds=0.5)
-    marks = reply_marks(said, None)
+    consultation = Consultation(
+        "p", "q", "judge", "ok", None, {}, calls=1, prompt_tokens=3, completion_tokens=4, seconds=0.5
+    )
+    marks = reply_marks(consultation, None)
     for place in range(n):
         column.append(place % 2 == 0)
-        spent.append(place, said, marks)
+        spent.append(place, consultation, marks)
     assert column.counts() == {True: n // 2, False: n // 2}
     assert spent.sums(column.each(bool))[:3] == (n // 2, n // 2, 7 * n // 2)
 
@@ -121,10 +123,10 @@ def test_a_unit_is_the_values_of_all_copies_of_a_question(questions: list[tuple[
     for text, marks in questions:
         copies[text].append(marks)
     texts = np.array([text_key(f"Question {text}?") for text, _ in questions], np.int64)
-    found = Column(marks for _, marks in questions).units(texts)
-    sorted_units = Counter({tuple(sorted(unit)): n for unit, n in found.items()})
+    result = Column(marks for _, marks in questions).units(texts)
+    sorted_units = Counter({tuple(sorted(unit)): n for unit, n in result.items()})
     assert sorted_units == Counter(tuple(sorted(marks)) for marks in copies.values())
-    assert len(sorted_units) == len(found)  # each kind once
+    assert len(sorted_units) == len(result)  # each kind once
 
 
 def test_a_copy_is_a_question_with_the_same_folded_text() -> None:

@@ -49,9 +49,9 @@ def as_text(value: Any) -> str:
 def test_a_row_of_csv_is_a_decision(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(run), "--out", "decisions.csv"]) == 0
     assert capsys.readouterr().err == "Written to decisions.csv: 20 decisions.\n"
-    found = rows_of(Path("decisions.csv"))
-    assert tuple(found[0]) == COLUMNS
-    assert found == [{name: as_text(value) for name, value in flat(one).items()} for one in decisions(run)]
+    result = rows_of(Path("decisions.csv"))
+    assert tuple(result[0]) == COLUMNS
+    assert result == [{name: as_text(value) for name, value in flat(one).items()} for one in decisions(run)]
 
 
 def test_parquet_has_the_same_rows_with_their_types(run: Path) -> None:

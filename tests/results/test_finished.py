@@ -29,9 +29,9 @@ def run(made: Path, tmp_path: Path) -> Path:
 
 
 def change(path: Path, how: Callable[[dict[str, Any]], object]) -> None:
-    found = json.loads(path.read_text(encoding="utf-8"))
-    how(found)
-    path.write_text(json.dumps(found), encoding="utf-8")
+    figures = json.loads(path.read_text(encoding="utf-8"))
+    how(figures)
+    path.write_text(json.dumps(figures), encoding="utf-8")
 
 
 def cut(path: Path, end: int = -20) -> None:
@@ -89,7 +89,7 @@ def test_a_run_without_its_own_summary_is_not_finished(run: Path, what: str) -> 
     if what == "no summary":
         (run / "summary.json").unlink()
     else:
-        change(run / "summary.json", lambda found: found["pools"].update(other=found["pools"].pop("capitals")))
+        change(run / "summary.json", lambda result: result["pools"].update(other=result["pools"].pop("capitals")))
     assert not read_run(run).finished()
     with pytest.raises(ArgumentError, match=r"the run is not finished[:;] .*to finish it give the same"):
         read_run(run).summary()
@@ -124,9 +124,9 @@ def test_a_result_that_is_missing_or_torn_is_named_with_the_remedy(run: Path, na
         list(read.decisions(read.summary()))
         read.record()
 
-    with pytest.raises(ArgumentError, match=re.escape(name)) as said:
+    with pytest.raises(ArgumentError, match=re.escape(name)) as reply:
         read_all()
-    assert "give the same eldgr evaluate command again, without --fresh" in str(said.value)
+    assert "give the same eldgr evaluate command again, without --fresh" in str(reply.value)
 
 
 def test_decisions_that_lack_whole_lines_are_missed(run: Path) -> None:
@@ -138,11 +138,11 @@ def test_decisions_that_lack_whole_lines_are_missed(run: Path) -> None:
 
 
 def test_a_result_of_another_version_names_the_field_and_both_versions(run: Path) -> None:
-    change(run / "summary.json", lambda found: found["pools"]["capitals"].pop("n_scored"))
+    change(run / "summary.json", lambda result: result["pools"]["capitals"].pop("n_scored"))
     journal = (run / "journal.jsonl").read_text(encoding="utf-8")
     (run / "journal.jsonl").write_text(unsealed(journal).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
-    said = r"eldgr_dspy 0\.1\.0 writes \(the run is by eldgr_dspy 0\.0\.7\): pools\.capitals\.n_scored: Field"
-    with pytest.raises(ArgumentError, match=said):
+    message = r"eldgr_dspy 0\.1\.0 writes \(the run is by eldgr_dspy 0\.0\.7\): pools\.capitals\.n_scored: Field"
+    with pytest.raises(ArgumentError, match=message):
         read_run(run).summary()
 
 
@@ -164,8 +164,8 @@ def test_settings_of_another_version_are_said(run: Path) -> None:
 
 @pytest.mark.parametrize(("n_scored", "wins"), [(3, 4), (0, 0)])
 def test_figures_that_do_not_add_up_are_no_results(run: Path, n_scored: int, wins: int) -> None:
-    def changed(found: dict[str, Any]) -> None:
-        pool = found["pools"]["capitals"]
+    def changed(result: dict[str, Any]) -> None:
+        pool = result["pools"]["capitals"]
         pool["n_scored"] = n_scored
         for one in pool["contrasts"]:
             one |= {"wins": wins, "losses": 0}
@@ -176,13 +176,13 @@ def test_figures_that_do_not_add_up_are_no_results(run: Path, n_scored: int, win
 
 
 def test_a_count_that_no_float_can_hold_is_refused(run: Path) -> None:
-    change(run / "summary.json", lambda found: found["pools"]["capitals"].update(n=10**400))
+    change(run / "summary.json", lambda result: result["pools"]["capitals"].update(n=10**400))
     with pytest.raises(ArgumentError, match=r"capitals\.n: Input should be less than or equal to"):
         read_run(run).summary()
 
 
 def test_a_role_that_a_summary_says_nothing_of_is_named(run: Path) -> None:
-    change(run / "summary.json", lambda found: found["pools"]["capitals"]["rules"]["eldgr"].update(asked={}))
+    change(run / "summary.json", lambda result: result["pools"]["capitals"]["rules"]["eldgr"].update(asked={}))
     with pytest.raises(ArgumentError, match=r"eldgr\.asked: Value error, nothing is said of judge and deriver and"):
         read_run(run).summary()
 
@@ -192,5 +192,5 @@ def test_a_journal_that_may_not_be_read_is_an_error_and_no_stop(run: Path, capsy
         pytest.skip("root reads everything")
     (run / "journal.jsonl").chmod(0)
     assert main(["report", str(run)]) == 1
-    said = f"Error: {run / 'journal.jsonl'}: Permission denied. Check its permissions and those of its folder.\n"
-    assert capsys.readouterr().err == said
+    message = f"Error: {run / 'journal.jsonl'}: Permission denied. Check its permissions and those of its folder.\n"
+    assert capsys.readouterr().err == message

@@ -214,11 +214,11 @@ def test_a_judge_that_is_added_is_the_only_one_that_is_asked(tmp_path: Path) -> 
     first = {"one": judge("one"), **judges("prm")}
     run(tmp_path, judges=first)
     assert asked == ["one"] * N
-    found = of(run(tmp_path, judges={**first, "two": judge("two"), **judges("drm")}))
+    result = of(run(tmp_path, judges={**first, "two": judge("two"), **judges("drm")}))
     assert asked == ["one"] * N + ["two"] * N
-    assert {name: one["lacks"] for name, one in found["judges"].items()} == {"one": None, "two": None, **LACKS}
+    assert {name: one["lacks"] for name, one in result["judges"].items()} == {"one": None, "two": None, **LACKS}
 
 
 def test_it_does_not_count_as_an_unusable_reply(tmp_path: Path) -> None:
-    found = run(tmp_path, "prm", "drm", max_abstentions=0)
-    assert {name: one["lacks"] for name, one in of(found)["judges"].items()} == LACKS
+    result = run(tmp_path, "prm", "drm", max_abstentions=0)
+    assert {name: one["lacks"] for name, one in of(result)["judges"].items()} == LACKS

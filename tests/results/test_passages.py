@@ -16,8 +16,10 @@ def shown(answers: tuple[str, ...], *texts: str, ships: str | None = None) -> tu
     """The passages of a question whose first rule ships an answer."""
     case = Case(Question("Where?", "retrieval", answers, passages=tuple(Passage("", text) for text in texts)))
     witness = case.certificate(ships).witness
-    found = None if witness is None else {name: getattr(witness, name) for name in ("passage", "field", "start", "end")}
-    decided: Any = {"rule": "eldgr", "witness": found}
+    result = (
+        None if witness is None else {name: getattr(witness, name) for name in ("passage", "field", "start", "end")}
+    )
+    decided: Any = {"rule": "eldgr", "witness": result}
     return passages([PassageRow(title="", text=text) for text in texts], case, [decided])
 
 
@@ -47,9 +49,9 @@ def test_marks_that_overlap_are_cut_into_pieces_with_both_labels() -> None:
 
 
 def test_a_passage_without_a_mark_is_cut_and_beyond_thirty_they_are_counted() -> None:
-    found, left_out = shown(("Oslo",), *(["x" * 500] * 42))
-    assert len(found) == 30
-    assert found[0].text == [f"{'x' * 400}… (100 more characters)"]
+    result, left_out = shown(("Oslo",), *(["x" * 500] * 42))
+    assert len(result) == 30
+    assert result[0].text == [f"{'x' * 400}… (100 more characters)"]
     assert left_out == 12
 
 

@@ -23,7 +23,7 @@ def case(*answers: str | None, task: Any = "retrieval", question: str = "Where?"
     return Case(Question(question, task, answers, passages=passages), Settings(**settings))
 
 
-def way(found: Case, rule: str, replies: dict[Role, Reply] | None = None) -> list[str]:
+def way(result: Case, rule: str, replies: dict[Role, Reply] | None = None) -> list[str]:
     """What is said of a rule that hears these replies."""
     heard: dict[Role, Reply] = {}
 
@@ -31,9 +31,9 @@ def way(found: Case, rule: str, replies: dict[Role, Reply] | None = None) -> lis
         heard[role] = (replies or {})[role]
         return heard[role]
 
-    decision = found.record(drive(found.rule(rule)(found), reply), heard)
+    decision = result.record(drive(result.rule(rule)(result), reply), heard)
     decided: Any = {"rule": rule, **plain(decision)}
-    return list(path(found, decided))
+    return list(path(result, decided))
 
 
 DUBAI = ["Consensus is “Dubai” with 2 of 3 votes.", "Its certificate: does not occur in the evidence."]
@@ -41,7 +41,7 @@ SHIPS = ["Nothing certified could replace consensus.", "“Dubai” ships."]
 
 
 @pytest.mark.parametrize(
-    ("answers", "replies", "said"),
+    ("answers", "replies", "texts"),
     [
         (
             ("Doha", "Doha", "Dubai"),
@@ -86,8 +86,8 @@ SHIPS = ["Nothing certified could replace consensus.", "“Dubai” ships."]
     ],
     ids=["certified", "judge", "agrees", "repair", "nobody"],
 )
-def test_the_way_of_eldgr_in_retrieval(answers: Any, replies: Any, said: list[str]) -> None:
-    assert way(case(*answers), "eldgr", replies) == said
+def test_the_way_of_eldgr_in_retrieval(answers: Any, replies: Any, texts: list[str]) -> None:
+    assert way(case(*answers), "eldgr", replies) == texts
 
 
 QUESTION = "A crate holds 12 jars. Jo fills 5 crates and then breaks 8 of the jars. How many jars are whole?"
@@ -95,7 +95,7 @@ SOUND = Derivation((Step("12 * 5", "60"), Step("60 - 8", "52")), "52", "52 + 8 =
 
 
 @pytest.mark.parametrize(
-    ("answers", "reply", "said"),
+    ("answers", "reply", "texts"),
     [
         (("60", "60", "52"), SOUND, ["The deriver gives “52”.", "A checked derivation replaces consensus."]),
         (("52", "52", "60"), SOUND, ["The deriver gives “52”.", "A checked derivation says what consensus says."]),
@@ -108,9 +108,9 @@ SOUND = Derivation((Step("12 * 5", "60"), Step("60 - 8", "52")), "52", "52 + 8 =
     ],
     ids=["differs", "agrees", "silent", "faulty"],
 )
-def test_the_way_of_eldgr_in_arithmetic(answers: Any, reply: Reply, said: list[str]) -> None:
-    found = way(case(*answers, task="arithmetic", question=QUESTION), "eldgr", {"deriver": reply})
-    assert [one.startswith(expected) for one, expected in zip(found[1:], said, strict=False)] == [True] * len(said)
+def test_the_way_of_eldgr_in_arithmetic(answers: Any, reply: Reply, texts: list[str]) -> None:
+    result = way(case(*answers, task="arithmetic", question=QUESTION), "eldgr", {"deriver": reply})
+    assert [one.startswith(expected) for one, expected in zip(result[1:], texts, strict=False)] == [True] * len(texts)
 
 
 def test_a_tie_is_said_and_a_rule_that_asks_nobody_has_its_reason() -> None:
@@ -123,8 +123,8 @@ def test_a_tie_is_said_and_a_rule_that_asks_nobody_has_its_reason() -> None:
 
 
 def test_without_its_case_a_decision_is_told_from_what_was_recorded() -> None:
-    found = case("Dubai", "Dubai", "Doha")
-    decision = found.record(drive(found.rule("judge")(found), lambda _: Verdict(2)), {"judge": Verdict(2)})
+    result = case("Dubai", "Dubai", "Doha")
+    decision = result.record(drive(result.rule("judge")(result), lambda _: Verdict(2)), {"judge": Verdict(2)})
     decided: Any = {"rule": "judge", **plain(decision)}
     assert [*path(None, decided)] == [
         *("Consensus is “Dubai”.", "The judge prefers candidate [2]."),

@@ -67,20 +67,20 @@ def test_the_reference_values(x: int, n: int, points: float) -> None:
 def test_a_text_counts_once_and_is_lost_where_any_of_its_copies_is() -> None:
     lost_under = {"Who?": {"judge"}, "who? ": {"eldgr"}, "When?": set[str](), "WHO?": set[str]()}
     units = Column(map(frozenset, lost_under.values())).units(np.array([*map(text_key, lost_under)]))
-    found: Any = [price_of(rule, units) for rule in ("eldgr", "judge")]
-    assert [(of["lost"], of["of"]) for of in found] == [(1, 2), (1, 2)]
+    results: Any = [price_of(rule, units) for rule in ("eldgr", "judge")]
+    assert [(of["lost"], of["of"]) for of in results] == [(1, 2), (1, 2)]
 
 
 def test_without_a_scored_question_there_is_no_price() -> None:
-    found = pool_authority(read(row(0, gold=[])), "retrieval", rules=RULES)
-    assert found["price"] == dict.fromkeys(RULES)
+    result = pool_authority(read(row(0, gold=[])), "retrieval", rules=RULES)
+    assert result["price"] == dict.fromkeys(RULES)
     assert price_of("eldgr", {}) is None
-    assert allowed(found["price"], 50)["passing"] == []
+    assert allowed(result["price"], 50)["passing"] == []
 
 
 def test_majority_costs_nothing_against_itself() -> None:
-    found: Any = pool_authority(read(row(0)), "retrieval", rules=("majority", "eldgr"))["price"]
-    assert (found["majority"]["at_most"], found["eldgr"]["at_most"]) == (0.0, pytest.approx(95.0))
+    result: Any = pool_authority(read(row(0)), "retrieval", rules=("majority", "eldgr"))["price"]
+    assert (result["majority"]["at_most"], result["eldgr"]["at_most"]) == (0.0, pytest.approx(95.0))
 
 
 def test_the_price_is_no_lower_than_what_new_questions_cost_as_often_as_promised() -> None:

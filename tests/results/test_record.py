@@ -35,12 +35,12 @@ def test_pools_and_roles_are_in_the_order_of_the_run_whatever_the_journal_s() ->
 
 
 def test_totals_count_every_attempt_and_are_unknown_where_one_is() -> None:
-    said = [
+    replies = [
         Consultation("p", "q", "judge", "failed", "TimeoutError: late", calls=1, cost=0.25, prompt_tokens=3),
         Consultation("p", "q", "judge", "abstained", "unparsable: why", calls=2, cost=0.5, attempt=2),
         Consultation("p", "r", "judge", "ok", None, {}, recorded=True, calls=7, cost=7.0),
     ]
-    totals = journal_totals(said)
+    totals = journal_totals(replies)
     counted = {"ok": 0, "abstained": 1, "failed": 1, "recorded": 1, "calls": 3, "cached": 0}
     amounts = {"prompt_tokens": None, "completion_tokens": None, "cost": 0.75}
     assert totals.roles["judge"] == {**counted, **amounts}
@@ -52,8 +52,8 @@ def test_totals_count_every_attempt_and_are_unknown_where_one_is() -> None:
     ]
 
 
-def record_of(pools: Any, said: Any = (), heads: Any = ()) -> Any:
-    return record_from(pools, journal_totals(said), heads)
+def record_of(pools: Any, reply: Any = (), heads: Any = ()) -> Any:
+    return record_from(pools, journal_totals(reply), heads)
 
 
 def record_from(pools: Any, totals: JournalTotals, heads: Any = ()) -> Any:
@@ -64,32 +64,32 @@ def record_from(pools: Any, totals: JournalTotals, heads: Any = ()) -> Any:
 
 
 def test_override_rates_are_split_by_outcome_and_by_certificate_and_add_up() -> None:
-    found = record_of({"p": figures("retrieval", RETRIEVAL), "q": figures("arithmetic", ARITHMETIC)})["override_rates"]
+    result = record_of({"p": figures("retrieval", RETRIEVAL), "q": figures("arithmetic", ARITHMETIC)})["override_rates"]
     one = pytest.approx(100 / 13)
-    assert found["p"]["by_outcome"] == {
+    assert result["p"]["by_outcome"] == {
         "judge": {"lost": one, "won": one, "wrong": one},
         "repair": {"lost": one, "won": pytest.approx(200 / 13)},
     }
-    assert found["p"]["by_certificate"] == {
+    assert result["p"]["by_certificate"] == {
         "judge": {"exact": pytest.approx(300 / 13)},
         "repair": {"exact": pytest.approx(300 / 13)},
     }
-    assert found["q"]["by_certificate"] == {"judge": {}, "repair": {"bounded": pytest.approx(200 / 6)}}
-    for rates in found.values():
+    assert result["q"]["by_certificate"] == {"judge": {}, "repair": {"bounded": pytest.approx(200 / 6)}}
+    for rates in result.values():
         for branch in ("judge", "repair"):
             for split in ("by_outcome", "by_certificate"):
                 assert sum(rates[split][branch].values()) == pytest.approx(rates[f"by_{branch}"])
 
 
 def test_parse_failures_are_replies_that_could_not_be_read_of_all_that_came_through() -> None:
-    said = [
+    replies = [
         Consultation("p", "1", "judge", "ok", None, {"preferred": 0}),
         Consultation("p", "2", "judge", "abstained", "unparsable: The reply is not JSON."),
         Consultation("p", "3", "judge", "abstained", "preferred=7 is not a whole number", {"preferred": 7}),
         Consultation("p", "4", "judge", "abstained", "undecided", {"kind": "unreadable"}, recorded=True),
         Consultation("p", "5", "judge", "failed", "LMTimeoutError: late"),
     ]
-    record = record_of({}, said)
+    record = record_of({}, replies)
     assert record["parse_failures"] == {
         "judge": {"count": 2, "of": 4, "rate": 50.0},
         "deriver": {"count": 0, "of": 0, "rate": None},
@@ -104,13 +104,13 @@ def test_parse_failures_are_replies_that_could_not_be_read_of_all_that_came_thro
 
 
 def test_what_could_not_be_read_is_of_the_questions_of_the_run_and_what_it_cost_of_all() -> None:
-    said = [
+    replies = [
         Consultation("a", "1", "judge", "abstained", "unparsable: no", calls=1, cost=0.5),
         Consultation("b", "1", "judge", "failed", "LMTimeoutError: late", calls=1),
         Consultation("b", "1", "judge", "ok", None, {}, calls=1, cost=0.25, attempt=2),
         Consultation("b", "2", "judge", "abstained", "unparsable: no", calls=1, cost=0.25),
     ]
-    totals = journal_totals(said, lambda *question: question == ("b", "1"))
+    totals = journal_totals(replies, lambda *question: question == ("b", "1"))
     record = record_from({}, totals)
     assert record["parse_failures"]["judge"] == {"count": 0, "of": 1, "rate": 0.0}
     assert [one["kind"] for one in record["silences"]] == ["LMTimeoutError"]
@@ -119,7 +119,7 @@ def test_what_could_not_be_read_is_of_the_questions_of_the_run_and_what_it_cost_
         "The run directory has seen other questions too: 2 of its consultations are on none of these, and are among "
         "those whose outcomes, calls, tokens and dollars are added up."
     ]
-    assert record_from({}, journal_totals(said[1:3], lambda *question: question == ("b", "1")))["remarks"] == []
+    assert record_from({}, journal_totals(replies[1:3], lambda *question: question == ("b", "1")))["remarks"] == []
 
 
 def test_a_run_on_one_pool_states_nothing_of_another_that_its_directory_has_seen(tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ def test_a_role_s_fingerprint_is_the_journal_s_and_prompts_and_settings_have_the
 
     def prints(**changed: Any) -> dict[str, str]:
         role = {"kind": "role", "name": "judge", "details": details | changed}
-        found: dict[str, str] = record_of({}, (), [role])["fingerprints"]["judge"]
-        return found
+        result: dict[str, str] = record_of({}, (), [role])["fingerprints"]["judge"]
+        return result
 
     before = prints()
     assert before["role"] == fingerprint(details)
@@ -206,7 +206,7 @@ def pair(row: tuple[str, ...]) -> tuple[str, str]:
 
 
 def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_asked() -> None:
-    said = [
+    replies = [
         Consultation("p", "1", "judge", "ok", None, {}, calls=2, asked="a/m", served="m-1", cost=0.5, prompt_tokens=9),
         Consultation("p", "2", "judge", "abstained", "unparsable: no", calls=1, asked="a/m"),
     ]
@@ -216,7 +216,7 @@ def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_aske
         {"kind": "role", "name": "repairer", "details": {"module": "Extractive", "lm": None}},
     ]
     pools = {"p": figures("retrieval", RETRIEVAL), "q": figures("retrieval", RETRIEVAL, ("majority",))}
-    table = record_table(record_of(pools, said, heads))
+    table = record_table(record_of(pools, replies, heads))
     rows = dict(map(pair, table.rows))
     assert table.headers == ("what", "stated")
     assert rows["default to beat"].startswith("consensus: majority vote")
@@ -233,5 +233,5 @@ def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_aske
     assert rows["judge: replies that could not be read"] == "1 of 2 (50.00 %)"
     assert rows["cost"] == "3 LM calls, — tokens read, — written, $—"
     assert "freeze" not in rows
-    locked = record_of(pools, said, heads) | {"confirmation": {"lock": "abc"}}
+    locked = record_of(pools, replies, heads) | {"confirmation": {"lock": "abc"}}
     assert dict(map(pair, record_table(locked).rows))["freeze"] == "abc"

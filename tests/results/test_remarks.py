@@ -47,31 +47,31 @@ def test_a_pool_on_which_all_is_well_has_none() -> None:
     assert remarks() == remarks((case(), [heard("judge"), heard("repairer")])) == []
 
 
-@pytest.mark.parametrize(("without", "with_answer", "said"), [(2, 0, "2 of 2"), (1, 1, "1 of 2"), (1, 2, "")])
+@pytest.mark.parametrize(("without", "with_answer", "message"), [(2, 0, "2 of 2"), (1, 1, "1 of 2"), (1, 2, "")])
 def test_candidates_without_any_answer_are_named_from_half_of_the_questions_on(
-    without: int, with_answer: int, said: str
+    without: int, with_answer: int, message: str
 ) -> None:
-    found = remarks(*[(case((None, " ")), [])] * without, *[(case((None, "Nice")), [])] * with_answer)
+    result = remarks(*[(case((None, " ")), [])] * without, *[(case((None, "Nice")), [])] * with_answer)
     sentence = (
-        f"No candidate has an answer on {said} questions, so that nothing but a repair can ship there. The field "
+        f"No candidate has an answer on {message} questions, so that nothing but a repair can ship there. The field "
         "`answer` of a candidate holds it; `eldgr pool check` says what a pool holds."
     )
-    assert found == ([sentence] if said else [])
+    assert result == ([sentence] if message else [])
 
 
 def test_in_arithmetic_a_derivation_can_ship_without_answers_and_evidence_is_not_missed() -> None:
-    (found,) = remarks((case((None,), (), "arithmetic"), []), task="arithmetic")
-    assert found.startswith("No candidate has an answer on 1 of 1 question, so that nothing but a derivation can ship")
+    (result,) = remarks((case((None,), (), "arithmetic"), []), task="arithmetic")
+    assert result.startswith("No candidate has an answer on 1 of 1 question, so that nothing but a derivation can ship")
 
 
 def test_questions_without_evidence_are_named_from_half_of_them_on() -> None:
     bare, well = case(passages=()), case()
-    said = (
+    message = (
         "There is no evidence on {}: nothing can be certified there, so that eldgr is majority. The field `evidence` "
         "of a question holds it."
     )
-    assert remarks((bare, [])) == [said.format("1 of 1 question")]
-    assert remarks((bare, []), (well, [])) == [said.format("1 of 2 questions")]
+    assert remarks((bare, [])) == [message.format("1 of 1 question")]
+    assert remarks((bare, []), (well, [])) == [message.format("1 of 2 questions")]
     assert remarks((bare, []), (well, []), (well, [])) == []
 
 
@@ -85,10 +85,10 @@ ROLES_SAID: list[tuple[Role, str]] = [
 @pytest.mark.parametrize(("role", "instead"), ROLES_SAID)
 def test_a_role_that_gave_no_usable_reply_on_half_of_what_it_was_asked_is_named(role: Role, instead: str) -> None:
     cut = silent(role, "cut off: the LM reached its limit", calls=1)
-    found = remarks(
+    result = remarks(
         (case(), [silent(role), silent(role)]), (case(), [cut]), (case(), []), *[(case(), [heard(role)])] * 2
     )
-    assert found == [
+    assert result == [
         f"The {role} gave no usable reply on 2 of 4 questions that it was asked (1 cut off, 1 unreadable): {instead} "
         f"`eldgr doctor --judge MODEL` looks into the {role}'s model."
     ]
@@ -96,8 +96,8 @@ def test_a_role_that_gave_no_usable_reply_on_half_of_what_it_was_asked_is_named(
 
 
 def test_without_a_model_the_doctor_is_not_named() -> None:
-    (found,) = remarks((case(), [silent("judge", "there is nothing to measure by")]))
-    assert found.endswith("(1 nothing to say): rules went on without it there.")
+    (result,) = remarks((case(), [silent("judge", "there is nothing to measure by")]))
+    assert result.endswith("(1 nothing to say): rules went on without it there.")
 
 
 def test_to_find_no_span_or_no_derivation_is_a_reply_and_a_failed_call_is_counted_elsewhere() -> None:
@@ -112,15 +112,15 @@ def test_a_judge_that_cannot_be_read_is_seen_in_the_tables_the_report_and_the_re
     pool = write_pool(tmp_path / "capitals.jsonl", map(row, range(4)))
     selector, _ = selector_with(lambda request: "I would take the third.")
     summary = evaluate(selector, Plan([pool], tmp_path / "run"))
-    said = (
+    message = (
         "The judge gave no usable reply on 4 of 4 questions that it was asked (4 unreadable): rules went on without it"
     )
-    assert summary["pools"]["capitals"]["remarks"][0].startswith(said)
+    assert summary["pools"]["capitals"]["remarks"][0].startswith(message)
     first, *_ = tables_of(summary)
-    assert said in text_of({}, [first], "text", terminal=False)
-    assert said in (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert message in text_of({}, [first], "text", terminal=False)
+    assert message in (tmp_path / "run" / "report.html").read_text("utf-8")
     record = json.loads((tmp_path / "run" / "record.json").read_text("utf-8"))
-    assert record["remarks"][0].startswith(f"capitals: {said}")
+    assert record["remarks"][0].startswith(f"capitals: {message}")
 
 
 def test_a_judge_that_is_a_module_without_a_model_is_named_too(tmp_path: Path) -> None:
@@ -131,15 +131,15 @@ def test_a_judge_that_is_a_module_without_a_model_is_named_too(tmp_path: Path) -
     pool = write_pool(tmp_path / "capitals.jsonl", map(row, range(4)))
     selector = heuristic_selector()
     selector.judge = Shy()
-    (found,) = evaluate(selector, Plan([pool], tmp_path / "run"))["pools"]["capitals"]["remarks"]
-    assert found.endswith("on 4 of 4 questions that it was asked (4 invalid): rules went on without it there.")
+    (result,) = evaluate(selector, Plan([pool], tmp_path / "run"))["pools"]["capitals"]["remarks"]
+    assert result.endswith("on 4 of 4 questions that it was asked (4 invalid): rules went on without it there.")
 
 
 def test_candidates_of_texts_alone_are_named(tmp_path: Path) -> None:
     rows = [row(number, candidates=[{"text": "Nice"}, {"text": "Paris"}]) for number in range(4)]
     selector = heuristic_selector()
-    found = evaluate(selector, Plan([write_pool(tmp_path / "texts.jsonl", rows)], tmp_path / "run"))
-    assert found["pools"]["texts"]["remarks"][0].startswith("No candidate has an answer on 4 of 4 questions, so that")
+    result = evaluate(selector, Plan([write_pool(tmp_path / "texts.jsonl", rows)], tmp_path / "run"))
+    assert result["pools"]["texts"]["remarks"][0].startswith("No candidate has an answer on 4 of 4 questions, so that")
 
 
 def test_a_run_says_how_many_candidates_are_uncertified_for_their_spelling_only(

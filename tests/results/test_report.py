@@ -58,16 +58,16 @@ def test_the_conclusion_is_first_and_then_the_bound() -> None:
     shown = words(page())
     assert shown.startswith("EL-DGR evaluation: hotpot EL-DGR evaluation hotpot ")
     of: Any = summary()
-    said = bound(of["pools"]["hotpot"])
-    assert f"EL-DGR evaluation hotpot No judge was compared here. {said} Each question" in words(page(of=of))
+    reply = bound(of["pools"]["hotpot"])
+    assert f"EL-DGR evaluation hotpot No judge was compared here. {reply} Each question" in words(page(of=of))
     lead = {"delta": -2.0, "ci": [-4.0, -1.0], "notes": []}
     use = {"useful": False, "reason": None, "over_certified": lead, "over_random": lead}
     scores: Any = {name: {"em": 50.0, "sources": [], "reason": None} for name in NAMES}
     of["pools"]["hotpot"]["baselines"] = {"scores": scores, "judges": {"judge": {"alone": use, "locked": use}}}
     why = "it is 2.00 points below certified majority [-4.00, -1.00]"
     verdict = f"The judge is not useful here: alone {why}; inside the lock {why}."
-    assert f"EL-DGR evaluation hotpot {verdict} {said} Each question" in words(page(of=of))
-    assert headline(of["pools"]["hotpot"]) == f"{verdict} {said}"
+    assert f"EL-DGR evaluation hotpot {verdict} {reply} Each question" in words(page(of=of))
+    assert headline(of["pools"]["hotpot"]) == f"{verdict} {reply}"
 
 
 def with_judge(**changed: Any) -> Any:
@@ -93,16 +93,16 @@ def test_the_headline_names_the_model_of_the_judge(record: Any, recorded: int, n
 
 def test_the_bound_is_that_of_what_was_run_the_repairer_included() -> None:
     asked, silent = rule_figures(80.0, 71.5, repairer=11), rule_figures(61.0, 71.5)
-    said = [bound(summary(rules={"eldgr": one})["pools"]["hotpot"]) for one in (asked, silent)]
-    assert said[0].startswith("Whatever judge and repairer say, eldgr scores 58–81 % here; the judge alone could")
-    assert said[1].startswith("Whatever the judge says (repairer and deriver silent), eldgr scores 58–69 % here;")
+    replies = [bound(summary(rules={"eldgr": one})["pools"]["hotpot"]) for one in (asked, silent)]
+    assert replies[0].startswith("Whatever judge and repairer say, eldgr scores 58–81 % here; the judge alone could")
+    assert replies[1].startswith("Whatever the judge says (repairer and deriver silent), eldgr scores 58–69 % here;")
 
 
 @pytest.mark.parametrize(("em", "moved"), [(80.0, True), (58.0, False), (69.0, False), (57.5, True)])
 def test_a_score_outside_the_only_bound_that_is_known_is_explained(em: float, moved: bool) -> None:
     rules = {"eldgr": rule_figures(em, 71.5, repairer=11)}
-    said = bound(summary(rules=rules, bounds_any_span={"eldgr": None})["pools"]["hotpot"])
-    assert (f"The other roles of this run moved eldgr to {em:g}" in said) is moved
+    reply = bound(summary(rules=rules, bounds_any_span={"eldgr": None})["pools"]["hotpot"])
+    assert (f"The other roles of this run moved eldgr to {em:g}" in reply) is moved
 
 
 def test_the_record_stands_on_the_page_with_what_answered_and_by_what_pools_are_known() -> None:
@@ -188,9 +188,9 @@ def test_lone_surrogates_and_control_characters_are_shown_by_their_code_points()
 
 
 def undrawn_with_remark(text: str) -> Any:
-    found = undrawn()
-    found["pools"]["hotpot"]["remarks"] = [text]
-    return found
+    result = undrawn()
+    result["pools"]["hotpot"]["remarks"] = [text]
+    return result
 
 
 @settings(max_examples=30)
@@ -216,5 +216,5 @@ def test_a_pool_without_gold_answers_is_a_page_that_says_so() -> None:
 def test_importing_statistics_and_report_loads_no_library_for_pages() -> None:
     names = "{'scipy.stats', 'jinja2'}"
     code = f"import sys, eldgr_dspy.statistics, eldgr_dspy.report.page; print({names} & set(sys.modules))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "set()\n"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "set()\n"

@@ -20,9 +20,9 @@ def summary() -> Any:
     return summary_figures({"open": figures("retrieval", RETRIEVAL), "sums": figures("arithmetic", ARITHMETIC)})
 
 
-def table_of(found: Table | None) -> Table:
-    assert found is not None
-    return found
+def table_of(result: Table | None) -> Table:
+    assert result is not None
+    return result
 
 
 def test_contrasts_have_their_interval_both_probabilities_and_the_order_of_the_summary(summary: Any) -> None:

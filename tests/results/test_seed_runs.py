@@ -54,15 +54,15 @@ def scored() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 
 def test_each_seed_has_its_own_row(made: list[str]) -> None:
-    found = over(made)
-    assert (found["rule"], found["against"], found["n"], found["n_scored"]) == ("first", "majority", 12, 12)
-    assert [one["em"] for one in found["runs"]] == [
+    result = over(made)
+    assert (result["rule"], result["against"], result["n"], result["n_scored"]) == ("first", "majority", 12, 12)
+    assert [one["em"] for one in result["runs"]] == [
         pytest.approx([800 / 12, 50]),
         pytest.approx([50, 50]),
         pytest.approx([500 / 12, 50]),
     ]
-    assert [(one["wins"], one["losses"]) for one in found["runs"]] == [(4, 2), (3, 3), (2, 3)]
-    assert len({one["sha256"] for one in found["runs"]}) == 3
+    assert [(one["wins"], one["losses"]) for one in result["runs"]] == [(4, 2), (3, 3), (2, 3)]
+    assert len({one["sha256"] for one in result["runs"]}) == 3
 
 
 def test_the_spread_is_taken_apart_by_seeds_and_questions(made: list[str]) -> None:
@@ -77,12 +77,12 @@ def test_the_spread_is_taken_apart_by_seeds_and_questions(made: list[str]) -> No
 
 def test_a_question_with_all_its_seeds_is_one_unit_of_the_contrast(made: list[str]) -> None:
     first, majority = scored()
-    found, expected = over(made)["contrast"], by_cluster(first.ravel(), majority.ravel(), [*range(12)] * 3)
-    assert (found["wins"], found["losses"], found["p"]) == (expected.wins, expected.losses, expected.p)
-    assert found["wins"] + found["losses"] <= 12
-    assert found["delta"] == pytest.approx(expected.delta)
-    assert found["ci"] == pytest.approx(list(expected.interval))
-    assert found["f1"]["delta"] == pytest.approx(expected.delta)  # an answer here is right or shares no word
+    result, expected = over(made)["contrast"], by_cluster(first.ravel(), majority.ravel(), [*range(12)] * 3)
+    assert (result["wins"], result["losses"], result["p"]) == (expected.wins, expected.losses, expected.p)
+    assert result["wins"] + result["losses"] <= 12
+    assert result["delta"] == pytest.approx(expected.delta)
+    assert result["ci"] == pytest.approx(list(expected.interval))
+    assert result["f1"]["delta"] == pytest.approx(expected.delta)  # an answer here is right or shares no word
 
 
 def test_that_all_runs_are_on_one_pool_is_said(made: list[str], tmp_path: Path) -> None:
@@ -99,9 +99,9 @@ def test_that_all_runs_are_on_one_pool_is_said(made: list[str], tmp_path: Path) 
 
 
 def test_rows_of_one_text_are_one_question_of_the_contrast(tmp_path: Path) -> None:
-    found = over([seed(tmp_path / name, (0, 1, 2), n=6, question="Which?") for name in "ab"])
-    assert found["contrast"]["wins"] + found["contrast"]["losses"] <= 1
-    assert found["remarks"][0] == ("6 questions have 1 different texts: a repeated text counts once in Δ and p.")
+    result = over([seed(tmp_path / name, (0, 1, 2), n=6, question="Which?") for name in "ab"])
+    assert result["contrast"]["wins"] + result["contrast"]["losses"] <= 1
+    assert result["remarks"][0] == ("6 questions have 1 different texts: a repeated text counts once in Δ and p.")
 
 
 def test_what_are_no_seeds_of_the_same_questions_is_refused(made: list[str], tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ ORDERS = st.lists(st.dictionaries(st.sampled_from(("order", "preferred", "ration
 @example([{"order": [1, 0], "preferred": 1, "rationale": 7}])
 def test_whatever_orders_a_judge_of_pairs_states_the_pool_is_what_is_journaled(stated: Any) -> None:
     judge = PairwiseJudge(Returns({"preferred": 1, "orders": stated}))
-    found = judge(question="Q?", candidates=["Dubai", "Doha"], evidence=[])
-    for one in found.orders:
+    result = judge(question="Q?", candidates=["Dubai", "Doha"], evidence=[])
+    for one in result.orders:
         assert {*one["order"]} <= {0, 1} and one["preferred"] in (*one["order"], None)
 
 
@@ -47,9 +47,9 @@ def asked(tmp_path: Path, judge: dspy.Module) -> list[dict[str, Any]]:
 
 
 def test_a_judge_that_goes_by_place_is_seen_in_the_journal(tmp_path: Path) -> None:
-    found = asked(tmp_path, SwapConsistent(Returns({"preferred": 0, "judge_rationale": "candidate 1 is right"})))
-    assert {one["reason"] for one in found} == {"inconsistent: the orders prefer candidates 0, 1"}
-    assert found[0]["content"]["orders"] == [
+    result = asked(tmp_path, SwapConsistent(Returns({"preferred": 0, "judge_rationale": "candidate 1 is right"})))
+    assert {one["reason"] for one in result} == {"inconsistent: the orders prefer candidates 0, 1"}
+    assert result[0]["content"]["orders"] == [
         {"order": [0, 1], "preferred": 0, "scores": None, "rationale": "candidate 1 is right"},
         {"order": [1, 0], "preferred": 1, "scores": None, "rationale": "candidate 1 is right"},
     ]
@@ -60,7 +60,7 @@ def test_the_orders_of_one_question_are_one_consultation_with_its_calls(tmp_path
 
     judge = PairwiseJudge(SwapConsistent(Comparer()))
     judge.set_lm(scripted_lm(lambda _: {"comparison_rationale": "", "better": 1}))
-    found = asked(tmp_path, judge)
-    assert [one["calls"] for one in found] == [2] * 2
-    assert {one["asked"] for one in found} == {"scripted/lm"}
-    assert sorted(one["order"] for one in found[0]["content"]["orders"]) == [[0, 1], [1, 0]]
+    result = asked(tmp_path, judge)
+    assert [one["calls"] for one in result] == [2] * 2
+    assert {one["asked"] for one in result} == {"scripted/lm"}
+    assert sorted(one["order"] for one in result[0]["content"]["orders"]) == [[0, 1], [1, 0]]

@@ -9,7 +9,7 @@ from eldgr_dspy.showing import is_printable, printable
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "output"),
     [
         ("plain\n\ttext é 漢", "plain\n\ttext é 漢"),
         ("a\u202eb\u2066c", "a[U+202E]b[U+2066]c"),  # hazard 37
@@ -18,8 +18,8 @@ from eldgr_dspy.showing import is_printable, printable
     ],
     ids=["plain", "bidirectional", "control", "carriage return"],
 )
-def test_controls_are_made_visible(text: str, shown: str) -> None:
-    assert printable(text) == shown
+def test_controls_are_made_visible(text: str, output: str) -> None:
+    assert printable(text) == output
 
 
 @given(st.text())

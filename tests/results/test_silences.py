@@ -43,9 +43,9 @@ silences = st.fixed_dictionaries({"abstained": STATED}, optional=KINDS)
 class Returns(dspy.Module):
     """A module that returns the same whatever it is asked, or raises it."""
 
-    def __init__(self, said: Any) -> None:
+    def __init__(self, reply: Any) -> None:
         super().__init__()
-        self.said = said
+        self.said = reply
 
     def forward(self, **_: Any) -> dspy.Prediction:
         if isinstance(self.said, Exception):
@@ -146,27 +146,27 @@ UNREAD = dspy.AdapterParseError("JSON", JUDGE, "?", "no JSON")
 def test_each_judge_says_of_which_kind_its_abstention_is(judge: Callable[[], dspy.Module], kind: str) -> None:
     module = judge()
     counted = {"ballot": ballot("ab")} if getattr(module, "takes_ballot", False) else {}
-    said = ask(module, {"question": "Which?", "evidence": [], "candidates": ["Oslo", "Rome"], **counted}, "judge")
-    reply, line = journaled("judge", said.content)
+    response = ask(module, {"question": "Which?", "evidence": [], "candidates": ["Oslo", "Rome"], **counted}, "judge")
+    reply, line = journaled("judge", response.content)
     assert isinstance(reply, Abstention) and line.abstention is not None
     assert reply.kind == line.abstention.kind == kind
 
 
-def pointwise(said: Any) -> dspy.Module:
+def pointwise(reply: Any) -> dspy.Module:
     judge: Any = PointwiseJudge()
-    judge.assessor = Returns(said)
+    judge.assessor = Returns(reply)
     return judge
 
 
-def slices(said: Any) -> dspy.Module:
+def slices(reply: Any) -> dspy.Module:
     judge: Any = SliceJudge()
-    judge.reader = Returns(said)
+    judge.reader = Returns(reply)
     return judge
 
 
-def checks(said: Any) -> dspy.Module:
+def checks(reply: Any) -> dspy.Module:
     judge: Any = PlanThenCheck()
-    judge.navigator = Returns(said)
+    judge.navigator = Returns(reply)
     return judge
 
 

@@ -23,8 +23,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contrasts(run: Path, pool: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((run / "summary.json").read_text("utf-8"))["pools"][pool]["contrasts"]
-    return found
+    figures: list[dict[str, Any]] = json.loads((run / "summary.json").read_text("utf-8"))["pools"][pool]["contrasts"]
+    return figures
 
 
 def decided(run: Path, pool: str, one: dict[str, Any], score: str) -> Contrast:
@@ -40,31 +40,31 @@ def named(one: dict[str, Any]) -> tuple[str, str]:
     return one["rule"], one["against"]
 
 
-def difference(found: Contrast) -> dict[str, Any]:
-    return {"delta": found.delta, "ci": list(found.interval)}
+def difference(result: Contrast) -> dict[str, Any]:
+    return {"delta": result.delta, "ci": list(result.interval)}
 
 
 @pytest.mark.parametrize("pool", ["demo-retrieval", "demo-arithmetic"])
 def test_a_contrast_has_both_intervals_the_exact_p_wins_and_losses(run: Path, pool: str) -> None:
     for one in contrasts(run, pool):
-        found = decided(run, pool, one, "em")
-        assert {key: one[key] for key in ("delta", "ci")} == difference(found)
-        assert (one["p"], one["wins"], one["losses"]) == (found.p, found.wins, found.losses)
+        result = decided(run, pool, one, "em")
+        assert {key: one[key] for key in ("delta", "ci")} == difference(result)
+        assert (one["p"], one["wins"], one["losses"]) == (result.p, result.wins, result.losses)
         graded = difference(decided(run, pool, one, "f1")) if pool == "demo-retrieval" else None
         assert one["f1"] == graded
 
 
 @pytest.mark.parametrize("pool", ["demo-retrieval", "demo-arithmetic"])
 def test_the_family_of_holm_is_the_contrasts_of_the_matched_selectors(run: Path, pool: str) -> None:
-    found = contrasts(run, pool)
-    assert [named(one) for one in found if one["p_holm"] is not None] == [
+    result = contrasts(run, pool)
+    assert [named(one) for one in result if one["p_holm"] is not None] == [
         ("eldgr", "first"),
         ("eldgr", "majority"),
         ("eldgr", "judge"),
         ("judge", "majority"),
     ]
-    assert [named(one) for one in found if one["p_holm"] is None] == [("eldgr", "certified")]
-    tested = [one for one in found if one["p_holm"] is not None]
+    assert [named(one) for one in result if one["p_holm"] is None] == [("eldgr", "certified")]
+    tested = [one for one in result if one["p_holm"] is not None]
     assert [one["p_holm"] for one in tested] == list(holm([one["p"] for one in tested]))
 
 

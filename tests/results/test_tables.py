@@ -23,8 +23,8 @@ OUTSIDE = "The bounds{} hold with repairer and deriver silent; {} asked them, an
 
 
 def contrast(against: str, wins: int, losses: int, n: int) -> Any:
-    found = from_counts(n, wins, losses, unit=100)
-    figures = {"delta": found.delta, "ci": list(found.interval), "p": found.p, "wins": wins, "losses": losses}
+    result = from_counts(n, wins, losses, unit=100)
+    figures = {"delta": result.delta, "ci": list(result.interval), "p": result.p, "wins": wins, "losses": losses}
     return contrast_figures("eldgr", against, **figures)
 
 
@@ -181,15 +181,15 @@ def test_the_audit_in_full_has_flips_against_each_rule() -> None:
 def test_the_authority_bound_is_the_first_thing_that_a_pool_says() -> None:
     bounds = {"first": [32.0, 32.0], "majority": [58.0, 58.0], "judge": [14.0, 78.0], "eldgr": [58.0, 69.0]}
     pool = arithmetic_pool() | {"bounds": bounds}
-    title, said = "gsm8k: arithmetic, 500 questions", headline(pool)
-    assert said == (
+    title, reply = "gsm8k: arithmetic, 500 questions", headline(pool)
+    assert reply == (
         "Whatever the judge says (repairer and deriver silent), eldgr scores 58–69 % here; the judge alone could score "
         "14–78 %. Majority vote scores 58 %."
     )
     table = table_of(paper_table, pool)
-    assert text_of({}, [table], "text", terminal=False).splitlines()[:2] == [title, said]
-    assert as_markdown([table]).split("\n\n")[:2] == [f"### {title}", said]
-    percent = said.replace("%", r"\%")
+    assert text_of({}, [table], "text", terminal=False).splitlines()[:2] == [title, reply]
+    assert as_markdown([table]).split("\n\n")[:2] == [f"### {title}", reply]
+    percent = reply.replace("%", r"\%")
     assert rf"\caption{{{title}. {percent}}}" in as_latex([table])
 
 
@@ -197,7 +197,7 @@ DERIVERS = {"majority": [45.0, 45.0], "eldgr": [25.0, 80.0], "support": [25.0, 5
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         (
             {"bounds": {"eldgr": [58.2, 58.2], "majority": [46.0, 46.0]}},
@@ -218,8 +218,8 @@ DERIVERS = {"majority": [45.0, 45.0], "eldgr": [25.0, 80.0], "support": [25.0, 5
         ({"bounds": {"eldgr": None}}, ""),
     ],
 )
-def test_the_headline_says_what_is_known(changed: dict[str, Any], said: str) -> None:
-    assert headline(arithmetic_pool(**changed)) == said
+def test_the_headline_says_what_is_known(changed: dict[str, Any], message: str) -> None:
+    assert headline(arithmetic_pool(**changed)) == message
 
 
 def test_bounds_stand_beside_what_was_measured() -> None:

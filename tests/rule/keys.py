@@ -11,8 +11,8 @@ CASES = json.loads(Path(__file__).with_name("cases.json").read_text("utf-8"))
 
 
 def key(text: str | None, task: Task = "retrieval") -> str | None:
-    found = answer_class(text, task)
-    return None if found is None else found.key
+    result = answer_class(text, task)
+    return None if result is None else result.key
 
 
 def cases(name: str) -> Any:

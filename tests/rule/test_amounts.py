@@ -35,9 +35,9 @@ def occurs(answer: str, text: str) -> bool | None:
 def forms(amount: int, unit: str) -> list[str]:
     """Spellings of an amount with its unit that a person may write."""
     words = spoken_number(amount)
-    found = [f"{amount} {unit}", f"{amount:,} {unit}", f"{words} {unit}", f"{words.capitalize()} {unit}."]
+    results = [f"{amount} {unit}", f"{amount:,} {unit}", f"{words} {unit}", f"{words.capitalize()} {unit}."]
     signs = {"percent": ["{}%", "{} %", "{} per cent"], "dollars": ["${}", "$ {}"]}
-    return found + [sign.format(amount) for sign in signs.get(unit, [])]
+    return results + [sign.format(amount) for sign in signs.get(unit, [])]
 
 
 @pytest.mark.parametrize("spellings", QUANTITIES, ids=lambda spellings: spellings[0])

@@ -118,14 +118,14 @@ WRONG: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "said"), WRONG)
-def test_what_is_not_a_type_or_does_not_say_what_it_must_is_refused(kind: Any, said: str) -> None:
+@pytest.mark.parametrize(("kind", "message"), WRONG)
+def test_what_is_not_a_type_or_does_not_say_what_it_must_is_refused(kind: Any, message: str) -> None:
     wrong = kind if isinstance(kind, str) else type("Wrong", (Years,), kind)
-    assert refused(lambda: load_type(wrong)).startswith(said)
+    assert refused(lambda: load_type(wrong)).startswith(message)
 
 
-@pytest.mark.parametrize("said", [None, 1, 0.5, "yes"])
-def test_what_is_right_must_be_true_or_false(said: Any) -> None:
-    kind: Any = type("Says", (Years,), {"name": "says", "is_right": lambda *_: said})()
-    expected = f"says.is_right('1976', ['1976']) must be True or False; got {said!r}."
+@pytest.mark.parametrize("reply", [None, 1, 0.5, "yes"])
+def test_what_is_right_must_be_true_or_false(reply: Any) -> None:
+    kind: Any = type("Says", (Years,), {"name": "says", "is_right": lambda *_: reply})()
+    expected = f"says.is_right('1976', ['1976']) must be True or False; got {reply!r}."
     assert refused(lambda: kind.score("1976", ["1976"])) == expected

@@ -79,8 +79,8 @@ def test_nothing_visible_is_not_an_answer(answer: str | None, task: Task) -> Non
 )
 @pytest.mark.parametrize("task", TASKS)
 def test_the_note_says_what_was_folded_or_could_not_be_told(answer: str, note: str | None, task: Task) -> None:
-    found = answer_class(answer, task)
-    assert found is not None and found.note == note
+    result = answer_class(answer, task)
+    assert result is not None and result.note == note
 
 
 def test_the_note_does_not_count_when_classes_are_compared() -> None:

@@ -48,8 +48,8 @@ positive = st.one_of(
 @example("5" + '"' * 50_000, "retrieval")
 @example("1,111" * 20_000, "arithmetic")
 def test_every_text_has_a_class_or_nothing_to_show(text: str, task: Task) -> None:
-    found = answer_class(text, task)
-    assert found is None or any(character.strip() for character in found.key.removeprefix("text:"))
+    result = answer_class(text, task)
+    assert result is None or any(character.strip() for character in result.key.removeprefix("text:"))
 
 
 @given(any_text | tangled)
@@ -70,9 +70,9 @@ def test_every_text_has_a_class_or_nothing_to_show(text: str, task: Task) -> Non
 @example("0'−A")
 def test_a_class_refines_the_official_normalisation(text: str) -> None:
     """The text is stripped, folded and respelled first. A text without letters and digits is left out."""
-    found = key(text)
-    if found is not None and any(map(str.isalnum, text)) and BIDI_CONTROLS.isdisjoint(text):
-        assert normalise(found) == normalise(read_answer(text))
+    result = key(text)
+    if result is not None and any(map(str.isalnum, text)) and BIDI_CONTROLS.isdisjoint(text):
+        assert normalise(result) == normalise(read_answer(text))
 
 
 @given(numerals, numerals, tasks)
@@ -119,5 +119,5 @@ def test_case_and_outer_space_do_not_make_another_class(text: str, task: Task) -
 @given(tangled)
 def test_an_ambiguous_comma_is_always_noted(text: str) -> None:  # hazard 16
     if is_ambiguous(text):
-        found = answer_class(text, "arithmetic")
-        assert found is not None and found.note is not None and "ambiguous decimal comma" in found.note
+        result = answer_class(text, "arithmetic")
+        assert result is not None and result.note is not None and "ambiguous decimal comma" in result.note

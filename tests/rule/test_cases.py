@@ -19,8 +19,8 @@ from tests.deciding import SILENT
 from tests.deciding import decided as decided_case
 
 
-def decided(case: Case, given: Mapping[Any, Reply], rule: str = "eldgr") -> Decision:
-    return decided_case(case, given, rule)[0]
+def decided(case: Case, values: Mapping[Any, Reply], rule: str = "eldgr") -> Decision:
+    return decided_case(case, values, rule)[0]
 
 
 def retrieval(answers: list[str | None], *texts: str, **settings: Any) -> Case:
@@ -31,10 +31,10 @@ def retrieval(answers: list[str | None], *texts: str, **settings: Any) -> Case:
 
 def test_the_certified_spelling_of_a_class_ships() -> None:
     case = retrieval(["beatles", "The Beatles", "Lyon"], "Songs by The Beatles.", certificate="token")
-    found = decided(case, SILENT)
-    assert (found.answer, found.branch, found.certified) == ("The Beatles", "consensus", True)
-    assert found.witness is not None
-    assert found.witness.text == "The Beatles"
+    result = decided(case, SILENT)
+    assert (result.answer, result.branch, result.certified) == ("The Beatles", "consensus", True)
+    assert result.witness is not None
+    assert result.witness.text == "The Beatles"
 
 
 def test_a_certificate_belongs_to_the_class_whichever_spelling_is_asked_about() -> None:
@@ -73,8 +73,8 @@ def test_of_a_class_the_earliest_certified_spelling_ships_else_the_earliest() ->
 
 def test_the_witness_says_that_the_answer_stands_in_the_question() -> None:  # hazard 32
     question = Question("Is it Doha?", "retrieval", ("Doha",), (), (Passage("", "Doha it is"),))
-    found = Case(question).certificate("Doha").witness
-    assert found is not None and found.flags == ("in_question",)
+    result = Case(question).certificate("Doha").witness
+    assert result is not None and result.flags == ("in_question",)
 
 
 @pytest.mark.parametrize(
@@ -97,30 +97,30 @@ def test_who_is_asked_always(task: Any, repair: Any, n: int, roles: tuple[Role, 
 
 def test_a_judge_is_asked_where_any_class_but_the_first_rival_is_certified() -> None:
     case = retrieval(["Bern", "Bern", "Oslo", "Doha"], "Doha is the capital of Qatar.")
-    found = decided(case, {**SILENT, "judge": Verdict(3)})
-    assert (found.answer, found.branch) == ("Doha", "judge")
+    result = decided(case, {**SILENT, "judge": Verdict(3)})
+    assert (result.answer, result.branch) == ("Doha", "judge")
 
 
 def test_a_certified_preference_overrides_an_uncertified_consensus_in_the_certified_spelling() -> None:
     case = retrieval(["Dubai", "Dubai", "doha"], "Doha is the capital of Qatar.", certificate="token")
     assert decided(case, {**SILENT, "judge": Verdict(2)}).branch == "consensus"
     folded = retrieval(["Dubai", "Dubai", "doha"], "Doha is the capital of Qatar.")
-    found = decided(folded, {**SILENT, "judge": Verdict(2)})
-    assert (found.answer, found.branch, found.reason) == ("doha", "judge", "preference_certified")
-    assert found.witness is not None
-    assert (found.witness.text, found.witness.level) == ("Doha", "folded")
+    result = decided(folded, {**SILENT, "judge": Verdict(2)})
+    assert (result.answer, result.branch, result.reason) == ("doha", "judge", "preference_certified")
+    assert result.witness is not None
+    assert (result.witness.text, result.witness.level) == ("Doha", "folded")
 
 
 def test_a_repair_spelled_otherwise_than_a_certified_candidate_ships_as_the_evidence_writes_it() -> None:
     case = retrieval(["Dubai", "Dubai", "U.S.A"], "made in the U.S.A in 1990", certificate="token")
-    found = decided(case, {**SILENT, "repairer": Repair("USA")})
-    assert (found.answer, found.branch) == ("U.S.A", "repair")
+    result = decided(case, {**SILENT, "repairer": Repair("USA")})
+    assert (result.answer, result.branch) == ("U.S.A", "repair")
 
 
 def test_a_repair_that_spells_consensus_otherwise_overrides_nothing() -> None:
     case = retrieval(["doha", "doha", "Dubai"], "Doha is the capital of Qatar.", certificate="token")
-    found = decided(case, {**SILENT, "repairer": Repair("Doha")})
-    assert (found.answer, found.branch, found.repair) == ("doha", "consensus", "Doha")
+    result = decided(case, {**SILENT, "repairer": Repair("Doha")})
+    assert (result.answer, result.branch, result.repair) == ("doha", "consensus", "Doha")
 
 
 def test_scores_choose_only_where_the_preference_is_uncertified() -> None:
@@ -144,8 +144,8 @@ def test_empty_and_small_pools_have_a_reason() -> None:
 
 # hazards 8, 9
 def test_ties_go_to_the_earliest_and_are_reported() -> None:
-    found = decided(retrieval(["Lyon", "Paris", "paris", "lyon"]), SILENT)
-    assert (found.answer, found.tie) == ("Lyon", True)
+    result = decided(retrieval(["Lyon", "Paris", "paris", "lyon"]), SILENT)
+    assert (result.answer, result.tie) == ("Lyon", True)
     assert decided(retrieval(["a b", "c d", "e f", "g h"]), SILENT).tie is True
     assert decided(retrieval(["a b", "c d", "c d", None, None, None]), SILENT).tie is False
 
@@ -164,8 +164,8 @@ def test_the_stratum_reading_falls_to_the_highest_scored_certified_candidate() -
     verdict = Verdict(0, (1.0, 0.9, 0.2, 0.4))
     text = "Doha is the capital of Qatar."
     assert decided(retrieval(answers, text), {**SILENT, "judge": verdict}).answer == "Dubai"
-    found = decided(retrieval(answers, text, preference="stratum"), {**SILENT, "judge": verdict})
-    assert (found.answer, found.preference) == ("Qatar", 3)
+    result = decided(retrieval(answers, text, preference="stratum"), {**SILENT, "judge": verdict})
+    assert (result.answer, result.preference) == ("Qatar", 3)
     assert decided(retrieval(answers, text, preference="stratum"), {**SILENT, "judge": Verdict(2)}).answer == "Doha"
     other = decided(
         retrieval(answers, text, preference="stratum"), {**SILENT, "judge": Verdict(0, (1.0, 0.9, 0.4, 0.2))}
@@ -183,10 +183,10 @@ def test_a_verdict_for_no_candidate_with_an_answer_is_an_abstention(preference: 
     case = retrieval(["Dubai", "Dubai", None, "Doha"], "Doha is the capital of Qatar.", preference=preference)
     verdict = Verdict(preferred, (0.1, 0.1, 0.9, 0.8))
     for rule in ("eldgr", "judge"):
-        found = decided(case, {**SILENT, "judge": verdict}, rule)
-        assert (found.answer, found.branch, found.preference) == ("Dubai", "consensus", None)
-        assert found.abstentions["judge"] == f"preferred={preferred} is not a candidate with an answer"
-        assert found.ranking == decided(case, SILENT, rule).ranking
+        result = decided(case, {**SILENT, "judge": verdict}, rule)
+        assert (result.answer, result.branch, result.preference) == ("Dubai", "consensus", None)
+        assert result.abstentions["judge"] == f"preferred={preferred} is not a candidate with an answer"
+        assert result.ranking == decided(case, SILENT, rule).ranking
 
 
 # hazard 42
@@ -195,8 +195,8 @@ def test_a_candidate_s_own_text_is_not_evidence() -> None:
     question = Question(
         "Q", "retrieval", ("Dubai", "Dubai", "Doha"), (text, text, "Doha"), (Passage("", text), Passage("", "Doha"))
     )
-    found = decided(Case(question), {**SILENT, "judge": Verdict(2)})
-    assert (found.answer, found.branch) == ("Doha", "judge")
+    result = decided(Case(question), {**SILENT, "judge": Verdict(2)})
+    assert (result.answer, result.branch) == ("Doha", "judge")
 
 
 # hazard 42
@@ -204,17 +204,17 @@ def test_a_text_that_two_candidates_read_apart_certifies_neither() -> None:
     text = "Doha or Dubai, one of the two"
     question = Question("Q", "retrieval", ("Doha", "Dubai", "Oslo", "Oslo"), (text, text, "", ""), (Passage("", text),))
     for preferred in (0, 1):
-        found = decided(Case(question), {**SILENT, "judge": Verdict(preferred)})
-        assert (found.answer, found.branch) == ("Oslo", "consensus")
+        result = decided(Case(question), {**SILENT, "judge": Verdict(preferred)})
+        assert (result.answer, result.branch) == ("Oslo", "consensus")
 
 
 @pytest.mark.parametrize(("certificate", "certified"), [("token", False), ("folded", True)])
 def test_another_passage_certifies_what_a_candidates_own_text_cannot(certificate: Any, certified: bool) -> None:
     passages = (Passage("", "XXXX is the capital"), Passage("", "They say xxxx."))
     question = Question("Q", "retrieval", ("XXXX",), ("XXXX is the capital",), passages)
-    found = Case(question, Settings(certificate)).certificate("XXXX")
-    assert found.certified is certified
-    assert (found.witness and found.witness.passage) == (1 if certified else None)
+    result = Case(question, Settings(certificate)).certificate("XXXX")
+    assert result.certified is certified
+    assert (result.witness and result.witness.passage) == (1 if certified else None)
 
 
 def test_a_repair_keeps_its_spelling_unless_only_its_class_is_certified() -> None:
@@ -226,8 +226,8 @@ def test_a_repair_keeps_its_spelling_unless_only_its_class_is_certified() -> Non
 
 def test_a_repair_that_shows_nothing_does_not_count() -> None:  # hazard 35
     case = retrieval([None, "Dubai"], "a \x00 b", certificate="substring")
-    found = decided(case, {**SILENT, "repairer": Repair("\x00")})
-    assert (found.answer, found.branch) == ("Dubai", "consensus")
+    result = decided(case, {**SILENT, "repairer": Repair("\x00")})
+    assert (result.answer, result.branch) == ("Dubai", "consensus")
 
 
 def test_in_arithmetic_no_evidence_chooses_the_spelling() -> None:
@@ -239,16 +239,21 @@ def test_in_arithmetic_no_evidence_chooses_the_spelling() -> None:
 def test_a_derivation_may_replace_what_is_not_a_number(consensus: str | None) -> None:
     question = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", (consensus, consensus, ""))
     derivation = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
-    found = decided(Case(question, Settings(homogeneous="repair")), {"deriver": derivation})
-    assert (found.answer, found.branch, found.consensus) == ("18", "repair", consensus)
+    result = decided(Case(question, Settings(homogeneous="repair")), {"deriver": derivation})
+    assert (result.answer, result.branch, result.consensus) == ("18", "repair", consensus)
 
 
 def test_a_checked_derivation_ships_and_an_unchecked_one_changes_nothing() -> None:
     question = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", ("16", "16", "18"))
     good = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
     bad = Derivation((Step("2 * 9", "16"),), "16", "16 / 2 = 8")
-    found = decided(Case(question), {"deriver": good})
-    assert (found.answer, found.branch, found.reason, found.certified) == ("18", "repair", "derivation_checked", True)
+    result = decided(Case(question), {"deriver": good})
+    assert (result.answer, result.branch, result.reason, result.certified) == (
+        "18",
+        "repair",
+        "derivation_checked",
+        True,
+    )
     kept = decided(Case(question), {"deriver": bad})
     assert (kept.answer, kept.branch, kept.certified, kept.repair) == ("16", "consensus", False, "16")
     agreed = decided(Case(Question(question.text, "arithmetic", ("18", "18.0", "16"))), {"deriver": good})
@@ -277,7 +282,7 @@ def test_in_arithmetic_no_certificate_ranks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "given", "rule", "reason"),
+    ("case", "values", "rule", "reason"),
     [
         (retrieval(["Dubai", "Doha"]), {}, "first", "first"),
         (retrieval(["Dubai", "Doha"]), {"judge": Verdict(1)}, "judge", "preference"),
@@ -291,16 +296,16 @@ def test_in_arithmetic_no_certificate_ranks() -> None:
         (retrieval([]), {}, "eldgr", "empty_pool"),
     ],
 )
-def test_the_reason_names_the_case(case: Case, given: dict[Any, Reply], rule: str, reason: str) -> None:
-    assert decided(case, given, rule).reason == reason
+def test_the_reason_names_the_case(case: Case, values: dict[Any, Reply], rule: str, reason: str) -> None:
+    assert decided(case, values, rule).reason == reason
 
 
 @pytest.mark.parametrize(("task", "ranking"), [("retrieval", (0, 1, 2)), ("arithmetic", (1, 0, 2))])
 def test_in_retrieval_a_derivation_certifies_nothing_whoever_asked_for_it(task: Any, ranking: tuple[int, ...]) -> None:
     question = Question("Two boxes hold 9 pens each. How many pens?", task, ("16", "18", "20"))
     derivation = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
-    found = Case(question).record(Choice("consensus", "16"), {"deriver": derivation})
-    assert (found.certified, found.ranking) == (False, ranking)
+    result = Case(question).record(Choice("consensus", "16"), {"deriver": derivation})
+    assert (result.certified, result.ranking) == (False, ranking)
 
 
 def test_an_unknown_setting_is_a_sentence() -> None:
@@ -316,9 +321,9 @@ def test_an_unknown_setting_is_a_sentence() -> None:
 def test_white_space_around_its_own_text_does_not_let_a_candidate_certify_itself(title: str) -> None:  # hazard 42
     text = f"{title}\nDubai is the capital" if title else "Dubai is the capital"
     passages = (Passage(title, "Dubai is the capital\n"), Passage("", "Doha"))
-    found = decided(Case(Question("Q", "retrieval", ("Dubai", "Doha"), (text, "Doha"), passages)), SILENT)
-    assert (found.certified, found.ranking) == (False, (1, 0))
-    assert "a passage is a candidate's own text and does not certify its answer" in found.notes
+    result = decided(Case(Question("Q", "retrieval", ("Dubai", "Doha"), (text, "Doha"), passages)), SILENT)
+    assert (result.certified, result.ranking) == (False, (1, 0))
+    assert "a passage is a candidate's own text and does not certify its answer" in result.notes
 
 
 @pytest.mark.parametrize(("consensus", "derived"), [("0.2", "20%"), ("20", "20%"), ("20%", "0.2"), ("20%", "20")])
@@ -327,22 +332,22 @@ def test_a_derivation_that_differs_by_a_percent_sign_says_the_same_as_consensus(
     value = "0.2" if derived == "0.2" else derived
     expression = "10/50" if derived != "20" else "10/50*100"
     reply = Derivation((Step(expression, value),), derived, "a check")
-    found = decided(Case(question, Settings(derivation="stated")), {"deriver": reply})
-    assert (found.answer, found.branch, found.reason) == (consensus, "consensus", "derivation_agrees")
+    result = decided(Case(question, Settings(derivation="stated")), {"deriver": reply})
+    assert (result.answer, result.branch, result.reason) == (consensus, "consensus", "derivation_agrees")
     other = Derivation((Step(expression, value),), "30%", "a check")
     assert decided(Case(question, Settings(derivation="stated")), {"deriver": other}).branch == "repair"
 
 
 def test_that_every_candidate_is_certified_overrides_nothing() -> None:  # hazard 34
-    given: dict[Any, Reply] = {"judge": Verdict(2), "repairer": Repair("Bonn")}
-    found = decided(retrieval(["Paris", "Rome", "Bonn"], "Paris, Rome and Bonn were asked."), given)
-    assert (found.answer, found.branch, found.consulted) == ("Paris", "consensus", ())
-    assert "3 different answers are certified" in found.notes
+    inputs: dict[Any, Reply] = {"judge": Verdict(2), "repairer": Repair("Bonn")}
+    result = decided(retrieval(["Paris", "Rome", "Bonn"], "Paris, Rome and Bonn were asked."), inputs)
+    assert (result.answer, result.branch, result.consulted) == ("Paris", "consensus", ())
+    assert "3 different answers are certified" in result.notes
 
 
 def test_a_decision_notes_what_one_should_know_beside_it() -> None:  # hazards 3, 6, 16, 21, 33, 36
-    found = decided(retrieval(["1,5", "1,5", None, "Doha", "Paris", "Рaris"], "Doha and Paris"), SILENT)
-    notes = " | ".join(found.notes)
+    result = decided(retrieval(["1,5", "1,5", None, "Doha", "Paris", "Рaris"], "Doha and Paris"), SILENT)
+    notes = " | ".join(result.notes)
     assert "1 of 6 candidates have no answer" in notes
     assert "'1,5': ambiguous decimal comma" in notes
     assert "2 different answers are certified" in notes

@@ -105,18 +105,18 @@ def test_the_search_finds_an_occurrence_wherever_there_is_one(answer: str, text:
         for end in range(start + 1, len(plain) + 1)
         if plain[start].isalnum() and plain[end - 1].isalnum() and not in_word(plain, start) and not in_word(plain, end)
     ]
-    found = [span for span in spans if answer_class(plain[slice(*whole(plain, *span))], "retrieval") == key]
-    crossed = [span for span in found if BIDI_CONTROLS.isdisjoint(text) and not sentence_ends(plain[slice(*span)])]
-    if any(map(str.isalnum, answer)) and len(crossed) == len(found):
-        assert bool(value(answer, text)) is bool(found)
+    results = [span for span in spans if answer_class(plain[slice(*whole(plain, *span))], "retrieval") == key]
+    crossed = [span for span in results if BIDI_CONTROLS.isdisjoint(text) and not sentence_ends(plain[slice(*span)])]
+    if any(map(str.isalnum, answer)) and len(crossed) == len(results):
+        assert bool(value(answer, text)) is bool(results)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("answer", ["The A Team", "the The Band", "an A", "The An Other"])
 def test_an_article_behind_the_article_at_the_head_belongs_to_the_name(answer: str, policy: Policy) -> None:
-    found = certify(answer, [Passage("", f"Ask {answer} about it.")], policy)
-    assert found.witness is not None
-    assert found.witness.text == answer
+    result = certify(answer, [Passage("", f"Ask {answer} about it.")], policy)
+    assert result.witness is not None
+    assert result.witness.text == answer
     assert certify(answer, [Passage("", f"Ask {answer.split(' ', 1)[1]} about it.")], policy).certified is False
 
 

@@ -126,8 +126,8 @@ def test_spelling_variants_of_answer_or_evidence_do_not_matter(
     variant: Callable[[str], str], answer: str, text: str
 ) -> None:
     """But for the case of a function word, which tells a name."""
-    found = answer_class(answer, "retrieval")
-    assume(found is None or found.key not in FUNCTION_WORDS or variant not in (str.upper, str.swapcase))
+    result = answer_class(answer, "retrieval")
+    assume(result is None or result.key not in FUNCTION_WORDS or variant not in (str.upper, str.swapcase))
     plain = value(answer, text)
     assert (
         value(variant(answer), text) == value(answer, variant(text)) == value(variant(answer), variant(text)) == plain

@@ -54,12 +54,12 @@ def evidence_of(question: Question, by: Any = "folded", kind: ShortText | None =
 
 def test_a_passage_that_only_repeats_a_candidate_is_no_evidence_for_its_class_alone() -> None:
     """Not so where the text is the answer itself, or where the candidate does not vote."""
-    found = evidence_of(QUESTION)
+    result = evidence_of(QUESTION)
     whole = QUESTION.passages
-    assert found.own_texts == {"doha": {1, 2}, "dubai": {0}}
-    assert found.passages_for("doha") == (whole[0], BLANK, BLANK, whole[3])
-    assert found.passages_for("dubai") == (BLANK, *whole[1:])
-    assert found.passages_for("oslo") == found.passages_for(None) == whole
+    assert result.own_texts == {"doha": {1, 2}, "dubai": {0}}
+    assert result.passages_for("doha") == (whole[0], BLANK, BLANK, whole[3])
+    assert result.passages_for("dubai") == (BLANK, *whole[1:])
+    assert result.passages_for("oslo") == result.passages_for(None) == whole
 
 
 def test_a_passage_is_repeated_with_its_title_or_without_it() -> None:
@@ -78,19 +78,19 @@ def test_a_blank_passage_repeats_a_candidate_without_a_text() -> None:
 
 def test_a_spelling_is_certified_once_and_a_list_apart_from_the_text_that_spells_it() -> None:
     answering = Answering(Certificate(True, "so"))
-    found = evidence_of(QUESTION, kind=Says(answering))
+    result = evidence_of(QUESTION, kind=Says(answering))
     listed = Structured(["Doha"])
     for answer in ("Oslo", "Oslo", listed, str(listed), "Oslo"):
-        assert found.certify(answer, "oslo") == Certificate(True, "so")
+        assert result.certify(answer, "oslo") == Certificate(True, "so")
     assert answering.asked == [(answer, QUESTION.text) for answer in ("Oslo", listed, str(listed))]
 
 
-@pytest.mark.parametrize("said", [True, Certificate("yes", "so"), Certificate(True, "so", "here")])  # type: ignore[arg-type]
-def test_what_is_not_a_certificate_certifies_nothing(said: Any) -> None:
-    found = evidence_of(QUESTION, kind=Says(Answering(said)))
-    assert refused(lambda: found.certify("x" * 99, None), CertificateError) == (
+@pytest.mark.parametrize("reply", [True, Certificate("yes", "so"), Certificate(True, "so", "here")])  # type: ignore[arg-type]
+def test_what_is_not_a_certificate_certifies_nothing(reply: Any) -> None:
+    result = evidence_of(QUESTION, kind=Says(Answering(reply)))
+    assert refused(lambda: result.certify("x" * 99, None), CertificateError) == (
         f"certify({'x' * 99!r:.60}) of what short.evidence(passages, policy) returns must be a Certificate of "
-        f"True, False or None, with a reason; got {said!r:.60}."
+        f"True, False or None, with a reason; got {reply!r:.60}."
     )
 
 
@@ -111,18 +111,18 @@ async def consulted(answer: str, evidence: Any) -> bool:
 
 def test_a_function_of_ones_own_certifies_in_place_of_the_type() -> None:
     answering = Answering(None)
-    found = evidence_of(QUESTION, own_certificate(certifies_all), Says(answering))
-    assert (found.is_consulted, found.certify("Oslo", "oslo").certified, answering.asked) == (False, True, [])
+    result = evidence_of(QUESTION, own_certificate(certifies_all), Says(answering))
+    assert (result.is_consulted, result.certify("Oslo", "oslo").certified, answering.asked) == (False, True, [])
     assert not evidence_of(QUESTION).is_consulted
 
 
 def test_a_consulted_certificate_holds_for_the_class_and_must_have_been_asked() -> None:
-    found = evidence_of(QUESTION, own_certificate(consulted))
-    found.supply("doha", Certificate(True, "so"))
-    assert found.is_consulted
-    assert found.certify("DOHA", "doha") == Certificate(True, "so")
-    assert found.certify(" ", None) == Certificate(False, "empty answer")
-    assert refused(lambda: found.certify("x" * 99, "x"), CertificateError) == (
+    result = evidence_of(QUESTION, own_certificate(consulted))
+    result.supply("doha", Certificate(True, "so"))
+    assert result.is_consulted
+    assert result.certify("DOHA", "doha") == Certificate(True, "so")
+    assert result.certify(" ", None) == Certificate(False, "empty answer")
+    assert refused(lambda: result.certify("x" * 99, "x"), CertificateError) == (
         f"The certificate {__name__}:consulted must be asked about {'x' * 99!r:.60} before a rule is: drive the rule "
         "that `eldgr_dspy.rule.certifying.certifying` returns."
     )

@@ -58,8 +58,8 @@ def test_letters_and_texts_of_an_option_vote_together(answers: list[str | None])
 def test_the_text_of_an_option_certifies_its_letter() -> None:
     case = case_of("B", "A")
     assert (case.certified("A"), case.certified("B"), case.certified("Muscat")) == (True, False, False)
-    found = case.certificate("A").witness
-    assert found is not None and found.text == "Doha"
+    result = case.certificate("A").witness
+    assert result is not None and result.text == "Doha"
 
 
 def test_without_evidence_no_option_is_certified() -> None:
@@ -97,7 +97,7 @@ def test_gold_is_a_letter_or_a_text(gold: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ([], "options must be two or more for the answer type 'choice'; got []."),
         (["Doha"], "options must be two or more for the answer type 'choice'; got ['Doha']."),
@@ -105,18 +105,18 @@ def test_gold_is_a_letter_or_a_text(gold: str) -> None:
         (["Doha", " "], "options[1] must be text that is not blank; got ' '."),
     ],
 )
-def test_options_that_do_not_tell_answers_apart_are_refused(options: list[str], said: str) -> None:
-    assert refused(lambda: Selector(answer="choice")(question="?", candidates=["A"], options=options)) == said
+def test_options_that_do_not_tell_answers_apart_are_refused(options: list[str], message: str) -> None:
+    assert refused(lambda: Selector(answer="choice")(question="?", candidates=["A"], options=options)) == message
     of_a_row = refused(lambda: validate({**RECORD, "options": options}, "pool.jsonl, line 1"), PoolError)
-    assert of_a_row == f"pool.jsonl, line 1, id 'q': row {said}"
+    assert of_a_row == f"pool.jsonl, line 1, id 'q': row {message}"
 
 
 @pytest.mark.parametrize("options", ["AB", {"A": "Doha"}, 3, [None, "B"], ["A", {}]])
 def test_options_that_are_no_texts_or_of_another_type_are_refused(options: Any) -> None:
-    asked = {"question": "?", "candidates": ["A"]}
-    assert refused(lambda: Selector(answer="choice")(**asked, options=options)).startswith("options")
-    said = refused(lambda: Selector()(**asked, options=["A", "B"]))
-    assert said.startswith("options must be empty for the answer type 'short'")
+    inputs = {"question": "?", "candidates": ["A"]}
+    assert refused(lambda: Selector(answer="choice")(**inputs, options=options)).startswith("options")
+    message = refused(lambda: Selector()(**inputs, options=["A", "B"]))
+    assert message.startswith("options must be empty for the answer type 'short'")
 
 
 def test_options_are_part_of_a_rows_content() -> None:

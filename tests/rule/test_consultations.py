@@ -12,7 +12,7 @@ texts = st.lists(st.sampled_from(["Doha", "Final answer:", "\n", "\nFinal answer
 
 
 @pytest.mark.parametrize(
-    ("text", "answer", "shown"),
+    ("text", "answer", "output"),
     [
         ("It is hot there.", "Doha", "It is hot there.\nFinal answer: Doha"),
         ("It is hot there.", " Doha \n City", "It is hot there.\nFinal answer: Doha City"),
@@ -29,9 +29,9 @@ texts = st.lists(st.sampled_from(["Doha", "Final answer:", "\n", "\nFinal answer
     ],
 )
 def test_a_candidate_is_its_text_and_then_its_answer_where_the_two_differ(
-    text: str, answer: str | None, shown: str
+    text: str, answer: str | None, output: str
 ) -> None:
-    assert show_candidate(text, answer) == shown
+    assert show_candidate(text, answer) == output
 
 
 @given(texts, st.none() | texts)

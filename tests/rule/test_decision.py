@@ -163,8 +163,8 @@ def test_the_certified_majority_is_the_certified_class_with_most_votes_and_asks_
 @pytest.mark.parametrize(("k", "ships"), [(0, "m"), (1, "s"), (2, "s")])
 def test_a_near_class_ships_if_it_lacks_up_to_k_votes(k: int, ships: str) -> None:
     case = Table("m", {"m": False, "s": False}, {"m": 1, "s": 2}, ("m", "m", "s"), repairable=False)
-    asked = ["judge"] if k else []
-    assert asked_by(near(k), case, {"judge": "s"}) == (("judge" if k else "consensus", ships), asked)
+    roles = ["judge"] if k else []
+    assert asked_by(near(k), case, {"judge": "s"}) == (("judge" if k else "consensus", ships), roles)
 
 
 @pytest.mark.parametrize(
@@ -224,11 +224,11 @@ def mark_of(answer: str) -> bool | None:
     st.functions(like=mark_of, returns=st.sampled_from(MARKS), pure=True),
 )
 def test_an_override_is_always_certified(m: str, s: str | None, r: str | None, certified: Any) -> None:
-    found = decide(m, s, r, certified)
-    assert isinstance(found, Decision)
-    assert found.answer in (m, s, r)
-    if found.branch != "consensus":
-        assert certified(found.answer) is True
+    result = decide(m, s, r, certified)
+    assert isinstance(result, Decision)
+    assert result.answer in (m, s, r)
+    if result.branch != "consensus":
+        assert certified(result.answer) is True
         assert not m or certified(m) is False
 
 

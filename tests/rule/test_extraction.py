@@ -50,8 +50,8 @@ def test_arithmetic_takes_the_number_that_is_stated_last(text: str, answer: str,
 )
 @pytest.mark.parametrize("mark", ["A: ", "#### ", "the answer is ", "final answer: "])
 def test_a_number_is_not_cut_out_of_what_it_is_bound_to(mark: str, payload: str) -> None:
-    found = extract_answer(f"1 + 1 = 2\n{mark}{payload}", "arithmetic")
-    assert found is not None and found.answer == payload and found.form != "last_number"
+    reading = extract_answer(f"1 + 1 = 2\n{mark}{payload}", "arithmetic")
+    assert reading is not None and reading.answer == payload and reading.form != "last_number"
 
 
 @pytest.mark.parametrize("payload", ["\\frac{1}{2}", "3x+5", "(1, 2)", "x", "1{,}000"])
@@ -72,8 +72,8 @@ def test_retrieval_takes_what_is_stated_last_or_the_whole(text: str, answer: str
     cases("last marks"),
 )
 def test_the_last_mark_that_states_something_wins(text: str, answer: str) -> None:
-    found = extract_answer(text, "arithmetic")
-    assert found is not None and found.answer == answer and found.form != "last_number"
+    reading = extract_answer(text, "arithmetic")
+    assert reading is not None and reading.answer == answer and reading.form != "last_number"
 
 
 @pytest.mark.parametrize(
@@ -109,17 +109,17 @@ def test_an_unknown_task_is_named() -> None:
 @example("Finish[]", "retrieval")
 @example("\\boxed{", "arithmetic")
 def test_the_answer_stands_in_the_text_and_is_not_blank(text: str, task: Task) -> None:
-    found = extract_answer(text, task)
-    if found is not None:
-        assert found.answer in text and found.answer.strip()
+    reading = extract_answer(text, task)
+    if reading is not None:
+        assert reading.answer in text and reading.answer.strip()
 
 
 @given(
     st.integers(-(10**9), 10**9), st.sampled_from(("#### {}", "A: {}", "\\boxed{{{}}}", "The answer is {}.", "x is {}"))
 )
 def test_an_integer_comes_back_as_it_was_written(number: int, frame: str) -> None:
-    found = extract_answer(f"3 + 4 = 7\n{frame.format(f'{number:,}')}\n", "arithmetic")
-    assert found is not None and found.answer == f"{number:,}"
+    reading = extract_answer(f"3 + 4 = 7\n{frame.format(f'{number:,}')}\n", "arithmetic")
+    assert reading is not None and reading.answer == f"{number:,}"
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -139,8 +139,8 @@ def test_an_integer_comes_back_as_it_was_written(number: int, frame: str) -> Non
 def test_a_hundred_kilobytes_of_anything_are_read(piece: str, task: Task) -> None:
     """A search that went back over what it has read would take longer here than any test may."""
     text = piece * (100_000 // len(piece))
-    found = extract_answer(text, task)
-    assert found is None or found.answer in text
+    reading = extract_answer(text, task)
+    assert reading is None or reading.answer in text
 
 
 def test_boxes_a_hundred_thousand_deep_are_closed_from_within() -> None:
@@ -154,8 +154,8 @@ def test_boxes_a_hundred_thousand_deep_are_closed_from_within() -> None:
 )
 def test_what_grpo_recipes_ask_for_is_read(text: str) -> None:
     for task in TASKS:
-        found = extract_answer(text, task)
-        assert found is not None and (found.answer, found.form in ("tagged", "boxed")) == ("18", True)
+        reading = extract_answer(text, task)
+        assert reading is not None and (reading.answer, reading.form in ("tagged", "boxed")) == ("18", True)
 
 
 def test_the_recorded_answers_of_the_real_pools_are_found_again(pools_dir: Path) -> None:
@@ -166,11 +166,11 @@ def test_the_recorded_answers_of_the_real_pools_are_found_again(pools_dir: Path)
             rows = [json.loads(line) for line in lines]
         for row in rows:
             for candidate in row["candidates"]:
-                found = extract_answer(candidate["text"], row["task"])
+                reading = extract_answer(candidate["text"], row["task"])
                 if candidate["answer"] is None:
-                    assert found is None or found.form in ("last_number", "whole")
-                elif found is None or not _same(found.answer, candidate["answer"], tolerance):
-                    others.append((candidate["answer"], found.answer if found else None))
+                    assert reading is None or reading.form in ("last_number", "whole")
+                elif reading is None or not _same(reading.answer, candidate["answer"], tolerance):
+                    others.append((candidate["answer"], reading.answer if reading else None))
     assert others == [("-1.8", "-1.8 billion")]
 
 

@@ -21,9 +21,9 @@ texts = st.text(alphabet=st.characters(), max_size=60)
 
 
 def scalars(question: str, evidence: list[str], candidates: list[str]) -> list[float]:
-    found = support(question, evidence, candidates)
-    assert found is not None
-    return [one.scalar for one in found]
+    result = support(question, evidence, candidates)
+    assert result is not None
+    return [one.scalar for one in result]
 
 
 @given(texts, st.lists(texts, max_size=4), st.lists(texts, max_size=4))
@@ -34,19 +34,19 @@ def scalars(question: str, evidence: list[str], candidates: list[str]) -> list[f
 def test_any_text_has_a_bounded_support_for_every_candidate_or_none_at_all(
     question: str, evidence: list[str], candidates: list[str]
 ) -> None:
-    found = support(question, evidence, candidates)
-    if found is None:
+    result = support(question, evidence, candidates)
+    if result is None:
         return
-    assert len(found) == len(candidates)
-    for one in found:
+    assert len(result) == len(candidates)
+    for one in result:
         values = (one.scalar, one.logic, one.fact, one.triang)
         assert all(value is None or 0 <= value <= 1 for value in values)
 
 
 @given(texts, st.lists(texts, max_size=3), st.lists(texts, min_size=1, max_size=3))
 def test_identical_candidates_share_their_support(question: str, evidence: list[str], candidates: list[str]) -> None:
-    found = support(question, evidence, candidates + candidates)  # hazard 11
-    assert found is None or found[: len(candidates)] == found[len(candidates) :]
+    result = support(question, evidence, candidates + candidates)  # hazard 11
+    assert result is None or result[: len(candidates)] == result[len(candidates) :]
 
 
 @given(st.permutations(EVIDENCE), st.lists(st.sampled_from(EVIDENCE), max_size=3))
@@ -93,23 +93,23 @@ def test_a_supported_answer_beats(question: str, evidence: list[str], candidates
     ],
 )
 def test_a_part_of_a_word_and_what_crosses_from_title_to_text_do_not_occur(evidence: str, answer: str) -> None:
-    found = support("What is it?", [evidence], [answer])  # hazard 29
-    assert found is not None and found[0].triang == 0.0
+    result = support("What is it?", [evidence], [answer])  # hazard 29
+    assert result is not None and result[0].triang == 0.0
 
 
 def test_triang_counts_different_passages_up_to_three() -> None:
-    found = support(QUESTION, EVIDENCE, ["Stade de France", "Wembley", "Old Trafford"])
-    assert found is not None
-    assert [one.triang for one in found] == [pytest.approx(2 / 3), pytest.approx(1 / 3), 0.0]
+    result = support(QUESTION, EVIDENCE, ["Stade de France", "Wembley", "Old Trafford"])
+    assert result is not None
+    assert [one.triang for one in result] == [pytest.approx(2 / 3), pytest.approx(1 / 3), 0.0]
 
 
 def test_a_yes_is_not_looked_up_in_the_evidence() -> None:
     """'no' stands in most English text; only the reasoning speaks for or against a yes or a no."""
     reasoned = show_candidate("Saint-Denis is north of Paris", "no")
-    found = support("Is Wembley in Paris?", EVIDENCE, [reasoned, "no"])  # hazard 31
-    assert found is not None
-    assert found[0] == Support(scalar=1.0, fact=1.0)
-    assert found[1].triang is None
+    result = support("Is Wembley in Paris?", EVIDENCE, [reasoned, "no"])  # hazard 31
+    assert result is not None
+    assert result[0] == Support(scalar=1.0, fact=1.0)
+    assert result[1].triang is None
 
 
 def test_a_blank_answer_is_not_supported() -> None:
@@ -117,11 +117,11 @@ def test_a_blank_answer_is_not_supported() -> None:
 
 
 def test_logic_is_the_share_of_true_equations() -> None:
-    found = support(SUM, [], ["16 - 3 = 13\n13 + 4 = 18\nFinal answer: 18", "no equation"])
-    assert found is not None
-    assert found[0].logic == 0.5
-    assert found[1] == Support(scalar=0.0)
-    assert (found[0].fact, found[0].triang) == (None, None)
+    result = support(SUM, [], ["16 - 3 = 13\n13 + 4 = 18\nFinal answer: 18", "no equation"])
+    assert result is not None
+    assert result[0].logic == 0.5
+    assert result[1] == Support(scalar=0.0)
+    assert (result[0].fact, result[0].triang) == (None, None)
 
 
 def test_without_evidence_and_equations_nothing_is_measured() -> None:

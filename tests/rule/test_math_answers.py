@@ -107,9 +107,9 @@ def test_the_order_of_the_pool_changes_no_class(random: Random) -> None:
 
 
 def test_classes_are_a_partition() -> None:
-    found = parts(POOL)
-    assert sorted(answer for part in found for answer in part) == sorted(filter(None, POOL))
-    assert all(one.isdisjoint(other) for one, other in combinations(found, 2))
+    result = parts(POOL)
+    assert sorted(answer for part in result for answer in part) == sorted(filter(None, POOL))
+    assert all(one.isdisjoint(other) for one, other in combinations(result, 2))
 
 
 def test_of_many_different_answers_only_some_are_compared() -> None:
@@ -135,10 +135,10 @@ def test_a_derivation_certifies_the_class_of_its_number() -> None:
     assert case.certified(r"$\frac{1}{2}$") is False  # by itself, without a derivation
 
 
-@pytest.mark.parametrize("stated", [r"\{1, 2\}", "(1, 2)", "[0, 1]", "x + 1", r"\sqrt{2}"])
-def test_no_derivation_certifies_what_is_not_a_number(stated: str) -> None:
-    case = Case(Question("What are 1 and 2?", "math", (stated, "3")), Settings(derivation="stated"))
-    assert case.derived(Derivation((Step("1 + 1", "2"),), stated, "2 - 1 = 1")) is None
+@pytest.mark.parametrize("text", [r"\{1, 2\}", "(1, 2)", "[0, 1]", "x + 1", r"\sqrt{2}"])
+def test_no_derivation_certifies_what_is_not_a_number(text: str) -> None:
+    case = Case(Question("What are 1 and 2?", "math", (text, "3")), Settings(derivation="stated"))
+    assert case.derived(Derivation((Step("1 + 1", "2"),), text, "2 - 1 = 1")) is None
 
 
 def test_the_score_is_that_of_math_verify_with_the_gold_answer_first() -> None:
@@ -163,9 +163,9 @@ def test_the_score_is_that_of_math_verify_with_the_gold_answer_first() -> None:
     ],
 )
 def test_the_final_answer_of_a_text_stays_whole(text: str, answer: str, form: str) -> None:
-    found = extract_answer(text, "math")
-    assert (found and found.answer, found and found.form) == (answer, form)
-    assert isinstance(found, Extraction)
+    reading = extract_answer(text, "math")
+    assert (reading and reading.answer, reading and reading.form) == (answer, form)
+    assert isinstance(reading, Extraction)
 
 
 # -- what is not compared ----------------------------------------------------------------------------------------------

@@ -40,8 +40,8 @@ def decided(question: Question, preferred: int | None, policy: Policy = "folded"
 @pytest.mark.parametrize("spelled", DOHA)
 def test_a_right_consensus_stands_however_it_is_spelled(spelled: str, policy: Policy) -> None:
     question = Question("Capital?", "retrieval", (spelled, spelled, "Qatar"), (), (Passage("", "Doha is in Qatar"),))
-    found = decided(question, 2, policy)
-    assert (found.answer, found.branch, found.certified) == (spelled, "consensus", True)
+    result = decided(question, 2, policy)
+    assert (result.answer, result.branch, result.certified) == (spelled, "consensus", True)
 
 
 @pytest.mark.parametrize("spelled", DOHA)
@@ -139,8 +139,8 @@ def test_a_witness_does_not_run_on_from_an_ampersand_to_the_next_semicolon() -> 
 
 @pytest.mark.parametrize("nothing", ["<a>", "<b></b>", "<br>", "&nbsp;", "&shy;", "$ $"])
 def test_markup_around_nothing_is_not_an_answer(nothing: str) -> None:
-    found = answer_class(nothing, "retrieval")
-    assert found is None or nothing == "$ $"
+    result = answer_class(nothing, "retrieval")
+    assert result is None or nothing == "$ $"
 
 
 @pytest.mark.parametrize("text", ["(" * 200_000 + "x", "x" + ")" * 200_000, "{" * 200_000, "*" * 200_000 + "x"])
@@ -183,5 +183,5 @@ def test_on_real_pools_no_decoration_changes_a_decision(pools_dir: Path, name: s
 def outcomes(question: Question) -> Sequence[object]:
     """What ships under each judge: branch, certificate and class."""
     preferences = [None, *(index for index, answer in enumerate(question.answers) if answer and answer.strip())]
-    found = [decided(question, preferred) for preferred in preferences]
-    return [(one.branch, one.certified, answer_class(one.answer, question.task)) for one in found]
+    results = [decided(question, preferred) for preferred in preferences]
+    return [(one.branch, one.certified, answer_class(one.answer, question.task)) for one in results]

@@ -25,8 +25,8 @@ def drawn(draw: st.DrawFn, texts: str = "pqr") -> Drawn:
     classes = draw(st.lists(st.sampled_from([None, "a", "b", "c", "d"]), max_size=8))
     part = {key: draw(st.sampled_from([True, False, None])) for key in (None, *"abcd")}
     right = {key: draw(st.booleans()) for key in (None, *"abcd")}
-    said = [draw(st.sampled_from(texts)) for _ in classes]
-    return Drawn(classes, said, [part[key] for key in classes], [right[key] for key in classes])
+    replies = [draw(st.sampled_from(texts)) for _ in classes]
+    return Drawn(classes, replies, [part[key] for key in classes], [right[key] for key in classes])
 
 
 def distinct(pool: Drawn) -> Drawn:
@@ -38,9 +38,9 @@ def distinct(pool: Drawn) -> Drawn:
 def test_the_chosen_is_of_the_upper_part_the_rejected_of_the_lower_and_no_right_one_for_a_wrong_one(
     pool: Drawn, most: int
 ) -> None:
-    found = preferences(*pool, most=most)
-    assert len(found.pairs) == len(set(found.pairs)) <= most
-    for chosen, rejected in found.pairs:
+    result = preferences(*pool, most=most)
+    assert len(result.pairs) == len(set(result.pairs)) <= most
+    for chosen, rejected in result.pairs:
         assert pool.upper[chosen] is True and pool.upper[rejected] is False
         assert pool.classes[chosen] is not None and pool.classes[rejected] is not None
         assert pool.texts[chosen] != pool.texts[rejected]
@@ -49,20 +49,20 @@ def test_the_chosen_is_of_the_upper_part_the_rejected_of_the_lower_and_no_right_
 
 @given(drawn(), st.integers(1, 20))
 def test_taken_apart_no_right_answer_is_rejected_for_a_wrong_one_of_another_pair(pool: Drawn, most: int) -> None:
-    found = preferences(*pool, most=most)
-    apart = taken_apart(found, pool.right)
-    assert apart.outcome == found.outcome and apart.pairs[:1] == found.pairs[:1]
-    assert set(apart.pairs) <= set(found.pairs)
-    assert apart.dropped - found.dropped == len(found.pairs) - len(apart.pairs)
+    result = preferences(*pool, most=most)
+    apart = taken_apart(result, pool.right)
+    assert apart.outcome == result.outcome and apart.pairs[:1] == result.pairs[:1]
+    assert set(apart.pairs) <= set(result.pairs)
+    assert apart.dropped - result.dropped == len(result.pairs) - len(apart.pairs)
     assert all(
         pool.right[chosen] or not pool.right[rejected] for chosen, _ in apart.pairs for _, rejected in apart.pairs
     )
 
 
 def test_taken_apart_only_a_pair_that_contradicts_an_earlier_one_is_dropped() -> None:
-    found = Preferences("paired", ((0, 1), (2, 3), (0, 3)))
-    assert taken_apart(found, [True, True, False, False]) == Preferences("paired", ((0, 1), (0, 3)), 1)
-    assert taken_apart(found, [True, False, False, False]) == found
+    result = Preferences("paired", ((0, 1), (2, 3), (0, 3)))
+    assert taken_apart(result, [True, True, False, False]) == Preferences("paired", ((0, 1), (0, 3)), 1)
+    assert taken_apart(result, [True, False, False, False]) == result
 
 
 @given(drawn(), st.integers(1, 20))
@@ -77,27 +77,27 @@ def test_without_a_limit_every_pair_of_the_parts_is_written_or_dropped(pool: Dra
     voters = [index for index, key in enumerate(pool.classes) if key is not None]
     of_parts = {(i, j) for i in voters for j in voters if pool.upper[i] is True and pool.upper[j] is False}
     kept = {(i, j) for i, j in of_parts if pool.right[i] or not pool.right[j]}
-    found = preferences(*pool, most=100)
-    assert set(found.pairs) == kept and found.dropped == len(of_parts) - len(kept)
+    result = preferences(*pool, most=100)
+    assert set(result.pairs) == kept and result.dropped == len(of_parts) - len(kept)
 
 
 @given(drawn().map(distinct).flatmap(lambda pool: st.tuples(st.just(pool), st.permutations(range(len(pool.classes))))))
-def test_the_order_of_candidates_changes_which_answers_are_paired_only_in_ties(given: tuple[Drawn, list[int]]) -> None:
-    pool, order = given
+def test_the_order_of_candidates_changes_which_answers_are_paired_only_in_ties(values: tuple[Drawn, list[int]]) -> None:
+    pool, order = values
     mixed = Drawn(*(taken(column, order) for column in pool))
-    found, again = preferences(*pool), preferences(*mixed)
-    assert found.outcome == again.outcome
+    result, again = preferences(*pool), preferences(*mixed)
+    assert result.outcome == again.outcome
     votes = Counter(key for key in pool.classes if key is not None)
     if len(set(votes.values())) == len(votes):
-        assert (answers(pool, found), found.dropped) == (answers(mixed, again), again.dropped)
+        assert (answers(pool, result), result.dropped) == (answers(mixed, again), again.dropped)
 
 
 def taken(column: list[Any], order: list[int]) -> list[Any]:
     return [column[index] for index in order]
 
 
-def answers(pool: Drawn, found: Preferences) -> list[tuple[str | None, str | None]]:
-    return [(pool.classes[chosen], pool.classes[rejected]) for chosen, rejected in found.pairs]
+def answers(pool: Drawn, result: Preferences) -> list[tuple[str | None, str | None]]:
+    return [(pool.classes[chosen], pool.classes[rejected]) for chosen, rejected in result.pairs]
 
 
 CASES = {
@@ -135,11 +135,11 @@ def test_one_question(
 
 def test_further_pairs_follow_by_the_sum_of_their_places() -> None:
     classes, upper = ["a", "a", "a", "b", "b"], [True] * 3 + [False] * 2
-    found = preferences(classes, list("vwxyz"), upper, most=5)
-    assert found.pairs == ((0, 3), (0, 4), (1, 3), (1, 4), (2, 3))
+    result = preferences(classes, list("vwxyz"), upper, most=5)
+    assert result.pairs == ((0, 3), (0, 4), (1, 3), (1, 4), (2, 3))
 
 
 def test_of_equal_texts_one_is_used_and_none_is_rejected_that_is_chosen() -> None:
-    found = preferences(["a", "a", "b", "b", "b"], list("ppqpq"), [True, True, False, False, False], most=10)
-    assert found == Preferences("paired", ((0, 2),))
+    result = preferences(["a", "a", "b", "b", "b"], list("ppqpq"), [True, True, False, False, False], most=10)
+    assert result == Preferences("paired", ((0, 2),))
     assert preferences(["a", "b"], ["same", "same"], [True, False]) == Preferences("no_rejected")

@@ -50,16 +50,20 @@ JUDGED = {**SILENT, "judge": Verdict(2)}
 
 def settled(answers: tuple[str | None, ...], replies: Any = JUDGED, **settings: Any) -> tuple[Any, ...]:
     """What ships, by which branch and for which reason, and who was asked."""
-    found, asked = decided(Case(replace(CAPITAL, answers=answers), Settings(**settings)), replies)
-    return found.answer, found.branch, found.reason, tuple(asked)
+    decision, roles = decided(Case(replace(CAPITAL, answers=answers), Settings(**settings)), replies)
+    return decision.answer, decision.branch, decision.reason, tuple(roles)
 
 
 def test_a_refusing_consensus_is_final_and_nobody_is_asked() -> None:
     """Found in use: two refusals and one certified answer let a judge override."""
-    found, asked = decided(Case(CAPITAL), JUDGED)
-    assert (found.answer, found.branch, found.reason) == ("I don't know", "consensus", "consensus_inapplicable")
-    assert (found.certified, asked) == (None, {})
-    assert "consensus: the answer refuses, and an occurrence does not support a refusal" in found.notes
+    decision, roles = decided(Case(CAPITAL), JUDGED)
+    assert (decision.answer, decision.branch, decision.reason) == (
+        "I don't know",
+        "consensus",
+        "consensus_inapplicable",
+    )
+    assert (decision.certified, roles) == (None, {})
+    assert "consensus: the answer refuses, and an occurrence does not support a refusal" in decision.notes
 
 
 @pytest.mark.parametrize("settings", [{"refusals": ()}, {"certificate": "substring"}], ids=["none", "substring"])
@@ -71,24 +75,31 @@ def test_without_refusals_and_under_the_letter_of_the_paper_a_judge_overrides(se
 @pytest.mark.parametrize("refused", ["I don't know", "None", "**none.**"])
 def test_a_refusal_that_occurs_in_the_evidence_never_overrides(refused: str) -> None:
     case = Case(replace(CAPITAL, answers=("Dubai", "Dubai", refused)))
-    found, asked = decided(case, {**JUDGED, "repairer": Repair(refused)})
-    assert (found.answer, found.branch, [*asked]) == ("Dubai", "consensus", ["repairer"])  # nobody rivals consensus
+    decision, roles = decided(case, {**JUDGED, "repairer": Repair(refused)})
+    assert (decision.answer, decision.branch, [*roles]) == (
+        "Dubai",
+        "consensus",
+        ["repairer"],
+    )  # nobody rivals consensus
     kept = ("Dubai", "Dubai", refused, "Doha")
     assert settled(kept, {**JUDGED, "repairer": Repair("None")})[:2] == ("Dubai", "consensus")
 
 
 def test_a_refusal_that_does_not_vote_leaves_the_answer_to_the_others() -> None:
-    found, asked = decided(Case(CAPITAL, Settings(refusal="no_answer")), JUDGED)
-    assert (found.answer, found.branch, found.reason) == ("Doha", "consensus", "consensus_certified")
-    assert (found.notes, asked) == (("2 of 3 candidates refuse and do not vote",), {})
+    decision, roles = decided(Case(CAPITAL, Settings(refusal="no_answer")), JUDGED)
+    assert (decision.answer, decision.branch, decision.reason) == ("Doha", "consensus", "consensus_certified")
+    assert (decision.notes, roles) == (("2 of 3 candidates refuse and do not vote",), {})
 
 
 def test_a_preference_for_a_refusal_that_does_not_vote_is_an_abstention() -> None:
     answers = ("Dubai", "Dubai", "Doha", "None")
-    found, _ = decided(
+    decision, _ = decided(
         Case(replace(CAPITAL, answers=answers), Settings(refusal="no_answer")), {**SILENT, "judge": Verdict(3)}
     )
-    assert (found.answer, found.abstentions["judge"]) == ("Dubai", "preferred=3 is not a candidate with an answer")
+    assert (decision.answer, decision.abstentions["judge"]) == (
+        "Dubai",
+        "preferred=3 is not a candidate with an answer",
+    )
 
 
 def test_where_all_refuse_and_do_not_vote_only_a_repair_that_does_not_refuse_ships() -> None:
@@ -187,9 +198,9 @@ def test_a_class_refuses_if_the_function_names_one_of_its_spellings_in_the_pool(
 
 
 def test_a_function_that_is_found_by_name_keeps_the_name_that_was_given() -> None:
-    found = Settings(refusals="os.path:isabs").refusals  # type: ignore[arg-type]
-    assert isinstance(found, OwnRefusals)
-    assert found.name == "os.path:isabs"
+    result = Settings(refusals="os.path:isabs").refusals  # type: ignore[arg-type]
+    assert isinstance(result, OwnRefusals)
+    assert result.name == "os.path:isabs"
 
 
 async def awaited(answer: str) -> bool:
@@ -222,7 +233,7 @@ def test_a_function_that_fails_is_named_and_is_not_a_verdict(function: Callable[
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("value", "message"),
     [
         (
             "None",
@@ -241,9 +252,9 @@ def test_a_function_that_fails_is_named_and_is_not_a_verdict(function: Callable[
         ),
     ],
 )
-def test_what_is_not_refusals_is_refused(given: Any, message: str) -> None:
+def test_what_is_not_refusals_is_refused(value: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        Settings(refusals=given)
+        Settings(refusals=value)
 
 
 def test_a_way_to_treat_refusals_that_is_not_known_is_refused() -> None:

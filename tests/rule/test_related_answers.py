@@ -97,11 +97,11 @@ def test_a_relation_with_a_direction_is_refused_with_the_pair() -> None:
     )
 
 
-@pytest.mark.parametrize("said", [float("nan"), 0.5, None, 1, np.zeros(2)], ids=repr)
-def test_a_relation_that_says_something_else_than_true_or_false_is_refused(said: Any) -> None:
+@pytest.mark.parametrize("reply", [float("nan"), 0.5, None, 1, np.zeros(2)], ids=repr)
+def test_a_relation_that_says_something_else_than_true_or_false_is_refused(reply: Any) -> None:
     class Vague(Near):
         def alike(self, one: str, other: str) -> bool:
-            return said  # type: ignore[no-any-return]
+            return reply  # type: ignore[no-any-return]
 
     with pytest.raises(ArgumentError, match=r"near\.alike must be symmetric and True or False; alike\('1', '3'\) is "):
         Vague().grouping(["1", "3"])
@@ -110,8 +110,8 @@ def test_a_relation_that_says_something_else_than_true_or_false_is_refused(said:
 def test_the_truth_values_of_numpy_are_true_and_false() -> None:
     class Compared(Near):
         def alike(self, one: str, other: str) -> bool:
-            said: Any = super().alike(one, other)
-            return np.bool_(said) if one < other else said  # type: ignore[return-value]
+            reply: Any = super().alike(one, other)
+            return np.bool_(reply) if one < other else reply  # type: ignore[return-value]
 
     assert classes(Compared(), ["3", "9", "1", "2"]) == ["3", "9", "3", "3"]
 

@@ -46,22 +46,22 @@ def read(role: Role, **content: Any) -> Reply:
 
 
 def reason(role: Role, **content: Any) -> str:
-    found = read(role, **content)
-    assert isinstance(found, Abstention)
-    return found.reason
+    result = read(role, **content)
+    assert isinstance(result, Abstention)
+    return result.reason
 
 
 def remark(assessments: Any) -> str:
     """The remark on a verdict that counts all the same, without these scores."""
-    found = read("judge", preferred=0, assessments=assessments)
-    assert isinstance(found, Verdict) and found.scores is None
-    return found.remark
+    result = read("judge", preferred=0, assessments=assessments)
+    assert isinstance(result, Verdict) and result.scores is None
+    return result.remark
 
 
 def test_a_verdict_keeps_the_index_the_scalars_and_the_rationale() -> None:
     assessments = [{**SCORES, "scalar": scalar} for scalar in (0, 1, 0.25, 0.5)]
-    found = read("judge", preferred=1, assessments=assessments, judge_rationale="Passage 0.")
-    assert found == Verdict(1, (0.0, 1.0, 0.25, 0.5), "Passage 0.")
+    result = read("judge", preferred=1, assessments=assessments, judge_rationale="Passage 0.")
+    assert result == Verdict(1, (0.0, 1.0, 0.25, 0.5), "Passage 0.")
 
 
 @pytest.mark.parametrize("assessments", [None, [], [{**SCORES, "scalar": None}] * 4, [{}] * 4])
@@ -124,8 +124,8 @@ def test_an_empty_span_is_the_repairer_s_own_abstention(span: str) -> None:
 
 def test_a_derivation_keeps_its_steps_in_order() -> None:
     steps = [{"expression": "3*12", "value": "36"}, {"expression": "36-1", "value": "35"}]
-    found = read("deriver", derivation_steps=steps, derived_answer="35", consistency_check="35+1 = 36")
-    assert found == Derivation((Step("3*12", "36"), Step("36-1", "35")), "35", "35+1 = 36")
+    result = read("deriver", derivation_steps=steps, derived_answer="35", consistency_check="35+1 = 36")
+    assert result == Derivation((Step("3*12", "36"), Step("36-1", "35")), "35", "35+1 = 36")
 
 
 def test_a_derivation_has_at_most_15_further_samples_and_they_have_none() -> None:
@@ -206,10 +206,10 @@ def test_what_cannot_be_relied_on_is_an_abstention_that_says_why(  # hazards 57,
 
 @pytest.mark.parametrize("answer", ["\x1b", "\u200b", " \u00ad "])
 def test_nothing_that_shows_nothing_can_be_preferred(answer: str) -> None:  # hazard 35
-    found = read_reply("judge", {"preferred": 0}, (answer, "Doha"), n_passages=0)
-    assert found == Abstention("preferred=0 is a candidate without an answer")
-    found = read_reply("judge", {"preferred": 0}, (), n_passages=0)
-    assert found == Abstention("preferred=0 points to a passage, but there are none")
+    result = read_reply("judge", {"preferred": 0}, (answer, "Doha"), n_passages=0)
+    assert result == Abstention("preferred=0 is a candidate without an answer")
+    result = read_reply("judge", {"preferred": 0}, (), n_passages=0)
+    assert result == Abstention("preferred=0 points to a passage, but there are none")
 
 
 def test_what_cannot_be_relied_on_can_be_raised_as_a_sentence() -> None:
@@ -260,9 +260,9 @@ def test_a_journaled_call_without_a_reply_is_an_abstention_that_says_why(
     assert journaled_reply(QUESTION, Consultation("pool", "q", "judge", outcome, why)) == Abstention(expected)
 
 
-def lawful(found: Reply, answers: tuple[str | None, ...], n_passages: int) -> bool:
+def lawful(result: Reply, answers: tuple[str | None, ...], n_passages: int) -> bool:
     """Whether a reply is one that a rule may rely on without looking."""
-    match found:
+    match result:
         case Verdict(preferred, scores, rationale):
             scored = scores is None or (len(scores) == len(answers) and all(0 <= score <= 1 for score in scores))
             return (answers[preferred] or "").strip() != "" and scored and isinstance(rationale, str)
@@ -288,13 +288,13 @@ def test_no_json_object_crashes_or_passes_unchecked(
     content: Mapping[str, Any], answers: tuple[str | None, ...], n_passages: int, role: Role
 ) -> None:
     """Law 19, `no_lm_text_breaks_a_law`, where replies are read."""
-    found = read_reply(role, content, answers, n_passages)
-    assert lawful(found, answers, n_passages)
+    result = read_reply(role, content, answers, n_passages)
+    assert lawful(result, answers, n_passages)
     try:
         required: Reply | None = require_reply(role, content, answers, n_passages)
     except ReplyError:
         required = None
-    assert required == found or (required is None and isinstance(found, Abstention))
+    assert required == result or (required is None and isinstance(result, Abstention))
 
 
 @given(raw_contents)
@@ -310,8 +310,8 @@ def test_a_reply_is_the_same_after_a_journal(content: Mapping[str, Any]) -> None
 
 def scores(*entries: object) -> object:
     """What is read of entries with the scores a and b of three steps."""
-    found = read_scores({"steps": list(entries)}, "steps", 3, ["a", "b"])
-    return found.reason if isinstance(found, Abstention) else found
+    result = read_scores({"steps": list(entries)}, "steps", 3, ["a", "b"])
+    return result.reason if isinstance(result, Abstention) else result
 
 
 def test_the_scores_of_a_step_are_those_of_the_entry_with_its_number() -> None:

@@ -31,5 +31,5 @@ def test_the_first_spelling_of_another_class_is_shown() -> None:
 
 @given(st.text(), st.text())
 def test_any_answer_may_be_looked_for_in_any_text(answer: str, text: str) -> None:
-    found = other_spelling(answer, [Passage("", text)])
-    assert found is None or any(map(str.isalnum, found))
+    result = other_spelling(answer, [Passage("", text)])
+    assert result is None or any(map(str.isalnum, result))

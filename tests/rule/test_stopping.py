@@ -50,8 +50,8 @@ def shipped(case: Case, derived: bool) -> str | None:
         "deriver": DERIVATION if derived else Abstention("no sum"),
     }
     choice = drive(case.rule("eldgr")(case), replies.__getitem__)
-    found = answer_class(choice.answer, case.task)
-    return found.key if found else None
+    result = answer_class(choice.answer, case.task)
+    return result.key if result else None
 
 
 @given(
@@ -223,7 +223,7 @@ def test_a_threshold_that_means_nothing_is_refused(threshold: float) -> None:
 def test_answers_that_are_lists_vote_by_their_leaves() -> None:
     one, other = Structured(["Doha", 4, None]), Structured(["doha.", 4, None])
     apart = Structured(["Doha 4", None])
-    keys = [found.key for text in (one, other, apart) if (found := answer_class(text, "retrieval"))]
+    keys = [result.key for text in (one, other, apart) if (result := answer_class(text, "retrieval"))]
     assert keys[0] == keys[1] != keys[2]
     assert votes_of(case_of([(one, ""), (apart, ""), (other, "")], (), "retrieval", Settings())) == [2, 1]
 

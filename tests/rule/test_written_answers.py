@@ -77,8 +77,10 @@ def test_thinking_before_a_text_does_not_change_what_is_read(
 
 
 @given(TEXTS, TEXTS, st.sampled_from([tags for tags in TAGS if tags[0]]), TYPES)
-def test_thinking_that_never_ends_leaves_no_answer(said: str, thought: str, tags: tuple[str, str], kind: str) -> None:
-    reading = read_sample(f"{said}{tags[0]}{thought}", kind)
+def test_thinking_that_never_ends_leaves_no_answer(
+    message: str, thought: str, tags: tuple[str, str], kind: str
+) -> None:
+    reading = read_sample(f"{message}{tags[0]}{thought}", kind)
     assert reading.extraction is None and reading.unclosed
 
 
@@ -115,9 +117,11 @@ UNITS = st.sampled_from(("{} hours {} minutes", "{} feet and {} inches", "({}, {
 
 @given(st.integers(1, 999), st.integers(1, 999), UNITS, st.sampled_from(("A: {}", "So it takes {}.", "\\boxed{{{}}}")))
 def test_two_quantities_are_not_one_number(one: int, other: int, units: str, frame: str) -> None:
-    found = extract_answer(frame.format(units.format(one, other)), "number")
-    assert found is not None
-    assert answer_class(found.answer, "number") not in [answer_class(str(number), "number") for number in (one, other)]
+    reading = extract_answer(frame.format(units.format(one, other)), "number")
+    assert reading is not None
+    assert answer_class(reading.answer, "number") not in [
+        answer_class(str(number), "number") for number in (one, other)
+    ]
 
 
 @given(

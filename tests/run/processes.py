@@ -72,8 +72,8 @@ class Run:
     def results(self) -> dict[str, bytes]:
         """The results but for what the clock and the server's address decide."""
         address = self.server.address.encode()
-        found = {name: untimed(self.out / name) for name in RESULTS if (self.out / name).exists()}
-        return {name: BY_ADDRESS.sub(rb"\1", content.replace(address, b"ADDRESS")) for name, content in found.items()}
+        result = {name: untimed(self.out / name) for name in RESULTS if (self.out / name).exists()}
+        return {name: BY_ADDRESS.sub(rb"\1", content.replace(address, b"ADDRESS")) for name, content in result.items()}
 
     def leftovers(self) -> set[str]:
         """What lies in the directory and is neither journal nor result."""

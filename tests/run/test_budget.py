@@ -69,7 +69,7 @@ def made(folder: Path) -> list[Consultation]:
 def test_no_request_beyond_max_calls_is_sent_and_a_higher_limit_resumes_the_run(
     pool: Path, tmp_path: Path, workers: int
 ) -> None:
-    with serving(lambda asked: Answer(SAID)) as server:
+    with serving(lambda request: Answer(SAID)) as server:
         plan = Plan([pool], tmp_path / "run", workers=workers, max_calls=5)
         for _ in range(2):
             message = r"^5 requests were sent, and --max-calls allows 5; give a higher limit to resume\.$"
@@ -84,7 +84,7 @@ def test_no_request_beyond_max_calls_is_sent_and_a_higher_limit_resumes_the_run(
 
 @each_way
 def test_retries_are_requests(pool: Path, tmp_path: Path, workers: int) -> None:
-    with serving(lambda asked: Answer(status=503)) as server:
+    with serving(lambda request: Answer(status=503)) as server:
         plan = Plan([pool], tmp_path / "run", workers=workers, max_calls=4, max_failures="100%")
         with pytest.raises(RunStoppedError, match="--max-calls allows 4"):
             evaluate(selector_at(server, num_retries=9), plan)
@@ -94,7 +94,7 @@ def test_retries_are_requests(pool: Path, tmp_path: Path, workers: int) -> None:
 
 @each_way
 def test_no_more_than_max_cost_is_spent(pool: Path, tmp_path: Path, workers: int) -> None:
-    with serving(lambda asked: Answer(SAID)) as server:
+    with serving(lambda request: Answer(SAID)) as server:
         one = Plan([pool], tmp_path / "run", workers=workers, max_calls=1)
         with pytest.raises(RunStoppedError):
             evaluate(selector_at(server), one)
@@ -118,7 +118,7 @@ def comparing(server: LMServer) -> Selector:
 
 def test_what_failed_questions_cost_is_spent_also_for_the_sessions_after(pool: Path, tmp_path: Path) -> None:
     numbers = count()
-    with serving(lambda asked: Answer(SAID) if next(numbers) % 2 == 0 else Answer(status=503)) as server:
+    with serving(lambda request: Answer(SAID) if next(numbers) % 2 == 0 else Answer(status=503)) as server:
         first = Plan([pool], tmp_path / "run", rules=["judge"], max_cost=1.0)
         with pytest.raises(RunStoppedError, match="1 question failed"):
             evaluate(comparing(server), first)
@@ -134,7 +134,7 @@ def test_what_failed_questions_cost_is_spent_also_for_the_sessions_after(pool: P
 
 
 def test_waiting_for_a_price_does_not_count_as_time_of_a_question(pool: Path, tmp_path: Path) -> None:
-    with serving(lambda asked: Answer(SAID, delay=1.0)) as server:
+    with serving(lambda request: Answer(SAID, delay=1.0)) as server:
         plan = Plan([pool], tmp_path / "run", workers=4, limit=4, timeout=1.9, max_cost=1.0, rules=["judge"])
         assert evaluate(selector_at(server), plan)["pools"]["capitals"]["n_failed"] == 0
     assert all((one.seconds or 0.0) < 2 * 1.0 for one in made(tmp_path))
@@ -161,9 +161,9 @@ def test_a_reply_without_a_price_ends_a_run_that_has_a_limit_on_cost(pool: Path,
 
 def test_a_run_resumes_at_a_server_on_another_port(pool: Path, tmp_path: Path) -> None:
     plan = Plan([pool], tmp_path / "run", max_calls=5, rules=["judge"])
-    with serving(lambda asked: Answer(SAID)) as first, pytest.raises(RunStoppedError):
+    with serving(lambda request: Answer(SAID)) as first, pytest.raises(RunStoppedError):
         evaluate(selector_at(first), plan)
-    with serving(lambda asked: Answer(SAID)) as second:
+    with serving(lambda request: Answer(SAID)) as second:
         assert forecast(selector_at(second), plan)["pools"]["capitals"]["roles"]["judge"]["to_ask"] == 7
         for _ in range(2):
             evaluate(selector_at(second), replace(plan, max_calls=None))
@@ -177,7 +177,7 @@ def test_a_run_resumes_at_a_server_on_another_port(pool: Path, tmp_path: Path) -
 
 
 def test_a_freeze_leaves_the_address_to_the_caller(pool: Path, tmp_path: Path) -> None:
-    with serving(lambda asked: Answer(SAID)) as first, serving(lambda asked: Answer(SAID)) as second:
+    with serving(lambda request: Answer(SAID)) as first, serving(lambda request: Answer(SAID)) as second:
         freeze = write_freeze(selector_at(first), ["judge"], tmp_path / "rule.freeze.json").path
         evaluate(selector_at(second), Plan([pool], tmp_path / "run", rules=["judge"], freeze=freeze))
         assert not first.log and second.log
@@ -203,7 +203,7 @@ def test_heuristic_and_recorded_consultations_are_no_requests(pool: Path, tmp_pa
 def test_the_tables_and_the_report_say_what_was_asked_of_lms(
     pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(lambda asked: Answer(SAID)) as server:
+    with serving(lambda request: Answer(SAID)) as server:
         command = ["evaluate", str(pool), "--out", str(tmp_path / "run"), "--judge", "openai/gpt-4o-mini"]
         assert main([*command, "--api-base", server.address]) == 0
     assert main(["report", str(tmp_path / "run")]) == 0
@@ -223,8 +223,8 @@ def test_what_dspy_s_cache_answers_is_counted_apart(pool: Path, tmp_path: Path) 
             selector = Selector()
             selector.set_lm(scripted_lm(obliging, cache=True))
             summary = evaluate(selector, Plan([pool], tmp_path / out, max_calls=12))
-            found = summary["consultations"]["judge"]
-            assert (found["calls"], found["cached"]) == (calls, cached)
+            figures = summary["consultations"]["judge"]
+            assert (figures["calls"], figures["cached"]) == (calls, cached)
             assert summary["pools"]["capitals"]["rules"]["judge"]["em"] == 100
 
 
@@ -238,15 +238,17 @@ def test_a_dry_run_says_what_a_run_would_ask_at_most_and_does_nothing(
     with serving() as server:
         command = ["evaluate", str(pool), "--lm", "openai/gpt-4o-mini", "--api-base", server.address, "--dry-run"]
         assert main(command) == 0
-        shown = capsys.readouterr()
-        assert shown.err == ""
+        output = capsys.readouterr()
+        assert output.err == ""
         assert main([*command, "--json"]) == 0
         assert server.log == []
-    found = json.loads(capsys.readouterr().out)
+    figures = json.loads(capsys.readouterr().out)
     asked = {"at_most": 12, "journaled": 0, "recorded": 0, "to_ask": 12, "calls": 12}
-    assert found["pools"] == {"capitals": {"n": 12, "task": "retrieval", "roles": {"judge": asked, "repairer": asked}}}
-    assert set(found["models"].values()) == {"openai/gpt-4o-mini"}
-    assert "│ capitals │    judge │ openai/gpt-4o-mini │      12 │" in shown.out
+    assert figures["pools"] == {
+        "capitals": {"n": 12, "task": "retrieval", "roles": {"judge": asked, "repairer": asked}}
+    }
+    assert set(figures["models"].values()) == {"openai/gpt-4o-mini"}
+    assert "│ capitals │    judge │ openai/gpt-4o-mini │      12 │" in output.out
     assert {path.name for path in tmp_path.iterdir()} == {"capitals.jsonl"}
 
 
@@ -286,11 +288,11 @@ def test_a_dry_run_says_how_many_calls_a_run_takes_whatever_the_judge(
         selector.judge = JUDGES[name]()
         selector.set_lm(lm)
         plan = Plan([pool], tmp_path / ("silent" if reply is silent else "obliging"), rules)
-        said: Any = {role: one["calls"] for role, one in forecast(selector, plan)["pools"]["p"]["roles"].items()}
-        found = evaluate(selector, plan)["consultations"]
-        made = {role: found[role]["calls"] for role in said}
+        response: Any = {role: one["calls"] for role, one in forecast(selector, plan)["pools"]["p"]["roles"].items()}
+        result = evaluate(selector, plan)["consultations"]
+        made = {role: result[role]["calls"] for role in response}
         assert sum(made.values()) == len(lm.requests)
-        assert made == said if exact else all(made[role] <= said[role] for role in said)
+        assert made == response if exact else all(made[role] <= response[role] for role in response)
 
 
 def test_a_role_that_does_not_say_how_many_calls_it_makes_makes_one_or_more(
@@ -302,7 +304,7 @@ def test_a_role_that_does_not_say_how_many_calls_it_makes_makes_one_or_more(
     roles = before["pools"]["capitals"]["roles"]
     assert (roles["judge"]["calls"], roles["repairer"]["calls"]) == (None, 12)
     assert print_tables(before, [forecast_table(before)], "text") is None
-    assert "12+ │" in (shown := capsys.readouterr().out) and "the role does not say" in shown
+    assert "12+ │" in (output := capsys.readouterr().out) and "the role does not say" in output
 
 
 def silent(request: Any) -> str:
@@ -318,14 +320,16 @@ def test_a_dry_run_is_exact(pool: Path, tmp_path: Path) -> None:
         before = forecast(selector, plan)
         assert not Path(tmp_path / "-".join(rules)).exists()
         summary = evaluate(selector, plan)
-        asked = Counter((one.pool, one.role) for one in read_journal(tmp_path / "-".join(rules) / "journal.jsonl"))
+        counts = Counter((one.pool, one.role) for one in read_journal(tmp_path / "-".join(rules) / "journal.jsonl"))
         expected = {
-            (name, role): found["at_most"]
+            (name, role): result["at_most"]
             for name, one in before["pools"].items()
-            for role, found in one["roles"].items()
+            for role, result in one["roles"].items()
         }
-        assert expected == asked
-        assert len(lm.requests) == sum(asked.values()) == sum(one["calls"] for one in summary["consultations"].values())
+        assert expected == counts
+        assert (
+            len(lm.requests) == sum(counts.values()) == sum(one["calls"] for one in summary["consultations"].values())
+        )
 
 
 POOLS = (("Nice", "Nice", "Paris"), ("Paris", "Paris", "Nice"), ("Nice", "Oslo"), ("Nice", "Nice"), ("Paris",), (None,))
@@ -341,8 +345,8 @@ def test_a_dry_run_takes_what_is_known_as_it_is(tmp_path: Path) -> None:
     evaluate(selector_with(obliging)[0], plan)  # the judge prefers what is certified, so that nobody repairs
     selector, lm = selector_with(obliging)
     replay = recording(tmp_path / "replay.jsonl", ["q4", "q5"])
-    found = forecast(selector, Plan([pool], tmp_path / "run", limit=8, replay=replay))["pools"]["p"]
-    assert found["roles"] == {
+    result = forecast(selector, Plan([pool], tmp_path / "run", limit=8, replay=replay))["pools"]["p"]
+    assert result["roles"] == {
         "judge": {
             "at_most": 8,
             "journaled": 4,
@@ -364,8 +368,8 @@ def test_a_dry_run_passes_over_a_torn_line_and_refuses_a_wrong_one(pool: Path, t
     journal = tmp_path / "run" / "journal.jsonl"
     whole = journal.read_bytes()
     journal.write_bytes(whole[:-9])  # as a crash, or a run that is writing, leaves it
-    found = forecast(selector_with(obliging)[0], plan)["pools"]["capitals"]["roles"]["judge"]
-    assert (found["journaled"], found["to_ask"]) == (11, 1)
+    result = forecast(selector_with(obliging)[0], plan)["pools"]["capitals"]["roles"]["judge"]
+    assert (result["journaled"], result["to_ask"]) == (11, 1)
     journal.write_text(unsealed(whole.decode()).replace('"consultation"', '"else"', 1))
     with pytest.raises(JournalError, match="kind='else' is not one of"):
         forecast(selector_with(obliging)[0], plan)
@@ -403,14 +407,14 @@ def test_no_reply_has_a_rule_ask_more_than_was_said(
     case = case_of(answers, consult=consult, homogeneous=homogeneous)
     verdicts: list[Reply] = [Abstention("silent"), *map(Verdict, range(len(answers)))]
     for name in RULES:
-        asked = set[Role]()
+        roles = set[Role]()
 
-        def reply(role: Role, asked: set[Role] = asked) -> Reply:
+        def reply(role: Role, asked: set[Role] = roles) -> Reply:
             asked.add(role)
             return data.draw(st.sampled_from(verdicts if role == "judge" else REPLIES))
 
         drive(case.rule(name)(case), reply)
-        assert asked <= possible_roles(case.rule(name), case, {})
+        assert roles <= possible_roles(case.rule(name), case, {})
 
 
 @pytest.mark.parametrize("consult", ["lazy", "always"])
@@ -427,14 +431,14 @@ def test_no_derivation_has_a_rule_ask_more_than_was_said(
         foreseen, branches = possible_roles(case.rule(name), case, {}), set[str]()
         for said in product(verdicts, REPLIES, DERIVATIONS):
             replies: dict[Role, Reply] = dict(zip(ASKED, said, strict=True))
-            asked = set[Role]()
+            roles = set[Role]()
 
-            def reply(role: Role, replies: dict[Role, Reply] = replies, asked: set[Role] = asked) -> Reply:
+            def reply(role: Role, replies: dict[Role, Reply] = replies, asked: set[Role] = roles) -> Reply:
                 asked.add(role)
                 return replies[role]
 
             branches.add(drive(case.rule(name)(case), reply).branch)
-            assert asked <= foreseen
+            assert roles <= foreseen
         assert name != "eldgr" or answers != ["17", "18", "17"] or "repair" in branches  # so that one was accepted
 
 

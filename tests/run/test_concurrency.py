@@ -90,22 +90,22 @@ def test_results_come_in_the_order_of_the_items(workers: int) -> None:
 
 def test_a_single_worker_takes_row_by_row_and_reads_none_ahead() -> None:
     """So that a run with one worker asks and journals in the order of the pool, the next row read when one is done."""
-    said = list[str]()
+    replies = list[str]()
 
     def read() -> Iterator[int]:
         for item in range(3):
-            said.append(f"read {item}")
+            replies.append(f"read {item}")
             yield item
 
     def steps(item: int) -> Steps[int]:
         for role in ("judge", "repairer"):
-            yield Calling(lambda item: said.append(f"{role} {item}"), item)  # noqa: B023 -- made before the next
+            yield Calling(lambda item: replies.append(f"{role} {item}"), item)  # noqa: B023 -- made before the next
         return item
 
     with map_ordered(steps, read(), 1, LONG, Work().stop) as results:
         for item in results:
-            said.append(f"decided {item}")
-    assert said == [f"{what} {item}" for item in range(3) for what in ("read", "judge", "repairer", "decided")]
+            replies.append(f"decided {item}")
+    assert replies == [f"{what} {item}" for item in range(3) for what in ("read", "judge", "repairer", "decided")]
 
 
 def test_of_several_failures_the_first_in_time_is_raised() -> None:
@@ -248,10 +248,10 @@ def test_a_call_that_was_held_is_late_only_later_and_keeps_no_other_from_being_g
     def steps(item: int) -> Steps[Any]:
         calls.append(Calling(held_or_hanging, item))
         calls[-1].wait = LONG * (item == 0)
-        said = yield calls[-1]
+        reply = yield calls[-1]
         if item == 1:
             gate.set()  # the one behind it was given up, and the one that was held continues
-        return said
+        return reply
 
     with map_ordered(steps, range(2), 2, SOON, lambda _: None) as results:
         assert list(results) == [0, "nothing was said within 0.2 s; a longer --timeout waits longer"]
@@ -406,6 +406,6 @@ def test_the_callers_context_holds_in_every_thread() -> None:
     work = Work()
     with (
         dspy.context(rollout=7),
-        map_ordered(calling(lambda _: dspy.settings.rollout), range(9), 3, LONG, work.stop) as found,
+        map_ordered(calling(lambda _: dspy.settings.rollout), range(9), 3, LONG, work.stop) as result,
     ):
-        assert set(found) == {7}
+        assert set(result) == {7}

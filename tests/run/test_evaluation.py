@@ -53,12 +53,12 @@ def test_rows_in_are_rows_out_in_order_whatever_the_workers(pool: Path, tmp_path
 def test_the_summary_says_what_each_rule_was_worth_and_needed(pool: Path, tmp_path: Path) -> None:
     selector, _ = selector_with(obliging)
     summary: Any = evaluate(selector, Plan([pool], tmp_path / "run"))
-    found = summary["pools"]["capitals"]
-    assert [found["rules"][name]["em"] for name in ("first", "majority", "judge", "eldgr")] == [0, 0, 100, 100]
-    assert found["rules"]["eldgr"]["calls"] == {"judge": 30, "deriver": 0, "repairer": 0}
-    assert found["rules"]["majority"]["asked"] == {"judge": 0, "deriver": 0, "repairer": 0}
-    assert found["bounds"]["eldgr"] == [0, 100]
-    assert found["audit"]["judge_overrides"] == found["audit"]["incorrect_to_correct"] == 30
+    figures = summary["pools"]["capitals"]
+    assert [figures["rules"][name]["em"] for name in ("first", "majority", "judge", "eldgr")] == [0, 0, 100, 100]
+    assert figures["rules"]["eldgr"]["calls"] == {"judge": 30, "deriver": 0, "repairer": 0}
+    assert figures["rules"]["majority"]["asked"] == {"judge": 0, "deriver": 0, "repairer": 0}
+    assert figures["bounds"]["eldgr"] == [0, 100]
+    assert figures["audit"]["judge_overrides"] == figures["audit"]["incorrect_to_correct"] == 30
     assert summary["consultations"]["judge"]["calls"] == 30
     assert json.loads((tmp_path / "run" / "summary.json").read_text()) == summary
     record = json.loads((tmp_path / "run" / "record.json").read_text())
@@ -103,9 +103,9 @@ def test_failures_within_the_budget_stay_in_n_and_decide_as_a_silent_role(pool: 
     flaky = Flaky(lambda number: number % 3 == 0)
     selector, _ = selector_with(flaky)
     summary: Any = evaluate(selector, Plan([pool], tmp_path / "run", workers=4, max_failures="100%"))
-    found = summary["pools"]["capitals"]
-    assert (found["n"], found["n_failed"], found["audit"]["abstentions"]) == (30, 10, 0)
-    assert found["rules"]["eldgr"]["em"] == pytest.approx(100 * 20 / 30)
+    figures = summary["pools"]["capitals"]
+    assert (figures["n"], figures["n_failed"], figures["audit"]["abstentions"]) == (30, 10, 0)
+    assert figures["rules"]["eldgr"]["em"] == pytest.approx(100 * 20 / 30)
     assert summary["consultations"]["judge"]["failed"] == 10
     decisions = map(json.loads, (tmp_path / "run" / "decisions.jsonl").read_text().splitlines())
     failed = next(one for one in decisions if one["rule"] == "eldgr" and one["id"] == "q0")
@@ -124,11 +124,11 @@ def test_beyond_the_budget_the_run_stops_and_the_same_plan_resumes_it(pool: Path
         evaluate(selector, plan)
     assert not (tmp_path / "run" / "summary.json").exists()
     assert not list((tmp_path / "run").glob("*.part"))
-    asked = flaky.calls
+    requests_before = flaky.calls
     healed = Flaky(lambda number: False)
     resumed, _ = selector_with(healed)
     summary = evaluate(resumed, plan)
-    assert asked + healed.calls == 31
+    assert requests_before + healed.calls == 31
     fresh, _ = selector_with(obliging)
     whole = evaluate(fresh, Plan([pool], tmp_path / "whole"))
     assert untimed(summary["pools"]) == untimed(whole["pools"])
@@ -213,7 +213,7 @@ def test_more_rules_more_rows_and_more_pools_are_no_change(pool: Path, tmp_path:
     wider, second = selector_with(obliging)
     summary = evaluate(wider, Plan([pool, other], out, limit=20))
     assert (len(first.requests), len(second.requests)) == (10, 15)
-    assert {name: found["n"] for name, found in summary["pools"].items()} == {"capitals": 20, "other": 5}
+    assert {name: result["n"] for name, result in summary["pools"].items()} == {"capitals": 20, "other": 5}
 
 
 def changed_pool(selector: Selector, pool: Path) -> None:
@@ -291,10 +291,10 @@ def test_recorded_consultations_stand_in_for_calls_and_are_marked(pool: Path, tm
 def test_a_question_that_was_never_recorded_withholds_the_rules_that_need_it(pool: Path, tmp_path: Path) -> None:
     selector, _ = selector_with(obliging)
     replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(28)])
-    found = evaluate(selector, Plan([pool], tmp_path / "run", replay=replay))["pools"]["capitals"]
-    assert found["withheld"] == {"judge": {"judge": 2}, "eldgr": {"judge": 2}}
-    assert set(found["rules"]) == {"first", "majority", "certified"}
-    assert found["audit"] is None
+    result = evaluate(selector, Plan([pool], tmp_path / "run", replay=replay))["pools"]["capitals"]
+    assert result["withheld"] == {"judge": {"judge": 2}, "eldgr": {"judge": 2}}
+    assert set(result["rules"]) == {"first", "majority", "certified"}
+    assert result["audit"] is None
     again, lm = selector_with(obliging)
     filled = evaluate(again, Plan([pool], tmp_path / "run"))["pools"]["capitals"]
     assert (len(lm.requests), filled["withheld"], filled["rules"]["eldgr"]["em"]) == (2, {}, 100)
@@ -356,11 +356,11 @@ def test_a_recording_whose_last_line_is_torn_is_used_without_it(pool: Path, tmp_
     replay.write_bytes(replay.read_bytes()[:-20])
     plan = Plan([pool], tmp_path / "run", replay=replay)
     with pytest.warns(TornLineWarning, match=r"replay\.jsonl: the last line is torn and skipped; its record"):
-        found = run(selector_with(obliging)[0], plan)["pools"]["capitals"]
+        result = run(selector_with(obliging)[0], plan)["pools"]["capitals"]
     if run is evaluate:
-        assert found["withheld"] == {"judge": {"judge": 1}, "eldgr": {"judge": 1}}
+        assert result["withheld"] == {"judge": {"judge": 1}, "eldgr": {"judge": 1}}
     else:
-        assert (found["roles"]["judge"]["recorded"], found["roles"]["judge"]["to_ask"]) == (29, 0)
+        assert (result["roles"]["judge"]["recorded"], result["roles"]["judge"]["to_ask"]) == (29, 0)
 
 
 def test_a_recording_that_was_edited_is_refused_and_one_that_was_extended_is_not(pool: Path, tmp_path: Path) -> None:
@@ -493,7 +493,7 @@ def test_a_plan_has_places_for_pools_directory_and_rules_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("value", "message"),
     [
         (
             Answering(),
@@ -503,29 +503,29 @@ def test_a_plan_has_places_for_pools_directory_and_rules_alone() -> None:
     ],
     ids=["a program", "a text"],
 )
-def test_what_is_not_a_selector_is_refused_before_anything_is_read(given: Any, message: str) -> None:
+def test_what_is_not_a_selector_is_refused_before_anything_is_read(value: Any, message: str) -> None:
     with pytest.raises(ArgumentError) as raised:
-        evaluate(given, Plan(["nowhere.jsonl"]))
+        evaluate(value, Plan(["nowhere.jsonl"]))
     assert str(raised.value) == message
 
 
 @pytest.mark.parametrize(
-    ("given", "total", "expected"),
+    ("values", "total", "expected"),
     [
         (0, 30, 0), ("7", 30, 7), ("5%", 30, 1), ("100%", 30, 30), ("2.5%", 30, 0),
         ("9.2%", 750, 69), ("0.7%", 1000, 7), ("1.1%", 3000, 33),
     ],
 )  # fmt: skip
-def test_the_failure_budget_is_a_count_or_an_exact_share(given: int | str, total: int, expected: int) -> None:
-    assert allowed_questions("max_failures", given, total) == expected
+def test_the_failure_budget_is_a_count_or_an_exact_share(values: int | str, total: int, expected: int) -> None:
+    assert allowed_questions("max_failures", values, total) == expected
 
 
 @pytest.mark.parametrize("name", ["max_failures", "max_abstentions"])
-@pytest.mark.parametrize("given", ["-1", "many", "101%", "5.5", "", -3, 2.5, True, "5%%"])
-def test_another_count_or_share_is_refused(name: str, given: Any) -> None:
+@pytest.mark.parametrize("value", ["-1", "many", "101%", "5.5", "", -3, 2.5, True, "5%%"])
+def test_another_count_or_share_is_refused(name: str, value: Any) -> None:
     message = rf"^{name} must be a count such as 10 or a share such as 5%; got .*\.$"
     with pytest.raises(ArgumentError, match=message):
-        Plan(["p.jsonl"], **{name: given})
+        Plan(["p.jsonl"], **{name: value})
 
 
 def test_pools_of_other_names_have_another_directory() -> None:

@@ -39,8 +39,8 @@ def modelled(**given: Any) -> Selector:
     """A selector as the command makes it."""
     defaults = {"lm": "openai/m", "judge_style": "listwise", "orders": 1, "structured": "auto", "replies": "strict"}
     names = ("judge", "deriver", "repairer", "api_base", "num_ctx")
-    found: Selector = Models(**{**dict.fromkeys(names), **defaults, **given}).selector({})
-    return found
+    result: Selector = Models(**{**dict.fromkeys(names), **defaults, **given}).selector({})
+    return result
 
 
 # --- what comes back --------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def test_rule_settings_and_roles_come_from_the_freeze() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "values",
     [
         {},
         {"judge_style": "pairwise", "orders": 3},
@@ -78,9 +78,9 @@ def test_rule_settings_and_roles_come_from_the_freeze() -> None:
     ],
     ids=lambda given: " ".join(map(str, given.values())) or "defaults",
 )
-def test_roles_with_models_come_back_with_the_same_description(given: dict[str, Any]) -> None:
-    before = modelled(**given)
-    after = frozen_selector(frozen(before), api_base=given.get("api_base"))
+def test_roles_with_models_come_back_with_the_same_description(values: dict[str, Any]) -> None:
+    before = modelled(**values)
+    after = frozen_selector(frozen(before), api_base=values.get("api_base"))
     assert after.replies == before.replies
     assert [describe(getattr(after, role)) for role in ROLES] == [describe(getattr(before, role)) for role in ROLES]
 

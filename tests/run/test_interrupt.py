@@ -41,13 +41,13 @@ class Gate:
         self._left = first
         self._lock = threading.Lock()
 
-    def __call__(self, asked: Asked) -> Answer:
+    def __call__(self, request: Asked) -> Answer:
         with self._lock:
             self._left -= 1
             held = self._left < 0
         if held:
             self.opened.wait(60)
-        return obliging(asked)
+        return obliging(request)
 
 
 @pytest.fixture(scope="module")

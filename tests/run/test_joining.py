@@ -107,7 +107,7 @@ def another_run(parts: list[Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "kind", "said"),
+    ("change", "kind", "message"),
     [
         (other_settings, RunChangedError, 'rule.certificate: "folded" -> "token"'),
         (other_replies, RunChangedError, r"was consulted on question 'q\d+' in another run too, and not with the same"),
@@ -119,11 +119,11 @@ def another_run(parts: list[Path]) -> None:
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_runs_that_are_not_parts_of_one_run_are_refused(
-    change: Any, kind: type[EldgrError], said: str, parts: list[Path], tmp_path: Path
+    change: Any, kind: type[EldgrError], message: str, parts: list[Path], tmp_path: Path
 ) -> None:
     change(parts)
     before = (tmp_path / "joined").exists()
-    with pytest.raises(kind, match=said):
+    with pytest.raises(kind, match=message):
         join(tmp_path / "whole.jsonl", runs_of(parts), tmp_path / "joined")
     assert (tmp_path / "joined" / "journal.jsonl").exists() == before
 

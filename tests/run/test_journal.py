@@ -26,15 +26,15 @@ from tests.run.journals import journal_with_contents, one
 
 
 def test_what_is_appended_is_found_again(tmp_path: Path) -> None:
-    said = one(asked="m", served="m-2", calls=1, prompt_tokens=3, cost=0.25, seconds=1.5, fingerprint="ab")
+    reply = one(asked="m", served="m-2", calls=1, prompt_tokens=3, cost=0.25, seconds=1.5, fingerprint="ab")
     with Journal(tmp_path / "j") as journal:
         journal.append_head({"kind": "pool", "name": "pool", "details": {"rows": 1}})
-        journal.append(said)
+        journal.append(reply)
     with Journal(tmp_path / "j") as again:
-        assert again.find(said.key) == said
+        assert again.find(reply.key) == reply
         assert again.find(("pool", "q2", "judge")) is None
         assert again.heads == [{"kind": "pool", "name": "pool", "details": {"rows": 1}}]
-    assert list(read_journal(tmp_path / "j")) == [said]
+    assert list(read_journal(tmp_path / "j")) == [reply]
 
 
 def test_an_abstention_settles_and_a_failure_does_not(tmp_path: Path) -> None:
@@ -53,9 +53,9 @@ def test_an_abstention_settles_and_a_failure_does_not(tmp_path: Path) -> None:
 def test_a_crash_at_any_byte_loses_at_most_the_line_it_tore(cut: int) -> None:  # hazard 88
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "j"
-        said = [one(f"q{index}", seconds=index / 7) for index in range(5)]
+        replies = [one(f"q{index}", seconds=index / 7) for index in range(5)]
         with Journal(path) as journal:
-            for consultation in said:
+            for consultation in replies:
                 journal.append(consultation)
         whole = path.read_bytes()
         cut %= len(whole) + 1
@@ -65,8 +65,10 @@ def test_a_crash_at_any_byte_loses_at_most_the_line_it_tore(cut: int) -> None:  
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
             with Journal(path) as journal:
-                assert [journal.find(consultation.key) for consultation in said] == said[:kept] + [None] * (5 - kept)
-                for consultation in said[kept:]:
+                assert [journal.find(consultation.key) for consultation in replies] == replies[:kept] + [None] * (
+                    5 - kept
+                )
+                for consultation in replies[kept:]:
                     journal.append(consultation)
         assert [w.category for w in raised] == [TornLineWarning] * torn
         assert path.read_bytes() == whole
@@ -86,14 +88,14 @@ def test_the_torn_line_is_named(tmp_path: Path) -> None:
 @pytest.fixture
 def flushed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The inodes of what is flushed to the disk, in order."""
-    fsync, found = os.fsync, list[int]()
+    fsync, results = os.fsync, list[int]()
 
     def flush(file: int) -> None:
         fsync(file)
-        found.append(os.fstat(file).st_ino)
+        results.append(os.fstat(file).st_ino)
 
     monkeypatch.setattr(os, "fsync", flush)
-    return found
+    return results
 
 
 def test_a_line_that_took_a_call_is_flushed_and_with_it_what_came_before(tmp_path: Path, flushed: list[int]) -> None:
@@ -177,14 +179,14 @@ def test_a_torn_last_line_is_passed_over_where_somebody_is_told(tmp_path: Path) 
     third = len(whole[: whole[:-1].rindex(b"\n") + 1])
     for cut in range(third + 1, len(whole) - 1):
         path.write_bytes(whole[:cut])
-        assert [found.id for found in read_journal(path, None, told.append)] == ["q0", "q1"]
+        assert [result.id for result in read_journal(path, None, told.append)] == ["q0", "q1"]
         with pytest.raises(JournalError, match="line 3: not a JSON object"):
             list(read_journal(path))
     assert len(told) == len(whole) - 2 - third and all(
         f"{path}, line 3: not a JSON object" in str(error) for error in told
     )
     path.write_bytes(whole[:-1])  # as an editor may leave it, and whole
-    assert [found.id for found in read_journal(path, None, told.append)] == ["q0", "q1", "q2"]
+    assert [result.id for result in read_journal(path, None, told.append)] == ["q0", "q1", "q2"]
     path.write_bytes(whole[:-9] + b"\n")
     with pytest.raises(JournalError, match="line 3: not a JSON object"):
         list(read_journal(path, None, told.append))
@@ -199,14 +201,14 @@ def test_a_recording_may_be_compressed_begin_with_a_byte_order_mark_and_hold_bla
 ) -> None:
     path = tmp_path / name
     path.write_bytes(packed(b"\xef\xbb\xbf" + _SAID + b"\n" + _SAID.replace(b'"q"', b'"r"')))
-    assert [found.id for found in read_journal(path)] == ["q", "r"]
+    assert [result.id for result in read_journal(path)] == ["q", "r"]
 
 
 def test_the_torn_last_line_of_a_compressed_recording_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "j.gz"
     path.write_bytes(gzip.compress(_SAID + _SAID[:20]))
     torn = list[JournalError]()
-    assert [found.id for found in read_journal(path, on_torn=torn.append)] == ["q"]
+    assert [result.id for result in read_journal(path, on_torn=torn.append)] == ["q"]
     assert len(torn) == 1
 
 
@@ -214,7 +216,7 @@ _PACKED = gzip.compress(_SAID * 9)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (_PACKED[:-9], "the compressed file is damaged (Compressed file ended before the end-of-stream marker was"),
         (_PACKED[:-8] + b"12345678", "the compressed file is damaged (CRC check failed"),
@@ -227,13 +229,13 @@ _PACKED = gzip.compress(_SAID * 9)
     ids=["torn", "checksum", "corrupt", "bomb", "long line", "twice", "xz"],
 )
 def test_a_compressed_recording_that_cannot_be_read_is_told_from_a_torn_journal(
-    tmp_path: Path, content: bytes, said: str
+    tmp_path: Path, content: bytes, message: str
 ) -> None:
     path = tmp_path / "j.jsonl.gz"
     path.write_bytes(content)
     with pytest.raises(JournalError) as raised:
         list(read_journal(path, on_torn=lambda error: None))
-    assert said in str(raised.value) and str(raised.value).startswith(str(path))
+    assert message in str(raised.value) and str(raised.value).startswith(str(path))
     assert "restore the journal" not in str(raised.value)
 
 
@@ -253,10 +255,10 @@ def test_of_several_lines_for_one_key_the_last_is_found(tmp_path: Path) -> None:
             for key in keys:
                 journal.append(one(key, seconds=seconds))
     with Journal(tmp_path / "j") as again:
-        found = [again.find(one(key).key) for key in keys]
+        results = [again.find(one(key).key) for key in keys]
         assert len(again) == 9
         assert [again.find(one(f"other {number}").key) for number in range(20)] == [None] * 20
-    assert [entry and entry.seconds for entry in found] == [39] * 9
+    assert [entry and entry.seconds for entry in results] == [39] * 9
 
 
 def test_all_consultations_are_read_in_order_also_those_that_came_since(tmp_path: Path) -> None:
@@ -343,7 +345,7 @@ def test_two_keys_of_one_hash_are_told_apart(tmp_path: Path) -> None:
 def test_many_threads_append_whole_lines(tmp_path: Path) -> None:
     with Journal(tmp_path / "j") as journal, ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda index: journal.append(one(f"q{index}")), range(400)))
-    assert {found.id for found in read_journal(tmp_path / "j")} == {f"q{index}" for index in range(400)}
+    assert {result.id for result in read_journal(tmp_path / "j")} == {f"q{index}" for index in range(400)}
 
 
 def test_a_value_that_json_does_not_know_is_refused_before_it_is_written(tmp_path: Path) -> None:
@@ -373,7 +375,7 @@ def test_a_full_disk_leaves_no_torn_line_and_the_journal_continues(tmp_path: Pat
             signal.signal(signal.SIGXFSZ, handler)
         assert path.read_bytes() == before
         journal.append(one("q3"))
-    assert [found.id for found in read_journal(path)] == ["q1", "q3"]
+    assert [result.id for result in read_journal(path)] == ["q1", "q3"]
 
 
 class JournalMachine(RuleBasedStateMachine):
@@ -398,9 +400,9 @@ class JournalMachine(RuleBasedStateMachine):
     def append(self, key: tuple[str, str], outcome: Any) -> None:
         assert self.journal is not None
         content = {"preferred": len(self.lines)} if outcome == "ok" else None
-        said = Consultation("p", key[0], key[1], outcome, "why", content)  # type: ignore[arg-type]
-        self.journal.append(said)
-        self.lines.append(said)
+        consultation = Consultation("p", key[0], key[1], outcome, "why", content)  # type: ignore[arg-type]
+        self.journal.append(consultation)
+        self.lines.append(consultation)
 
     @precondition(lambda self: self.journal is not None)
     @rule()

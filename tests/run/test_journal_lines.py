@@ -77,12 +77,12 @@ def test_lines_of_every_kind_are_read_also_without_a_checksum(tmp_path: Path, li
     path, heads = tmp_path / "j", list[dict[str, Any]]()
     path.write_text(line + "\n")
     Journal(path).close()
-    found: list[Any] = [*read_journal(path, heads), *heads]
+    results: list[Any] = [*read_journal(path, heads), *heads]
     stated = json.loads(line)
     if stated["kind"] == "consultation":
-        assert [(one.pool, one.id, one.role) for one in found] == [("", "q", stated["role"])]
+        assert [(one.pool, one.id, one.role) for one in results] == [("", "q", stated["role"])]
     else:
-        assert found == [stated]
+        assert results == [stated]
 
 
 def test_a_credential_is_masked_wherever_a_line_holds_it_and_so_it_is_in_memory(tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ def test_a_credential_is_masked_wherever_a_line_holds_it_and_so_it_is_in_memory(
         heads = journal.heads
     assert heads == [{"kind": "role", "name": "judge", "details": {"url": "?key=***"}}]
     read = list[dict[str, Any]]()
-    found = list(read_journal(tmp_path / "j", read))
-    assert (read, found[0].asked, found[1].content) == (heads, "***", {"preferred": "***"})
+    results = list(read_journal(tmp_path / "j", read))
+    assert (read, results[0].asked, results[1].content) == (heads, "***", {"preferred": "***"})
 
 
 def test_a_name_of_a_question_is_kept_though_it_looks_like_a_credential(tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_a_name_of_a_question_is_kept_though_it_looks_like_a_credential(tmp_path
     with Journal(tmp_path / "j") as journal:
         journal.append(one(secret, "abstained", served=secret))
     with Journal(tmp_path / "j") as again:
-        found = again.find(one(secret).key)
-    assert found is not None and found.served == "***"
+        result = again.find(one(secret).key)
+    assert result is not None and result.served == "***"
 
 
 def test_no_flipped_bit_is_read_as_another_journal(tmp_path: Path) -> None:
@@ -121,13 +121,13 @@ def test_no_flipped_bit_is_read_as_another_journal(tmp_path: Path) -> None:
         path.write_bytes(flipped)
         heads = []
         try:
-            found = [*read_journal(path, heads, on_torn=lambda error: None), *heads]
+            results = [*read_journal(path, heads, on_torn=lambda error: None), *heads]
         except JournalError:
             continue
         # white space between fields, a name of the checksum itself, or the end of the last line, which is then torn
         accepted += 1
-        assert all(one in was or without_extra(one) in was for one in found)
-        assert len(found) >= len(was) - 1
+        assert all(one in was or without_extra(one) in was for one in results)
+        assert len(results) >= len(was) - 1
     assert accepted < len(whole)
 
 
@@ -156,11 +156,11 @@ def test_a_checksum_holds_whatever_mark_and_line_ends_an_editor_leaves(tmp_path:
     path = tmp_path / "j"
     with Journal(path) as journal:
         journal.append(Consultation("p", "q", "judge", "ok", content={"preferred": 0, "crc32": "of its own"}))
-    (found,) = read_journal(path)
+    (result,) = read_journal(path)
     path.write_bytes(BOM_UTF8 + path.read_bytes().replace(b"\n", b"\r\n"))
-    assert list(read_journal(path)) == [found]
+    assert list(read_journal(path)) == [result]
     with Journal(path) as journal:
-        assert journal.find(found.key) == found
+        assert journal.find(result.key) == result
 
 
 def test_nothing_may_stand_behind_the_checksum(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_number_is_journaled_from_0_to_10_to_the_15_and_no_other_value(tmp_pat
             message = f"^{path}, a line about to be written: {field}={value!r} is not a "
             with pytest.raises(JournalError, match=message):
                 journal.append(one(**{field: value}))
-    assert [getattr(found, field) for found in read_journal(path)] == [kept]
+    assert [getattr(result, field) for result in read_journal(path)] == [kept]
 
 
 def test_the_lines_are_plain_json_without_nulls(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ class Sessions:
         if self.under_way:
             self.under_way -= 1
             self.spending.answered(1.0)
-            said = Consultation("p", f"q{self.sent}", "judge", "ok", content={}, calls=1, cost=1.0)
-            self.journal.append(said)
+            consultation = Consultation("p", f"q{self.sent}", "judge", "ok", content={}, calls=1, cost=1.0)
+            self.journal.append(consultation)
 
     def fail(self) -> None:
         """Have a request fail, and journal it: it was sent, and cost nothing."""
@@ -101,7 +101,7 @@ def slow_server() -> Iterator[LMServer]:
     """A server that answers one request in five, and lets the others wait."""
     draw, opened = random.Random(14), threading.Event()
 
-    def answer(asked: Asked) -> Answer:
+    def answer(request: Asked) -> Answer:
         if draw.random() < 0.8:
             opened.wait(30)
         return Answer(SAID)
@@ -120,11 +120,11 @@ def interrupted_twice(process: "subprocess.Popen[bytes]", run: Run) -> None:
     process.send_signal(signal.SIGINT)
     until(lambda: "Press ctrl-C again to abandon them." in run.said or process.poll() is not None)
     process.send_signal(signal.SIGINT)
-    ended, said = process.wait(60), run.said
-    if "Press ctrl-C again" in said:
+    ended, reply = process.wait(60), run.said
+    if "Press ctrl-C again" in reply:
         assert ended == 130
     elif ended == 3:
-        assert " allows " in said
+        assert " allows " in reply
     else:
         assert ended in (130, -signal.SIGINT)  # the latter before the command listens
 
@@ -148,7 +148,7 @@ def test_a_run_that_is_killed_five_times_sends_no_more_than_was_under_way(tmp_pa
     with slow_server() as server:
         run = Run(tmp_path, server)
         end_each(run, ENDS, "--max-calls", "10")
-        server.behaviour = lambda asked: Answer(SAID)
+        server.behaviour = lambda request: Answer(SAID)
         assert run.finished("--workers", "8", "--max-calls", "10") == 3
         assert len(server.log) <= 10 + 8 * ENDS.count(killed) + 8 * ENDS.count(interrupted_twice)
         assert "10 requests were sent, and --max-calls allows 10; give a higher limit to resume." in run.said

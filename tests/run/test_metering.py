@@ -39,8 +39,8 @@ def test_a_request_that_is_admitted_when_its_consultation_has_just_ended_is_not_
 
 
 def failing(times: int, status: int) -> Behaviour:
-    def behave(asked: Asked) -> Answer:
-        return Answer(status=status) if asked.times <= times else obliging(asked)
+    def behave(request: Asked) -> Answer:
+        return Answer(status=status) if request.times <= times else obliging(request)
 
     return behave
 
@@ -117,9 +117,9 @@ class Bringing(dspy.Module):
 def test_an_lm_that_a_role_brings_by_itself_is_not_counted_and_its_cut_reply_does_not_count_either() -> None:
     lm = scripted_lm([Line('{"judge_rationale": "", "assessments": [], "preferred": 0', cut=True)])
     with metering() as meter:
-        said = ask(with_meter(Bringing(lambda: lm)), INPUTS)
+        reply = ask(with_meter(Bringing(lambda: lm)), INPUTS)
     assert (len(lm.requests), meter.calls) == (1, 0)
-    assert said.content["abstained"].startswith("cut off: ")
+    assert reply.content["abstained"].startswith("cut off: ")
 
 
 def test_what_was_never_sent_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,15 +66,15 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_each_judge_is_asked_once_a_question_and_rows_in_are_rows_out(pool: Path, tmp_path: Path, workers: int) -> None:
     three = {name: judge_with(reply, name) for name, reply in zip("abc", (VERDICT, SECOND, VERDICT), strict=True)}
     plan = Plan([pool], tmp_path / "run", workers=workers, judges={name: judge for name, (judge, _) in three.items()})
-    found = evaluate(selector(), plan)["pools"]["capitals"]
+    result = evaluate(selector(), plan)["pools"]["capitals"]
     assert {name: len(lm.requests) for name, (_, lm) in three.items()} == dict.fromkeys("abc", 12)
-    assert [rule for rule in found["rules"] if "[" in rule] == [
+    assert [rule for rule in result["rules"] if "[" in rule] == [
         f"{rule}[{j}]" for rule in ("judge", "eldgr") for j in "abc"
     ]
     decided = lines(tmp_path / "run" / "decisions.jsonl")
-    for rule in found["rules"]:
+    for rule in result["rules"]:
         assert [line["id"] for line in decided if line["rule"] == rule] == [f"q{number}" for number in range(12)]
-    assert [found["rules"][f"judge[{name}]"]["em"] for name in "abc"] == [100.0, 0.0, 100.0]
+    assert [result["rules"][f"judge[{name}]"]["em"] for name in "abc"] == [100.0, 0.0, 100.0]
 
 
 def test_each_decision_has_the_reasons_of_its_own_judge(pool: Path, tmp_path: Path) -> None:
@@ -160,12 +160,12 @@ def test_each_judge_answers_from_its_own_recording_and_the_repairer_from_the_fir
     plan = Plan([pool], tmp_path / "run", judges={"a": Judge(), "b": Judge()}, replay=files)
     most = forecast(Selector(), plan)["pools"]["capitals"]["roles"]
     assert {asked: of["recorded"] for asked, of in most.items()} == {"judge[a]": 12, "judge[b]": 12, "repairer": 12}
-    found = evaluate(Selector(), plan)
-    assert [found["pools"]["capitals"]["rules"][f"judge[{name}]"]["em"] for name in "ab"] == [100.0, 0.0]
-    assert found["consultations"]["judge[b]"]["recorded"] == 12
+    result = evaluate(Selector(), plan)
+    assert [result["pools"]["capitals"]["rules"][f"judge[{name}]"]["em"] for name in "ab"] == [100.0, 0.0]
+    assert result["consultations"]["judge[b]"]["recorded"] == 12
     # a journal of several judges is itself a recording of all of them, and of each
     again = Plan([pool], tmp_path / "again", judges=plan.judges, replay=tmp_path / "run" / "journal.jsonl")
-    assert untimed(evaluate(Selector(), again)) == untimed(found)
+    assert untimed(evaluate(Selector(), again)) == untimed(result)
 
 
 def test_a_judge_of_another_source_is_refused_with_both_sources(pool: Path, tmp_path: Path) -> None:
@@ -199,16 +199,16 @@ def test_a_judge_of_another_source_is_refused_with_both_sources(pool: Path, tmp_
     for (before, after), said in refused.items():
         out = f"{before}-{after}"
         evaluate(selector(), plan(before, out))
-        asked = len(lm.requests)
+        requests_before = len(lm.requests)
         for again in (evaluate, forecast):
             with pytest.raises(
                 RunChangedError, match=f"Judge 'a' must keep the source that this run was started with, {said}"
             ):
                 again(selector(), plan(after, out))
-        assert len(lm.requests) == asked
+        assert len(lm.requests) == requests_before
     evaluate(selector(), plan("half", "completed"))
-    found = evaluate(selector(), plan("recording", "completed"))  # a recording may be completed
-    assert found["pools"]["capitals"]["rules"]["judge[a]"]["em"] == 100.0
+    result = evaluate(selector(), plan("recording", "completed"))  # a recording may be completed
+    assert result["pools"]["capitals"]["rules"]["judge[a]"]["em"] == 100.0
 
 
 def test_recordings_that_do_not_fit_are_refused_by_name(pool: Path, tmp_path: Path) -> None:
@@ -253,9 +253,9 @@ def test_a_recorded_reply_takes_a_few_bytes_of_memory_however_long_it_is(tmp_pat
     assert memory_of(Recordings, dict.fromkeys("abcdefgh", file)).held < 8 * n * 50
     kept = Recordings(dict.fromkeys("abcdefgh", file))
     for judge, number in (("a", 0), ("h", n - 1), ("c", 7)):
-        found = kept.find(("capitals", f"q{number}", f"judge[{judge}]"))
-        assert (found.pool, found.id, found.judge) == ("capitals", f"q{number}", judge)
-        assert (found.content, found.recorded) == (said(number), True)
+        result = kept.find(("capitals", f"q{number}", f"judge[{judge}]"))
+        assert (result.pool, result.id, result.judge) == ("capitals", f"q{number}", judge)
+        assert (result.content, result.recorded) == (said(number), True)
 
 
 # -- what is measured --
@@ -264,8 +264,8 @@ def test_a_recorded_reply_takes_a_few_bytes_of_memory_however_long_it_is(tmp_pat
 def test_the_matrix_counts_what_each_judge_fixes_and_breaks(pool: Path, tmp_path: Path) -> None:
     def scored(*scalars: float) -> dict[str, Any]:
         aspects = dict.fromkeys(("logic", "fact", "epist", "info", "triang", "adv", "min"), 1)
-        given = [{**aspects, "scalar": scalar} for scalar in scalars]
-        return {"preferred": max(range(3), key=scalars.__getitem__), "assessments": given, "judge_rationale": ""}
+        values = [{**aspects, "scalar": scalar} for scalar in scalars]
+        return {"preferred": max(range(3), key=scalars.__getitem__), "assessments": values, "judge_rationale": ""}
 
     plan = Plan([pool], tmp_path / "run", judges=judges(scored(0.1, 0.5, 0.9), scored(0.5, 0.5, 0.5), VERDICT))
     pool_found: Any = evaluate(selector(), plan)["pools"]["capitals"]
@@ -285,17 +285,17 @@ def test_each_judge_has_its_own_audit_as_the_run_of_that_judge_alone(pool: Path,
     replies = {"a": VERDICT, "b": SECOND, "c": ConnectionError("away")}
     plan = Plan([pool], tmp_path / "run", max_failures="100%", judges=judges(*replies.values()))
     summary = evaluate(selector(), plan)
-    found: Any = summary["pools"]["capitals"]
+    figures: Any = summary["pools"]["capitals"]
     for name, reply in replies.items():
         single = selector()
         single.judge = judge_with(reply, name)[0]
         alone: Any = evaluate(single, Plan([pool], tmp_path / name, max_failures="100%"))["pools"]["capitals"]
-        of = found["judges"][name]
+        of = figures["judges"][name]
         assert of["audit"] == alone["audit"]
         assert of["decided"]["outcomes"] == alone["decided"]["outcomes"]
         assert [*of["decided"]["flips"].values()] == [*alone["decided"]["flips"].values()]
-    assert [found["judges"][name]["audit"]["judge_overrides"] for name in replies] == [12, 0, 0]
-    assert found["audit"] == found["judges"]["a"]["audit"]
+    assert [figures["judges"][name]["audit"]["judge_overrides"] for name in replies] == [12, 0, 0]
+    assert figures["audit"] == figures["judges"]["a"]["audit"]
     titles = [table.title for table in tables_of(summary)]
     page = (tmp_path / "run" / "report.html").read_text()
     for name in replies:
@@ -306,10 +306,10 @@ def test_each_judge_has_its_own_audit_as_the_run_of_that_judge_alone(pool: Path,
 
 def test_failures_and_abstentions_are_those_of_the_judge_that_has_them(pool: Path, tmp_path: Path) -> None:
     plan = Plan([pool], tmp_path / "run", max_failures="100%", judges=judges(ConnectionError("away"), VERDICT))
-    found: Any = evaluate(selector(), plan)
-    counts = {name: (of["asked"], of["failed"]) for name, of in found["pools"]["capitals"]["judges"].items()}
+    result: Any = evaluate(selector(), plan)
+    counts = {name: (of["asked"], of["failed"]) for name, of in result["pools"]["capitals"]["judges"].items()}
     assert counts == {"a": (12, 12), "b": (12, 0)}
-    assert (found["consultations"]["judge[a]"]["failed"], found["consultations"]["judge[b]"]["ok"]) == (12, 12)
+    assert (result["consultations"]["judge[a]"]["failed"], result["consultations"]["judge[b]"]["ok"]) == (12, 12)
     record = json.loads((tmp_path / "run" / "record.json").read_text())
     assert {one["role"] for one in record["silences"]} >= {"judge[a]"}
     assert "judge[b]" in record["fingerprints"]
@@ -330,8 +330,8 @@ def test_a_freeze_fixes_the_judges_and_names_another_one(pool: Path, tmp_path: P
         )
     with pytest.raises(ArgumentError, match=r"'eldgr\[a\]' names a judge that this run does not have"):
         Plan(rules=freeze.rules, judges={"b": LexicalJudge()}, **plan)
-    found = evaluate(heuristic_selector(), Plan(rules=freeze.rules, judges={"a": LexicalJudge()}, **plan))
-    assert set(found["pools"]["capitals"]["rules"]) == {"majority", "eldgr[a]"}
+    result = evaluate(heuristic_selector(), Plan(rules=freeze.rules, judges={"a": LexicalJudge()}, **plan))
+    assert set(result["pools"]["capitals"]["rules"]) == {"majority", "eldgr[a]"}
     assert isinstance(frozen_selector(freeze.path).judge, LexicalJudge)
 
 

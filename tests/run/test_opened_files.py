@@ -32,5 +32,5 @@ def opened(pool: Path, out: Path) -> Counter[str]:
 def test_each_file_is_opened_once_also_when_the_run_is_resumed(tmp_path: Path) -> None:
     sys.addaudithook(_count)
     pool = write_pool(tmp_path / "capitals.jsonl", map(row, range(8)))
-    found = [opened(pool, tmp_path / "run") for _ in range(2)]
-    assert found == [Counter({"capitals.jsonl": 2, "journal.jsonl": 1, ".lock": 1, "results": 5})] * 2
+    results = [opened(pool, tmp_path / "run") for _ in range(2)]
+    assert results == [Counter({"capitals.jsonl": 2, "journal.jsonl": 1, ".lock": 1, "results": 5})] * 2

@@ -173,16 +173,16 @@ def test_a_repair_need_not_be_a_span_so_no_bound_over_spans_is_stated(pool: Path
     assert figures["bounds"]["eldgr"] == [0, 0]
     assert figures["bounds_any_span"]["eldgr"] is None
     opened = open_pool(pool)
-    found = pool_authority(opened.rows(), opened.task, Settings(certificate=own_certificate(stated)))
-    assert found["bounds_any_span"] == {
+    result = pool_authority(opened.rows(), opened.task, Settings(certificate=own_certificate(stated)))
+    assert result["bounds_any_span"] == {
         **{rule: [0, 0] for rule in ("first", "majority", "certified", "judge")},
         "eldgr": None,
     }
-    assert found["can_change"]["eldgr"] == {"judge": 0, "repairer": None}
+    assert result["can_change"]["eldgr"] == {"judge": 0, "repairer": None}
 
 
 @pytest.mark.parametrize(
-    ("certificate", "said"),
+    ("certificate", "message"),
     [
         (raises, "KeyError: 'Nice' ("),
         (says_yes, "certificate('Nice', ...) returned 'yes'; a certificate is True, False, or None"),
@@ -194,7 +194,7 @@ def test_a_repair_need_not_be_a_span_so_no_bound_over_spans_is_stated(pool: Path
     ],
 )
 def test_one_that_fails_stops_the_run_and_is_named_with_its_question(
-    pool: Path, tmp_path: Path, certificate: Any, said: str
+    pool: Path, tmp_path: Path, certificate: Any, message: str
 ) -> None:
     for workers in (1, 4):
         with pytest.raises(CertificateError) as raised:
@@ -202,7 +202,7 @@ def test_one_that_fails_stops_the_run_and_is_named_with_its_question(
         assert "Question 'q" in str(raised.value)
         assert "of pool 'capitals': " in str(raised.value)
         assert f"{ME}:{certificate.__name__}" in str(raised.value)
-        assert said.replace("Nice", "Lyon") in str(raised.value).replace("Nice", "Lyon")
+        assert message.replace("Nice", "Lyon") in str(raised.value).replace("Nice", "Lyon")
 
 
 def test_one_that_fails_in_a_bound_is_named_with_its_question(pool: Path) -> None:
@@ -287,14 +287,14 @@ def test_a_run_whose_certificate_was_changed_is_not_continued_or_read(
 def test_two_runs_under_different_certificates_differ_in_their_settings(pool: Path, tmp_path: Path) -> None:
     for name, certificate in (("one", stated), ("other", "folded"), ("later", asked_later)):
         run_of(pool, tmp_path / name, certificate)
-    found = compare_runs(named_runs(f"{name}={tmp_path / name}" for name in ("one", "other", "later")))
-    assert [line for line in found["runs"]["other"]["differences"] if "certificate" in line] == [
+    result = compare_runs(named_runs(f"{name}={tmp_path / name}" for name in ("one", "other", "later")))
+    assert [line for line in result["runs"]["other"]["differences"] if "certificate" in line] == [
         f'rule: certificate: {json.dumps(own_certificate(stated).to_json())} -> "folded"'
     ]
-    later = found["runs"]["later"]
-    assert ("certificate" in found["runs"]["one"]["models"], later["models"]["certificate"]) == (False, "none")
+    later = result["runs"]["later"]
+    assert ("certificate" in result["runs"]["one"]["models"], later["models"]["certificate"]) == (False, "none")
     assert "certificate: asked only by later" in later["differences"]
-    assert found["pools"]["capitals"]["runs"]["later"]["differ"] == 0
+    assert result["pools"]["capitals"]["runs"]["later"]["differ"] == 0
 
 
 # -- one that is consulted ---------------------------------------------------------------------------------------------
@@ -483,11 +483,11 @@ def test_a_recorded_certificate_of_another_repair_is_not_used(pool: Path, tmp_pa
 )
 def test_a_function_decides_the_same_called_or_awaited(answers: list[str], repaired: str, preferred: int) -> None:
     """A consulted certificate is a called one that others ask; whatever the pool, what ships is the same."""
-    said = {
+    replies = {
         "judge": verdict(min(preferred, len(answers) - 1), len(answers)),
         "repairer": {**REPAIRED, "repaired_answer": repaired},
     }
-    lm = scripted_lm(lambda request: said[str(role_of(request))])
+    lm = scripted_lm(lambda request: replies[str(role_of(request))])
     inputs: Any = {"question": "Which is the capital?", "candidates": answers, "evidence": EVIDENCE}
 
     async def later(answer: str, evidence: tuple[Passage, ...], question: str) -> Certificate:

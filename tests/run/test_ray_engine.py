@@ -110,7 +110,7 @@ def asked(server: LMServer) -> Counter[tuple[str, str]]:
 
 
 def test_a_run_on_ray_is_that_of_one_process(folder: Path) -> None:
-    with serving(lambda asked: Answer(SAID)) as server:
+    with serving(lambda request: Answer(SAID)) as server:
         summary = evaluate_on_ray(partial(prepared, folder, server.address, max_calls=10 * N, max_cost=100.0))
         assert summary["consultations"]["judge[b]"]["calls"] == 2 * N
         sent = len(server.log)
@@ -132,7 +132,7 @@ def test_workers_are_killed_and_nothing_is_lost(folder: Path) -> None:
                     os.kill(pid, signal.SIGKILL)
                     kills.append(pid)
 
-    with serving(lambda asked: Answer(SAID, delay=0.3)) as server:
+    with serving(lambda request: Answer(SAID, delay=0.3)) as server:
         killer = threading.Thread(target=kill)
         killer.start()
         try:
@@ -148,7 +148,7 @@ def test_workers_are_killed_and_nothing_is_lost(folder: Path) -> None:
 
 
 def test_a_question_that_ends_every_process_counts_as_failed(folder: Path) -> None:
-    with serving(lambda asked: Answer(SAID)) as server:
+    with serving(lambda request: Answer(SAID)) as server:
         summary = evaluate_on_ray(partial(prepared, folder, server.address, "deadly", max_failures=1))
     assert summary["pools"]["capitals"]["n_failed"] == 1
     failed = [one for one in read_journal(folder / "ray" / "journal.jsonl") if not one.settled]
@@ -157,7 +157,7 @@ def test_a_question_that_ends_every_process_counts_as_failed(folder: Path) -> No
 
 
 def test_a_limit_holds_but_for_what_is_under_way_and_another_run_finishes(folder: Path) -> None:
-    with serving(lambda asked: Answer(SAID)) as server:
+    with serving(lambda request: Answer(SAID)) as server:
         with pytest.raises(RunStoppedError, match="--max-calls allows 30; give a higher limit to resume"):
             evaluate_on_ray(partial(prepared, folder, server.address, max_calls=30))
         assert 30 <= len(server.log) <= 30 + WORKERS
@@ -167,14 +167,14 @@ def test_a_limit_holds_but_for_what_is_under_way_and_another_run_finishes(folder
 
 
 def test_a_worker_that_makes_another_role_is_refused_before_anything_is_asked(folder: Path) -> None:
-    with serving(lambda asked: Answer(SAID)) as server:
+    with serving(lambda request: Answer(SAID)) as server:
         with pytest.raises(ArgumentError, match=r"the judge\[b\] must be made as in this process; it has another"):
             evaluate_on_ray(partial(prepared, folder, server.address, "another"))
         assert not server.log
 
 
 def test_a_driver_that_is_killed_is_resumed_by_the_same_command(tmp_path: Path) -> None:
-    def slow(asked: Asked) -> Answer:
+    def slow(request: Asked) -> Answer:
         return Answer(SAID, delay=0.2)
 
     options = ("--engine", "ray", "--rules", "majority,judge")

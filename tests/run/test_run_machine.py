@@ -118,8 +118,8 @@ def line_of(one: Consultation) -> Line:
 
 def lines_of(journal: Path) -> list[Line]:
     heads: list[Any] = []
-    found = [line_of(one) for one in read_journal(journal, heads)]
-    return [(head["kind"], head["name"]) for head in heads] + found
+    results = [line_of(one) for one in read_journal(journal, heads)]
+    return [(head["kind"], head["name"]) for head in heads] + results
 
 
 class RunMachine(RuleBasedStateMachine):
@@ -145,14 +145,14 @@ class RunMachine(RuleBasedStateMachine):
 
     def unsettled(self, plan: Mapping[str, Any], failing: tuple[str, str] | None = None) -> list[Key]:
         """What a plan has to ask, in order, where every call for the question `failing` fails."""
-        found: list[Key] = []
+        results: list[Key] = []
         for pool in plan["pools"]:
             for number in range(min(len(ANSWERS), plan["limit"] or len(ANSWERS))):
                 question = f"q{number}"
                 judge_fails = failing == (pool, question) and (pool, question, "judge") not in self.settled
                 keys = [(pool, question, role) for role in needed(number, plan["rules"], judge_fails)]
-                found += [key for key in keys if key not in self.settled]
-        return found
+                results += [key for key in keys if key not in self.settled]
+        return results
 
     def take(self, plan: Mapping[str, Any], script: Script) -> None:
         """Add the heads of a run that was let begin, and the lines of the calls that it made."""

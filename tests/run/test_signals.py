@@ -73,26 +73,26 @@ def results_in(run: Path) -> set[str]:
 def test_a_signal_in_the_callback_of_a_weak_reference_ends_the_run_in_order(
     folder: Path, number: signal.Signals, code: int
 ) -> None:
-    asked = ("evaluate", "capitals.jsonl", "--rules", "rules_that_send:sending", "--out", "run")
+    arguments = ("evaluate", "capitals.jsonl", "--rules", "rules_that_send:sending", "--out", "run")
     told = "Stopping after the calls under way; their replies are kept. Press ctrl-C again to abandon them.\n"
-    found, said = ended(folder, number, *asked)
-    assert (found, said.replace("\n\n", "\n")) == (code, told + GOES_ON)
+    process, output = ended(folder, number, *arguments)
+    assert (process, output.replace("\n\n", "\n")) == (code, told + GOES_ON)
     assert results_in(folder / "run") == set()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 def test_a_second_signal_ends_a_run_that_does_not_look_for_any(folder: Path, number: signal.Signals, code: int) -> None:
-    asked = ("evaluate", "capitals.jsonl", "--rules", "rules_that_send:endless", "--out", "run")
-    assert ended(folder, number, *asked) == (code, GOES_ON)
+    arguments = ("evaluate", "capitals.jsonl", "--rules", "rules_that_send:endless", "--out", "run")
+    assert ended(folder, number, *arguments) == (code, GOES_ON)
     assert results_in(folder / "run") == set()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 def test_a_signal_ends_a_command_without_a_run_at_once(folder: Path, number: signal.Signals, code: int) -> None:
-    asked = ("bound", "capitals.jsonl", "--rules", "rules_that_send:sending")
-    assert ended(folder, number, *asked) == (code, "Interrupted. Nothing was asked.")
+    arguments = ("bound", "capitals.jsonl", "--rules", "rules_that_send:sending")
+    assert ended(folder, number, *arguments) == (code, "Interrupted. Nothing was asked.")
 
 
 @pytest.mark.slow
@@ -100,10 +100,10 @@ def test_a_signal_ends_a_command_without_a_run_at_once(folder: Path, number: sig
 def test_a_signal_while_a_file_is_written_leaves_no_part_of_it(folder: Path, number: signal.Signals, code: int) -> None:
     """A hook on the rename stands for the moment."""
     hook = f"sys.addaudithook(lambda event, _: event == 'os.rename' and os.kill(os.getpid(), {int(number)}))\n"
-    asked = ("pool", "split", "capitals.jsonl", "--out-dev", "a.jsonl", "--out-confirm", "b.jsonl")
+    arguments = ("pool", "split", "capitals.jsonl", "--out-dev", "a.jsonl", "--out-confirm", "b.jsonl")
     before = {path.name for path in folder.iterdir()}
-    found, said = ended(folder, number, *asked, first=hook)
-    assert (found, said) == (code, "Interrupted.")
+    process, output = ended(folder, number, *arguments, first=hook)
+    assert (process, output) == (code, "Interrupted.")
     assert {path.name for path in folder.iterdir()} == before
 
 
@@ -118,8 +118,8 @@ def test_an_import_that_makes_another_error_of_what_is_raised_in_it_hides_no_sig
         f"    os.kill(os.getpid(), {int(number)})\n    sum(range(100))\n"
         "   except BaseException:\n    raise ImportError('broken')\nsys.meta_path.insert(0, Finder())\n"
     )
-    found = ended(folder, number, "evaluate", "capitals.jsonl", first=finder)
-    assert found == (code, "Interrupted. Nothing was asked.")
+    result = ended(folder, number, "evaluate", "capitals.jsonl", first=finder)
+    assert result == (code, "Interrupted. Nothing was asked.")
 
 
 @pytest.mark.slow
@@ -128,8 +128,8 @@ def test_a_signal_while_the_results_are_printed_leaves_them_in_place(
     folder: Path, number: signal.Signals, code: int
 ) -> None:
     out = f"import io\nclass Out(io.StringIO):\n def write(self, _): os.kill(os.getpid(), {int(number)})\n"
-    found = ended(folder, number, "evaluate", "capitals.jsonl", "--out", "run", first=f"{out}sys.stdout = Out()\n")
-    assert found == (code, GOES_ON)
+    result = ended(folder, number, "evaluate", "capitals.jsonl", "--out", "run", first=f"{out}sys.stdout = Out()\n")
+    assert result == (code, GOES_ON)
     assert "summary.json" in results_in(folder / "run")
 
 

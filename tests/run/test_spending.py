@@ -16,11 +16,11 @@ LIMIT = 1000
 """Dollars. Prices are whole numbers, so that sums are exact."""
 
 
-@pytest.mark.parametrize(("sent", "said"), [(1, "1 request was sent"), (2, "2 requests were sent")])
-def test_a_limit_of_requests_says_how_many_were_sent(sent: int, said: str) -> None:
+@pytest.mark.parametrize(("sent", "message"), [(1, "1 request was sent"), (2, "2 requests were sent")])
+def test_a_limit_of_requests_says_how_many_were_sent(sent: int, message: str) -> None:
     spending = Spending(max_calls=sent)
     assert all(spending.admit() for _ in range(sent))
-    with pytest.raises(RunStoppedError, match=rf"^{said}, and --max-calls allows {sent}; give a higher limit"):
+    with pytest.raises(RunStoppedError, match=rf"^{message}, and --max-calls allows {sent}; give a higher limit"):
         spending.admit()
 
 
@@ -181,19 +181,19 @@ def test_many_sessions_admit_what_one_would_and_spend_no_more(steps: list[tuple[
 
 
 def test_of_a_consultation_without_its_dearest_request_each_is_taken_to_have_cost_the_same() -> None:
-    said = Consultation("p", "q", "judge", "ok", content={}, calls=2, cost=2.0)
-    assert Spending(max_cost=3.0, before=[said]).admit()
+    consultation = Consultation("p", "q", "judge", "ok", content={}, calls=2, cost=2.0)
+    assert Spending(max_cost=3.0, before=[consultation]).admit()
     with pytest.raises(
         RunStoppedError, match=r"^\$2\.0000 was spent and the dearest request took \$1\.5000, so one more may"
     ):
-        Spending(max_cost=3.0, before=[replace(said, dearest=1.5)]).admit()
+        Spending(max_cost=3.0, before=[replace(consultation, dearest=1.5)]).admit()
 
 
 def test_a_failed_consultation_that_had_a_reply_without_a_price_ends_the_next_session_too() -> None:
-    said = Consultation("p", "q", "judge", "failed", calls=2, prompt_characters=0)
+    consultation = Consultation("p", "q", "judge", "failed", calls=2, prompt_characters=0)
     with pytest.raises(RunStoppedError, match=r"^A reply came without a price"):
-        Spending(max_cost=3.0, before=[said]).admit()
-    assert Spending(max_cost=3.0, before=[replace(said, prompt_characters=None)]).admit()
+        Spending(max_cost=3.0, before=[consultation]).admit()
+    assert Spending(max_cost=3.0, before=[replace(consultation, prompt_characters=None)]).admit()
 
 
 def test_a_request_that_is_given_up_is_counted_once_and_its_late_price_too() -> None:

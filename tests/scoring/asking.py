@@ -52,20 +52,20 @@ def scored(lm: Any, scorer: ChannelScorer | None = None, **inputs: Any) -> dict[
     """The prediction's fields, which sync and async agree on."""
     scorer = scorer or ChannelScorer()
     with dspy.context(lm=lm):
-        found: dict[str, Any] = scorer(**{**INPUTS, **inputs}).toDict()
-        assert asyncio.run(awaited(scorer, **{**INPUTS, **inputs})).toDict() == found
-    return found
+        result: dict[str, Any] = scorer(**{**INPUTS, **inputs}).toDict()
+        assert asyncio.run(awaited(scorer, **{**INPUTS, **inputs})).toDict() == result
+    return result
 
 
 async def awaited(scorer: ChannelScorer, **inputs: Any) -> Any:
     return await scorer.acall(**inputs)
 
 
-def channels_of(found: dict[str, Any], step: int = 0) -> dict[str, float | None]:
-    channels: dict[str, float | None] = found["steps"][step]["channels"]
+def channels_of(result: dict[str, Any], step: int = 0) -> dict[str, float | None]:
+    channels: dict[str, float | None] = result["steps"][step]["channels"]
     return channels
 
 
-def reasons_of(found: dict[str, Any], step: int = 0) -> dict[str, str]:
+def reasons_of(result: dict[str, Any], step: int = 0) -> dict[str, str]:
     """Why channels are undefined."""
-    return {name: why for name, why in found["steps"][step]["undefined"].items() if name in CHANNELS}
+    return {name: why for name, why in result["steps"][step]["undefined"].items() if name in CHANNELS}

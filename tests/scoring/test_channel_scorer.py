@@ -37,12 +37,12 @@ from tests.scoring.asking import (
 def test_one_call_scores_all_channels_of_a_text_and_the_prediction_is_the_json_of_its_table() -> None:
     lm = obliging()
     with dspy.context(lm=lm):
-        found = ChannelScorer()(**INPUTS).toDict()
+        result = ChannelScorer()(**INPUTS).toDict()
         assert len(lm.requests) == 1
         [table] = ChannelScorer().score([Reasoning(TEXT, QUESTION, DOCUMENTS)])
-    assert found == table.to_json() == json.loads(json.dumps(found))
-    assert [step["channels"]["fact"] for step in found["steps"]] == [0.0, 0.1, 0.2]
-    assert [step["text"] for step in found["steps"]] == [
+    assert result == table.to_json() == json.loads(json.dumps(result))
+    assert [step["channels"]["fact"] for step in result["steps"]] == [0.0, 0.1, 0.2]
+    assert [step["text"] for step in result["steps"]] == [
         "Qatar lies on the Persian Gulf. ",
         "Its capital is Doha. ",
         "So the answer is Doha.\n",
@@ -51,8 +51,8 @@ def test_one_call_scores_all_channels_of_a_text_and_the_prediction_is_the_json_o
 
 def test_a_channel_s_score_is_that_channel_s() -> None:
     own = {name: at / 10 for at, name in enumerate(CHANNELS)}
-    found = scored(obliging(lambda _: own), ChannelScorer())
-    assert channels_of(found) == own
+    result = scored(obliging(lambda _: own), ChannelScorer())
+    assert channels_of(result) == own
 
 
 def test_a_scorer_scores_many_texts_in_order_and_the_same_at_once() -> None:
@@ -90,8 +90,8 @@ def test_where_there_is_no_text_or_it_says_nothing_there_is_no_call() -> None:
 
 def test_entries_are_placed_by_their_number_and_not_by_their_order() -> None:
     entries = [entry(step, step / 10) for step in (2, 0, 1)]
-    found = scored(scripted_lm(lambda _: fields(entries)))
-    assert [step["channels"]["logic"] for step in found["steps"]] == [0.0, 0.1, 0.2]
+    result = scored(scripted_lm(lambda _: fields(entries)))
+    assert [step["channels"]["logic"] for step in result["steps"]] == [0.0, 0.1, 0.2]
 
 
 def test_steps_are_shown_without_marker_and_answer_line_and_passages_with_their_title() -> None:
@@ -119,51 +119,51 @@ def test_steps_are_shown_without_marker_and_answer_line_and_passages_with_their_
 )
 def test_a_text_without_a_measurable_step_is_not_asked_about(text: str, reason: str) -> None:
     lm = obliging()
-    found = scored(lm, ChannelScorer(), reasoning=text)
-    assert reasons_of(found) == dict.fromkeys(CHANNELS, reason)
-    assert (found["reward"], found["undefined"], lm.requests) == (None, "no step was measured", [])
+    result = scored(lm, ChannelScorer(), reasoning=text)
+    assert reasons_of(result) == dict.fromkeys(CHANNELS, reason)
+    assert (result["reward"], result["undefined"], lm.requests) == (None, "no step was measured", [])
 
 
 def test_a_step_that_can_t_be_measured_stays_undefined_whatever_the_lm_says() -> None:
-    found = scored(obliging(), ChannelScorer(), reasoning="It is hot.\nHence.\nIt is dry.")
-    assert reasons_of(found, 1) == dict.fromkeys(CHANNELS, "the step has one word")
-    assert [channels_of(found, at)["logic"] for at in (0, 2)] == [0.0, 0.2]
+    result = scored(obliging(), ChannelScorer(), reasoning="It is hot.\nHence.\nIt is dry.")
+    assert reasons_of(result, 1) == dict.fromkeys(CHANNELS, "the step has one word")
+    assert [channels_of(result, at)["logic"] for at in (0, 2)] == [0.0, 0.2]
 
 
 def test_a_step_that_is_too_long_is_shown_in_part() -> None:
     lm = obliging()
-    found = scored(lm, reasoning=f"It is hot.\n{'x' * 9_000}\nIt is dry.")
-    assert reasons_of(found, 1)["logic"] == "the step is longer than 2,000 characters"
-    assert channels_of(found, 2)["logic"] == 0.2
+    result = scored(lm, reasoning=f"It is hot.\n{'x' * 9_000}\nIt is dry.")
+    assert reasons_of(result, 1)["logic"] == "the step is longer than 2,000 characters"
+    assert channels_of(result, 2)["logic"] == 0.2
     assert len(lm.requests[0].messages[-1].text or "") < 2 * LONGEST
 
 
 def test_without_a_corpus_nothing_is_held_against_passages() -> None:
     lm = obliging()
-    found = scored(lm, ChannelScorer(), evidence=None)
-    assert reasons_of(found) == dict.fromkeys(GROUNDED, "there is no corpus")
-    assert channels_of(found, 2)["logic"] == channels_of(found, 2)["info"] == 0.2
+    result = scored(lm, ChannelScorer(), evidence=None)
+    assert reasons_of(result) == dict.fromkeys(GROUNDED, "there is no corpus")
+    assert channels_of(result, 2)["logic"] == channels_of(result, 2)["info"] == 0.2
 
 
 def test_a_corpus_without_a_passage_is_neutral_as_the_formulas_say() -> None:
-    found = scored(obliging(lambda _: 0.9), ChannelScorer(), evidence=[])
+    result = scored(obliging(lambda _: 0.9), ChannelScorer(), evidence=[])
     settled: dict[str, float | None] = {"fact": 0.5, "epist": None, "triang": 0.0, "adv": 0.5, "min": None}
-    assert channels_of(found) == {"logic": 0.9, "info": 0.9, **settled}
-    assert reasons_of(found) == dict.fromkeys(("epist", "min"), "the corpus has no passage")
+    assert channels_of(result) == {"logic": 0.9, "info": 0.9, **settled}
+    assert reasons_of(result) == dict.fromkeys(("epist", "min"), "the corpus has no passage")
 
 
 def test_with_token_confidences_epist_is_computed_from_them_and_from_the_lm_s_fact() -> None:
-    found = scored(obliging(lambda _: 0.75), confidences=[0.75, 0.25, Undefined("the step has no token")])
-    assert [channels_of(found, at)["epist"] for at in range(3)] == [1.0, 0.5, None]
-    assert reasons_of(found, 2) == {"epist": "the step has no token"}
-    found = scored(scripted_lm(lambda _: "I'd rather not."), confidences=[0.75] * 3)  # and undefined without fact
-    assert reasons_of(found)["epist"] == reasons_of(found)["fact"]
+    result = scored(obliging(lambda _: 0.75), confidences=[0.75, 0.25, Undefined("the step has no token")])
+    assert [channels_of(result, at)["epist"] for at in range(3)] == [1.0, 0.5, None]
+    assert reasons_of(result, 2) == {"epist": "the step has no token"}
+    result = scored(scripted_lm(lambda _: "I'd rather not."), confidences=[0.75] * 3)  # and undefined without fact
+    assert reasons_of(result)["epist"] == reasons_of(result)["fact"]
     assert reasons_of(scored(obliging(), evidence=None, confidences=[0.75] * 3))["epist"] == "there is no corpus"
     assert channels_of(scored(obliging(), evidence=[], confidences=[0.75] * 3))["epist"] == 0.75
 
 
 @pytest.mark.parametrize(
-    ("inputs", "said"),
+    ("inputs", "message"),
     [
         ({"confidences": [0.5]}, "confidences has 1 entries, but the text has 3 steps"),
         ({"confidences": [0.5, 0.5, 1.5]}, r"confidences\[2\] must be .*; got 1.5"),
@@ -174,10 +174,10 @@ def test_with_token_confidences_epist_is_computed_from_them_and_from_the_lm_s_fa
     ids=["too few confidences", "a confidence of 1.5", "no text", "no question", "no evidence"],
 )
 def test_what_cannot_be_scored_is_refused_in_a_sentence_before_anything_is_asked(
-    inputs: dict[str, Any], said: str
+    inputs: dict[str, Any], message: str
 ) -> None:
     lm = obliging()
-    with dspy.context(lm=lm), pytest.raises(ArgumentError, match=said):
+    with dspy.context(lm=lm), pytest.raises(ArgumentError, match=message):
         ChannelScorer()(**{**INPUTS, **inputs})
     assert lm.requests == []
 

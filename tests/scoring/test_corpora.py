@@ -58,7 +58,7 @@ def test_a_fact_is_a_sentence_or_the_paragraph_of_one_under_its_title_if_it_poin
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([row(), {"question": "?"}], r"rows\[1\]\['context'\] is missing; give rows of `hotpot_qa` as Hugging Face"),
         ([row(context=[["Qatar", QATAR]])], r"rows\[0\]\['context'\] is \[\['Qatar'"),
@@ -69,13 +69,13 @@ def test_a_fact_is_a_sentence_or_the_paragraph_of_one_under_its_title_if_it_poin
     ],
     ids=["missing", "official-layout", "lengths", "type", "one-row", "none"],
 )
-def test_a_row_of_another_layout_is_refused_with_its_place(rows: Any, said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+def test_a_row_of_another_layout_is_refused_with_its_place(rows: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
         hotpotqa_corpus(rows)
 
 
 @pytest.mark.parametrize(
-    ("make", "given", "said"),
+    ("make", "values", "message"),
     [
         (hotpotqa_corpus, ([], "document"), "unit='document' is not known; use one of 'sentence', 'paragraph'"),
         *(
@@ -89,9 +89,9 @@ def test_a_row_of_another_layout_is_refused_with_its_place(rows: Any, said: str)
         ),
     ],
 )
-def test_what_makes_no_corpus_is_refused(make: Any, given: tuple[Any, ...], said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
-        make(*given)
+def test_what_makes_no_corpus_is_refused(make: Any, values: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        make(*values)
 
 
 def test_on_real_questions_most_facts_are_found(pools_dir: Path) -> None:

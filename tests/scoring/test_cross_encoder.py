@@ -46,8 +46,8 @@ def changed(folder: Path, source: Path, change: Callable[[Any], object]) -> Path
 
 def test_on_pairs_that_it_was_not_shown_each_label_is_found(nli: CrossEncoderNLI) -> None:
     examples = held_out()
-    found = nli.probabilities([(example.premise, example.hypothesis) for example in examples])
-    right = np.array([LABELS[column] for column in found.argmax(axis=1)]) == [example.label for example in examples]
+    result = nli.probabilities([(example.premise, example.hypothesis) for example in examples])
+    right = np.array([LABELS[column] for column in result.argmax(axis=1)]) == [example.label for example in examples]
     for label in LABELS:
         assert right[[example.label == label for example in examples]].mean() > 0.9
 
@@ -77,8 +77,8 @@ def test_a_softmax_that_the_model_brings_is_not_added(nli: CrossEncoderNLI, nli_
 def test_a_reading_does_not_depend_on_what_else_is_asked(
     nli: CrossEncoderNLI, alone: dict[tuple[str, str], Floats], pairs: list[tuple[str, str]], times: int
 ) -> None:
-    found = nli.probabilities([*pairs, (FACT[0] * times, FACT[1])])
-    assert abs(found[:-1] - [alone[pair] for pair in pairs]).max() <= 1e-5
+    result = nli.probabilities([*pairs, (FACT[0] * times, FACT[1])])
+    assert abs(result[:-1] - [alone[pair] for pair in pairs]).max() <= 1e-5
 
 
 def test_the_size_of_a_batch_does_not_matter(nli: CrossEncoderNLI, nli_folder: Path) -> None:
@@ -90,8 +90,8 @@ def test_the_size_of_a_batch_does_not_matter(nli: CrossEncoderNLI, nli_folder: P
 def test_threads_may_share_a_reader(nli: CrossEncoderNLI) -> None:
     alone = nli.probabilities(PAIRS)
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(nli.probabilities, [PAIRS, PAIRS[::-1]] * 4):
-            assert min(abs(found - alone).max(), abs(found[::-1] - alone).max()) <= 1e-5
+        for result in pool.map(nli.probabilities, [PAIRS, PAIRS[::-1]] * 4):
+            assert min(abs(result - alone).max(), abs(result[::-1] - alone).max()) <= 1e-5
 
 
 def test_how_many_threads_torch_uses_is_left_alone(nli_folder: Path) -> None:
@@ -126,7 +126,7 @@ def test_only_the_premise_is_cut(nli: CrossEncoderNLI) -> None:
     shown: list[str] = []
     filler, transformer = "Ada is a nurse. " * 40, cast("Any", nli.encoder.model)
     hook = transformer.get_input_embeddings().register_forward_pre_hook(
-        lambda _, given: shown.extend(nli.encoder.tokenizer.batch_decode(given[0]))
+        lambda _, values: shown.extend(nli.encoder.tokenizer.batch_decode(values[0]))
     )
     for premise in (f"{FACT[0]} {filler}", f"{filler} {FACT[0]}", filler):
         nli.probabilities([(premise, FACT[1])])
@@ -139,8 +139,8 @@ def test_only_the_premise_is_cut(nli: CrossEncoderNLI) -> None:
 
 @pytest.mark.parametrize("text", ["a" * 100_000, "a b " * 25_000, "Ada is a nurse. " * 6_250], ids=["a", "ab", "words"])
 def test_a_hypothesis_of_100_kb_is_not_a_number_and_such_a_premise_is_cut(nli: CrossEncoderNLI, text: str) -> None:
-    found = nli.probabilities([(FACT[0], text), (text, FACT[1]), FACT])
-    assert np.isnan(found).any(axis=1).tolist() == [True, False, False]
+    result = nli.probabilities([(FACT[0], text), (text, FACT[1]), FACT])
+    assert np.isnan(result).any(axis=1).tolist() == [True, False, False]
 
 
 # --- what cannot be read ----------------------------------------------------------------------------------------------
@@ -157,9 +157,9 @@ def test_a_text_that_cannot_be_read_is_not_a_number_on_either_side_and_spoils_no
     nli: CrossEncoderNLI, text: str
 ) -> None:
     """A text is read where at least half of its letters and digits are known to the model's tokenizer."""
-    found = nli.probabilities([(text, FACT[1]), FACT, (FACT[0], text), (text, text)])
-    assert np.isnan(found).all(axis=1).tolist() == [True, False, True, True]
-    assert found[1] == pytest.approx(nli.probabilities([FACT])[0], abs=1e-5)
+    result = nli.probabilities([(text, FACT[1]), FACT, (FACT[0], text), (text, text)])
+    assert np.isnan(result).all(axis=1).tolist() == [True, False, True, True]
+    assert result[1] == pytest.approx(nli.probabilities([FACT])[0], abs=1e-5)
 
 
 def test_a_separator_in_a_text_begins_no_other_text(nli: CrossEncoderNLI) -> None:  # hazard 70
@@ -182,10 +182,10 @@ def test_what_is_invisible_changes_nothing_and_a_few_foreign_letters_do_not_make
 def test_whatever_the_texts_a_row_is_a_distribution_or_nothing(
     nli: CrossEncoderNLI, pairs: list[tuple[str, str]]
 ) -> None:
-    found = nli.probabilities(pairs)
-    lost = np.isnan(found).all(axis=1)
-    assert found.shape == (len(pairs), 3) and found.dtype == np.float64
-    assert found[~lost].sum(axis=1) == pytest.approx(1) and (found[~lost] >= 0).all()
+    result = nli.probabilities(pairs)
+    lost = np.isnan(result).all(axis=1)
+    assert result.shape == (len(pairs), 3) and result.dtype == np.float64
+    assert result[~lost].sum(axis=1) == pytest.approx(1) and (result[~lost] >= 0).all()
 
 
 @pytest.mark.parametrize("weight", [float("nan"), float("inf")])

@@ -34,12 +34,12 @@ class Searching(dspy.Module):
         return dspy.Prediction(passages=[dspy.Example(title="Qatar", text=question)])
 
 
-def searching(found: Any) -> DSPyRetriever:
-    return DSPyRetriever(lambda query: found)
+def searching(result: Any) -> DSPyRetriever:
+    return DSPyRetriever(lambda query: result)
 
 
 @pytest.mark.parametrize(
-    "found",
+    "result",
     [
         CORPUS[:2],
         tuple(CORPUS[:2]),
@@ -51,8 +51,8 @@ def searching(found: Any) -> DSPyRetriever:
     ],
     ids=["list", "tuple", "prediction", "mappings", "objects", "examples", "generator"],
 )
-def test_passages_of_every_kind_are_documents_in_their_order(found: Any) -> None:
-    index: Retriever = searching(found)
+def test_passages_of_every_kind_are_documents_in_their_order(result: Any) -> None:
+    index: Retriever = searching(result)
     assert index.search(["capital"]) == [[Hit(0, 1.0), Hit(1, 0.5)]]
     assert list(index.documents) == [DOHA, QATAR]
 
@@ -80,7 +80,7 @@ OF_SCORES = "scores must be .* each of 3 passages, best first; got "
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("result", "message"),
     [
         (None, "it is None"),
         (3, "evidence must be a list of strings or passages; got 3"),
@@ -91,15 +91,15 @@ OF_SCORES = "scores must be .* each of 3 passages, best first; got "
     ],
 )
 def test_what_is_not_documents_or_not_a_score_each_is_refused_with_the_query_that_it_was_returned_for(
-    found: Any, said: str
+    result: Any, message: str
 ) -> None:
-    with pytest.raises(ArgumentError, match=f"The retriever's result for 'capital' cannot be used: .*{said}"):
-        searching(found).search(["capital"])
+    with pytest.raises(ArgumentError, match=f"The retriever's result for 'capital' cannot be used: .*{message}"):
+        searching(result).search(["capital"])
 
 
-@pytest.mark.parametrize("found", [[], dspy.Prediction(passages=[]), ["", " "]], ids=["list", "prediction", "blank"])
-def test_a_retriever_that_finds_nothing_finds_nothing(found: Any) -> None:
-    index = searching(found)
+@pytest.mark.parametrize("result", [[], dspy.Prediction(passages=[]), ["", " "]], ids=["list", "prediction", "blank"])
+def test_a_retriever_that_finds_nothing_finds_nothing(result: Any) -> None:
+    index = searching(result)
     assert index.search(["capital"]) == [[]] and list(index.documents) == []
 
 
@@ -130,8 +130,8 @@ def test_every_hit_names_its_document_whatever_was_searched_before(results: list
 def test_threads_may_search_at_once() -> None:
     index = DSPyRetriever(lambda query: [f"{query} {number}" for number in range(5)])
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda query: index.search([query])[0], [f"q{number % 20}" for number in range(200)]))
-    for number, hits in enumerate(found):
+        match = list(pool.map(lambda query: index.search([query])[0], [f"q{number % 20}" for number in range(200)]))
+    for number, hits in enumerate(match):
         assert [index.documents[hit.document].text for hit in hits] == [f"q{number % 20} {at}" for at in range(5)]
     assert len(index.documents) == 100
 

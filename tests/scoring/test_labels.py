@@ -23,8 +23,8 @@ def columns(config: Any, folder: Path) -> tuple[int, int, int]:
 @example(order=["entailment", "neutral", "contradiction"], spelt=str.lower)  # MoritzLaurer/DeBERTa-v3
 @example(order=["contradiction", "neutral", "entailment"], spelt=str.upper)  # microsoft/deberta-mnli
 def test_any_order_is_read(order: list[str], spelt: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    found = columns({"id2label": dict(enumerate(map(spelt, order)))}, tmp_path_factory.getbasetemp())
-    assert [order[column] for column in found] == list(LABELS)
+    result = columns({"id2label": dict(enumerate(map(spelt, order)))}, tmp_path_factory.getbasetemp())
+    assert [order[column] for column in result] == list(LABELS)
 
 
 @pytest.mark.parametrize(

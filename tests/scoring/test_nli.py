@@ -47,11 +47,11 @@ class Counting:
 @given(calls, st.integers(1, 6))
 @example([[("a", "b"), ("b", "a"), ("a", "b"), ("", "b")], [("", "b")]], 6)
 def test_what_comes_out_is_what_would_be_read_and_nothing_is_asked_that_is_remembered(
-    asked: list[list[tuple[str, str]]], entries: int
+    questions: list[list[tuple[str, str]]], entries: int
 ) -> None:
     plain, counting = Counting(), Counting()
     cached, remembered = CachedNLI(counting, entries), list[tuple[str, str]]()
-    for pairs in asked:
+    for pairs in questions:
         before = len(counting.asked)
         np.testing.assert_array_equal(cached.probabilities(pairs), plain.probabilities(pairs))
         fresh = list(dict.fromkeys(pair for pair in pairs if pair not in remembered))

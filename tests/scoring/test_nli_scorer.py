@@ -178,8 +178,8 @@ def test_nothing_stands_before_a_first_step_without_a_question() -> None:
 class Stubborn:
     """Says one thing of every step, and keeps what it was asked."""
 
-    def __init__(self, said: Any) -> None:
-        self.said, self.asked = said, list[StepInContext]()
+    def __init__(self, reply: Any) -> None:
+        self.said, self.asked = reply, list[StepInContext]()
 
     def __call__(self, steps: Sequence[StepInContext]) -> list[Any]:
         self.asked += steps
@@ -213,13 +213,13 @@ def test_an_abstention_of_theirs_is_undefined_with_its_reason() -> None:
 
 def test_without_token_probabilities_epist_is_undefined() -> None:
     assert reasons(one(FIRST, HOSTED)) == {"epist": "there are no token probabilities"}
-    given: list[Score] = [Undefined("the tokens were lost")]
-    (step,) = scored(Reader(), Reasoning(FIRST, QUESTION, (HOSTED,), confidences=given))
+    values: list[Score] = [Undefined("the tokens were lost")]
+    (step,) = scored(Reader(), Reasoning(FIRST, QUESTION, (HOSTED,), confidences=values))
     assert reasons(step) == {"epist": "the tokens were lost"}
 
 
 @pytest.mark.parametrize(
-    ("confidences", "said"),
+    ("confidences", "message"),
     [
         (
             [0.5],
@@ -232,10 +232,10 @@ def test_without_token_probabilities_epist_is_undefined() -> None:
     ids=["too few", "too many", "out of range", "nan"],
 )
 def test_confidences_that_do_not_fit_the_steps_are_refused_before_anything_is_read(
-    confidences: list[float], said: str
+    confidences: list[float], message: str
 ) -> None:
     reader = Reader()
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=message):
         NLIScorer(reader).score([Reasoning(FIRST, QUESTION), Reasoning(TEXT, QUESTION, confidences=confidences)])
     assert reader.calls == []
 
@@ -444,9 +444,11 @@ def test_a_setting_that_is_not_one_is_refused_before_anything_is_read(settings: 
         NLIScorer(**{"nli": Reader(), "retriever": Everything(HOSTED), **settings})
 
 
-@pytest.mark.parametrize(("settings", "said"), MISTAKEN)
-def test_what_no_protocol_allows_is_refused_and_not_read_as_something_else(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+@pytest.mark.parametrize(("settings", "message"), MISTAKEN)
+def test_what_no_protocol_allows_is_refused_and_not_read_as_something_else(
+    settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ArgumentError, match=message):
         NLIScorer(**{"nli": Reader(), "retriever": Everything(HOSTED), **settings}).score([Reasoning(TEXT, QUESTION)])
 
 

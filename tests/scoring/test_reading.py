@@ -54,8 +54,8 @@ class Saying:
 )  # fmt: skip
 def test_a_letter_that_is_cut_into_bytes_is_not_known(reader: Reader, text: str, read: bool) -> None:
     """Such a tokenizer has no unknown token, and would have the model read bytes."""
-    found = reader.probabilities([(PREMISE, text)], Saying([0, 0, 0]), (0, 1, 2))
-    assert np.isfinite(found).all() == read
+    result = reader.probabilities([(PREMISE, text)], Saying([0, 0, 0]), (0, 1, 2))
+    assert np.isfinite(result).all() == read
 
 
 def test_what_cannot_be_read_is_not_given_to_the_model(reader: Reader) -> None:
@@ -71,8 +71,8 @@ def test_no_model_is_called_for_nothing(reader: Reader) -> None:
 
 
 def test_columns_are_put_in_order_after_one_softmax(reader: Reader) -> None:
-    found = reader.probabilities([(PREMISE, "x")], Saying([0.0, np.log(2.0), np.log(5.0)]), (2, 0, 1))
-    assert found[0] == pytest.approx([5 / 8, 1 / 8, 2 / 8], abs=1e-6)
+    result = reader.probabilities([(PREMISE, "x")], Saying([0.0, np.log(2.0), np.log(5.0)]), (2, 0, 1))
+    assert result[0] == pytest.approx([5 / 8, 1 / 8, 2 / 8], abs=1e-6)
 
 
 @pytest.mark.parametrize("logit", [float("nan"), float("inf"), float("-inf")])
@@ -89,8 +89,8 @@ def test_a_hypothesis_leaves_the_premise_half_of_the_window_or_the_premise_is_wh
         ("p" * 20, "h" * 78),
         ("p" * 20, "h" * 79),
     ]
-    found = reader.probabilities(pairs, Saying([0, 0, 0]), (0, 1, 2))
-    assert np.isfinite(found).all(axis=1).tolist() == [True, True, False, True, False]
+    result = reader.probabilities(pairs, Saying([0, 0, 0]), (0, 1, 2))
+    assert np.isfinite(result).all(axis=1).tolist() == [True, True, False, True, False]
 
 
 def test_a_model_with_another_number_of_logits_is_refused(reader: Reader) -> None:

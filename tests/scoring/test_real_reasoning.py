@@ -65,8 +65,8 @@ def test_runs_of_agents_are_held_against_their_own_paragraphs(pools_dir: Path) -
         defined += sum(not isinstance(step.channels["fact"], Undefined) for step in steps)
         for table in NLIScorer(Reader(MEASURED)).score(group):
             for (start, end), step in zip(table.spans, table.scores, strict=True):
-                for found in (row.evidence[at] for at in (step.document, step.contradicting) if at is not None):
-                    assert set(units(table.text[start:end])) & set(units(f"{found.title} {found.text}"))
+                for result in (row.evidence[at] for at in (step.document, step.contradicting) if at is not None):
+                    assert set(units(table.text[start:end])) & set(units(f"{result.title} {result.text}"))
     assert defined > 100
 
 

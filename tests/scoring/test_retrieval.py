@@ -51,14 +51,14 @@ def weights(documents: list[Passage], words: list[str]) -> list[float]:
     return scores
 
 
-@given(documents=corpora, asked=queries, k=st.integers(1, 12))
-@example(documents=corpus("Doha"), asked=["Doha"], k=12)  # a word of every document
-@example(documents=corpus("Doha cup", "Gulf cup", "Qatar"), asked=["Doha", "Doha Doha", "Doha Gulf gulf"], k=2)
+@given(documents=corpora, questions=queries, k=st.integers(1, 12))
+@example(documents=corpus("Doha"), questions=["Doha"], k=12)  # a word of every document
+@example(documents=corpus("Doha cup", "Gulf cup", "Qatar"), questions=["Doha", "Doha Doha", "Doha Gulf gulf"], k=2)
 def test_what_is_found_shares_a_word_with_the_query_and_scores_what_bm25_gives_it(
-    documents: list[Passage], asked: list[str], k: int
+    documents: list[Passage], questions: list[str], k: int
 ) -> None:
     index = BM25(documents)
-    for query, hits in zip(asked, index.search(asked, k), strict=True):
+    for query, hits in zip(questions, index.search(questions, k), strict=True):
         words = query_words(query)
         expected = weights(documents, words) if documents else []
         matching = [at for at, passage in enumerate(documents) if set(document_words(passage)) & set(words)]
@@ -70,15 +70,15 @@ def test_what_is_found_shares_a_word_with_the_query_and_scores_what_bm25_gives_i
         assert not left_out or max(left_out) <= min(hit.score for hit in hits) * (1 + 1e-6)
 
 
-@given(documents=corpora, asked=queries, k=st.integers(1, 12))
+@given(documents=corpora, questions=queries, k=st.integers(1, 12))
 def test_queries_in_a_batch_find_what_each_finds_alone_and_the_order_of_words_does_not_matter(
-    documents: list[Passage], asked: list[str], k: int
+    documents: list[Passage], questions: list[str], k: int
 ) -> None:
     index = BM25(documents)
-    assert index.search(asked, k) == [index.search([query], k)[0] for query in asked]
-    turned = [" ".join(reversed(query_words(query))) for query in asked]
-    assume(all(query_words(one) == query_words(query)[::-1] for one, query in zip(turned, asked, strict=True)))
-    assert index.search(turned, k) == index.search(asked, k)
+    assert index.search(questions, k) == [index.search([query], k)[0] for query in questions]
+    turned = [" ".join(reversed(query_words(query))) for query in questions]
+    assume(all(query_words(one) == query_words(query)[::-1] for one, query in zip(turned, questions, strict=True)))
+    assert index.search(turned, k) == index.search(questions, k)
 
 
 @given(documents=corpora, query=texts)
@@ -101,10 +101,10 @@ def test_ties_go_to_the_earliest_also_where_k_cuts_through_them() -> None:
 
 def test_a_sum_in_another_order_is_the_same_score() -> None:
     """The first two have the same by symmetry, and in double precision the later one scores more in the last digit."""
-    said = ["oil gas sea", "gas sea sun", "sea", "sea", "cup"]
-    first, second, *_ = getattr(BM25(corpus(*said)), "_engine").get_scores(["oil", "gas", "sea", "sun"])  # noqa: B009
+    replies = ["oil gas sea", "gas sea sun", "sea", "sea", "cup"]
+    first, second, *_ = getattr(BM25(corpus(*replies)), "_engine").get_scores(["oil", "gas", "sea", "sun"])  # noqa: B009
     assert first < second
-    assert found(said, "oil gas sea sun") == [0, 1, 2, 3]
+    assert found(replies, "oil gas sea sun") == [0, 1, 2, 3]
 
 
 # --- what other implementations trip over -----------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_a_query_that_matches_nothing_finds_nothing(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "query"),
+    ("message", "query"),
     [
         ("DOHA", "doha"),
         ("Do\u200bha", "Doha"),
@@ -141,8 +141,8 @@ def test_a_query_that_matches_nothing_finds_nothing(query: str) -> None:
     ],
     ids=["case", "zero-width", "full-width", "combining", "han", "cyrillic", "arabic", "number"],
 )
-def test_a_word_is_found_however_it_is_written(said: str, query: str) -> None:
-    assert found(["nothing of it", said], query) == [1]
+def test_a_word_is_found_however_it_is_written(message: str, query: str) -> None:
+    assert found(["nothing of it", message], query) == [1]
 
 
 def test_words_are_those_of_the_title_and_of_the_text_and_stop_words_are_not_looked_for() -> None:
@@ -164,7 +164,7 @@ QUERIES = "queries must be a list of strings; got "
 
 
 @pytest.mark.parametrize(
-    ("documents", "asked", "k", "said"),
+    ("documents", "asked", "k", "message"),
     [
         *(
             (corpus("Doha"), ["Doha"], k, r"k must be a whole number of at least 1; got .*\.")
@@ -179,8 +179,8 @@ QUERIES = "queries must be a list of strings; got "
         (["Doha"], [], 5, r"passages\[0\] is 'Doha' \(str\)"),
     ],
 )
-def test_passages_queries_and_k_are_what_they_must_be(documents: Any, asked: Any, k: Any, said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+def test_passages_queries_and_k_are_what_they_must_be(documents: Any, asked: Any, k: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
         BM25(documents).search(asked, k)
 
 
@@ -189,6 +189,6 @@ def test_passages_of_a_text_are_searched_as_a_corpus_is_and_the_same_is_found() 
     passages = tuple(corpus(*(f"Bread {at} is baked." for at in range(n - 1)), "Doha is in Qatar."))
     text = "Step 1: Doha is in Qatar.\nStep 2: Bread 7 is baked."
     own, shared = Reasoning(text, "Where?", passages), Reasoning(text, "Where?")
-    found = NLIScorer(Reader(by_chance("entailment", "neutral"))).score([own])
-    assert found == NLIScorer(Reader(by_chance("entailment", "neutral")), BM25(passages)).score([shared])
-    assert found[0].scores[0].document == n - 1
+    result = NLIScorer(Reader(by_chance("entailment", "neutral"))).score([own])
+    assert result == NLIScorer(Reader(by_chance("entailment", "neutral")), BM25(passages)).score([shared])
+    assert result[0].scores[0].document == n - 1

@@ -58,8 +58,8 @@ def test_calls_at_once_keep_the_context_that_they_were_made_in() -> None:
     async def both() -> list[list[StepTable]]:
         return await asyncio.gather(*map(under, lms))
 
-    found = asyncio.run(both())
-    assert [[table.mean("fact") for table in tables] for tables in found] == [[0.25] * 3, [0.75] * 3]
+    result = asyncio.run(both())
+    assert [[table.mean("fact") for table in tables] for tables in result] == [[0.25] * 3, [0.75] * 3]
 
 
 def test_a_bounded_number_of_calls_run_at_once() -> None:
@@ -83,9 +83,9 @@ def test_a_bounded_number_of_calls_run_at_once() -> None:
 def test_a_batch_scores_as_one_call_does() -> None:
     examples = [dspy.Example(**INPUTS).with_inputs(*INPUTS) for _ in range(4)]
     with dspy.context(lm=obliging()):
-        found: Any = ChannelScorer().batch(examples, num_threads=2, disable_progress_bar=True)
+        result: Any = ChannelScorer().batch(examples, num_threads=2, disable_progress_bar=True)
         one = ChannelScorer()(**INPUTS).toDict()
-    assert [prediction.toDict() for prediction in found] == [one] * 4
+    assert [prediction.toDict() for prediction in result] == [one] * 4
 
 
 def test_what_was_learnt_is_saved_and_loaded(tmp_path: Path) -> None:
@@ -127,9 +127,9 @@ def test_an_order_in_a_step_stays_inside_its_fence(attack: Any) -> None:
     )
     text = f"It is hot in {QUESTION[:-1]}.\n\n{written(attack, 'candidate', 'candidate 3')}\n\nSo it is dry."
     with dspy.context(lm=lm):
-        found = ChannelScorer().score([Reasoning(text, QUESTION, DOCUMENTS)])[0]
+        result = ChannelScorer().score([Reasoning(text, QUESTION, DOCUMENTS)])[0]
     assert not any(map(orders_outside, lm.requests))
-    assert found.mean("fact") == 0.25 if lm.requests else len(found.scores) > MOST
+    assert result.mean("fact") == 0.25 if lm.requests else len(result.scores) > MOST
 
 
 def test_the_reader_of_orders_hears_one_that_stands_outside() -> None:
@@ -149,11 +149,11 @@ def test_a_step_that_guesses_its_marker_by_all_else_is_wrong() -> None:
         guess = "0" * 16
         for _ in range(10):
             ChannelScorer()(question=QUESTION, reasoning=text.replace("{}", guess), evidence=PASSAGES)
-            found = re.search(r"<question ([b-z]{8,})>", lm.requests[-1].messages[-1].text or "")
-            assert found is not None
-            assert found[1] != guess
+            match = re.search(r"<question ([b-z]{8,})>", lm.requests[-1].messages[-1].text or "")
+            assert match is not None
+            assert match[1] != guess
             assert not orders_outside(lm.requests[-1])
-            guess = found[1]
+            guess = match[1]
 
 
 def test_a_step_that_states_scores_is_scored_by_the_reply_alone() -> None:

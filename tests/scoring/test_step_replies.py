@@ -58,12 +58,12 @@ REFUSED: dict[str, Any] = {  # hazards 57, 59, 60, 61, 62, 63 and 66
 
 @pytest.mark.parametrize("reply", REFUSED.values(), ids=REFUSED)
 def test_a_reply_that_is_wrong_in_one_place_is_an_abstention_on_the_whole(reply: Any) -> None:
-    found = scored(scripted_lm(lambda _: reply))
+    result = scored(scripted_lm(lambda _: reply))
     for at in range(3):
-        assert len(set(reasons_of(found, at).values())) == 1
-        assert set(reasons_of(found, at)) == set(CHANNELS)
-        assert reasons_of(found, at)["fact"].startswith("the LM abstained: ")
-    assert (found["reward"], found["undefined"]) == (None, "no step was measured")
+        assert len(set(reasons_of(result, at).values())) == 1
+        assert set(reasons_of(result, at)) == set(CHANNELS)
+        assert reasons_of(result, at)["fact"].startswith("the LM abstained: ")
+    assert (result["reward"], result["undefined"]) == (None, "no step was measured")
 
 
 @pytest.mark.parametrize(
@@ -74,21 +74,21 @@ def test_a_reply_that_is_wrong_in_one_place_is_an_abstention_on_the_whole(reply:
     ],
 )
 def test_a_reply_that_was_cut_and_a_prompt_that_is_too_long_are_abstentions_that_say_so(reply: Any, why: str) -> None:
-    found = scored(scripted_lm(lambda _: reply))
-    assert reasons_of(found)["logic"].startswith(f"the LM abstained: {why}")
+    result = scored(scripted_lm(lambda _: reply))
+    assert reasons_of(result)["logic"].startswith(f"the LM abstained: {why}")
 
 
 def test_a_step_that_is_left_out_is_undefined_alone() -> None:
-    found = scored(scripted_lm(lambda _: fields(WHOLE[:2])))
-    assert reasons_of(found, 2) == dict.fromkeys(CHANNELS, "the LM left the step out")
-    assert reasons_of(found, 0) == {}
+    result = scored(scripted_lm(lambda _: fields(WHOLE[:2])))
+    assert reasons_of(result, 2) == dict.fromkeys(CHANNELS, "the LM left the step out")
+    assert reasons_of(result, 0) == {}
 
 
 def test_a_null_is_undefined_alone() -> None:
-    found = scored(
+    result = scored(
         obliging(lambda step: {"fact": None if step == 1 else 1, **dict.fromkeys({*CHANNELS} - {"fact"}, 1)})
     )
-    assert [reasons_of(found, at) for at in range(3)] == [{}, {"fact": "the LM gave no score"}, {}]
+    assert [reasons_of(result, at) for at in range(3)] == [{}, {"fact": "the LM gave no score"}, {}]
 
 
 LENIENT = [dspy.JSONAdapter(), dspy.ChatAdapter(use_json_adapter_fallback=True)]
@@ -98,8 +98,8 @@ LENIENT = [dspy.JSONAdapter(), dspy.ChatAdapter(use_json_adapter_fallback=True)]
 @pytest.mark.parametrize("name", ["a score of 150", "a number as text", "a truth value", "a step as text", "NaN"])
 def test_another_adapter_lets_nothing_more_through(adapter: Any, name: str) -> None:
     with dspy.context(adapter=adapter):
-        found = scored(scripted_lm(lambda _: REFUSED[name]))
-    assert set(reasons_of(found)) == set(CHANNELS)
+        result = scored(scripted_lm(lambda _: REFUSED[name]))
+    assert set(reasons_of(result)) == set(CHANNELS)
 
 
 def saying(**fields: Any) -> ChannelScorer:
@@ -162,8 +162,8 @@ def test_whatever_an_lm_returns_a_channel_is_in_the_unit_interval_or_undefined(r
 
 
 @given(st.dictionaries(st.sampled_from(["step_scores", "abstained"]), _lists))
-def test_whatever_a_role_of_one_s_own_returns_so_it_is(said: dict[str, Any]) -> None:
-    scorer = saying(**said)
+def test_whatever_a_role_of_one_s_own_returns_so_it_is(reply: dict[str, Any]) -> None:
+    scorer = saying(**reply)
     reasonings = [Reasoning(TEXT, QUESTION, DOCUMENTS)]
     [table] = scorer.score(reasonings)
     assert asyncio.run(scorer.ascore(reasonings)) == [table]

@@ -133,7 +133,7 @@ def test_the_selector_and_its_lms_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "options", "message"),
+    ("value", "options", "message"),
     [
         (
             Selector,
@@ -157,9 +157,9 @@ def test_the_selector_and_its_lms_are_left_alone() -> None:
     ],
     ids=["class", "text", "none", "none of one's own", "one name", "a law about a rule", "every law"],
 )
-def test_what_cannot_be_checked_is_told_in_a_sentence(given: Any, options: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_checked_is_told_in_a_sentence(value: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        check_selector(given, **options)
+        check_selector(value, **options)
 
 
 def test_it_may_be_called_within_a_loop() -> None:

@@ -195,7 +195,7 @@ def test_nothing_of_a_late_call_reaches_the_trace_and_the_usage() -> None:
 @pytest.mark.parametrize(
     "timeout",
     [0, -1, float("nan"), float("inf"), 1e300, int("9" * 400), True, "5", [5]],
-    ids=lambda given: f"{given!r:.12}",
+    ids=lambda values: f"{values!r:.12}",
 )
 def test_a_timeout_that_no_clock_can_count_is_refused(timeout: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^timeout must be a number of seconds above 0 and at most .*; got"):

@@ -48,8 +48,8 @@ answers = texts.filter(lambda text: answer_class(text, "retrieval") is not None)
 
 @given(texts, st.lists(texts, max_size=3), st.lists(answers, min_size=1, max_size=4))
 def test_the_core_accepts_every_verdict_of_the_judge(question: str, evidence: list[str], candidates: list[str]) -> None:
-    found = LexicalJudge()(question=question, evidence=evidence, candidates=candidates)
-    reply = read_reply("judge", found.toDict(), candidates, len(evidence))
+    result = LexicalJudge()(question=question, evidence=evidence, candidates=candidates)
+    reply = read_reply("judge", result.toDict(), candidates, len(evidence))
     if isinstance(reply, Verdict):
         assert reply.scores is not None
         assert reply.preferred == reply.scores.index(max(reply.scores))
@@ -66,12 +66,12 @@ def test_the_core_accepts_every_verdict_of_the_judge(question: str, evidence: li
     ],
 )
 def test_the_judge_prefers_the_best_supported_candidate(candidates: list[str], preferred: int | None) -> None:
-    found = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=candidates).toDict()
-    assert found.get("preferred") == preferred
+    result = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=candidates).toDict()
+    assert result.get("preferred") == preferred
     if preferred is None:
-        assert found == {"abstained": "there is no candidate to judge"}
+        assert result == {"abstained": "there is no candidate to judge"}
     else:
-        assert "no LM was asked" in found["judge_rationale"]
+        assert "no LM was asked" in result["judge_rationale"]
 
 
 def test_aspects_that_words_cannot_measure_are_none() -> None:
@@ -86,19 +86,19 @@ def test_aspects_that_words_cannot_measure_are_none() -> None:
 def test_the_core_accepts_every_repair_and_it_stands_in_the_named_passage(
     question: str, passages: list[tuple[str, str]]
 ) -> None:
-    found = ExtractiveRepairer()(question=question, evidence=[show_passage(*passage) for passage in passages])
-    reply = read_reply("repairer", found.toDict(), [], len(passages))
+    result = ExtractiveRepairer()(question=question, evidence=[show_passage(*passage) for passage in passages])
+    reply = read_reply("repairer", result.toDict(), [], len(passages))
     if isinstance(reply, Repair):
         assert reply.passage is not None
-        shown = show_passage(*passages[reply.passage])  # of which the first line may be that of a text
-        assert reply.answer in shown
+        text = show_passage(*passages[reply.passage])  # of which the first line may be that of a text
+        assert reply.answer in text
 
 
 def test_a_repair_is_certified_and_who_abstains_says_why() -> None:
     repairer = ExtractiveRepairer()
-    found = repairer(question=QUESTION, evidence=EVIDENCE)
-    assert (found.repaired_answer, found.repair_passage) == ("Stade de France", 0)
-    assert certify(found.repaired_answer, [Passage("", EVIDENCE[0])]).certified
+    result = repairer(question=QUESTION, evidence=EVIDENCE)
+    assert (result.repaired_answer, result.repair_passage) == ("Stade de France", 0)
+    assert certify(result.repaired_answer, [Passage("", EVIDENCE[0])]).certified
     for question, why in (
         ("Is it old?", "no span answers a question for yes, no or one of its own words"),
         ("Who?", "no span of the shape asked for stands near words of the question"),
@@ -131,8 +131,8 @@ def test_on_real_arithmetic_the_judge_beats_the_first_candidate(pools_dir: Path)
     judge, right, first, n = LexicalJudge(), 0, 0, 300
     for row in open_pool(pools_dir / "gsm8k-openai4.jsonl.gz").rows(n):
         _, candidates = shown(row)
-        found = judge(question=row.question, evidence=[], candidates=candidates).toDict()
-        right += numeric_equal(row.candidates[found.get("preferred", 0)].answer, row.gold)
+        result = judge(question=row.question, evidence=[], candidates=candidates).toDict()
+        right += numeric_equal(row.candidates[result.get("preferred", 0)].answer, row.gold)
         first += numeric_equal(row.candidates[0].answer, row.gold)
     assert right > first
 

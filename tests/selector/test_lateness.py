@@ -78,12 +78,12 @@ def test_a_late_judge_decides_as_a_silent_one(question: Question, span: str, der
     others = repair(span, -1), derived
     late = selector_of(ABSTAINS, *others, on_failure="abstain", timeout=LONG, role_timeouts={"judge": 0.002})
     late.judge = Never()
-    found = select_acall(late, inputs_of(question)).toDict()
+    result = select_acall(late, inputs_of(question)).toDict()
     silent = select_acall(selector_of(ABSTAINS, *others), inputs_of(question)).toDict()
     judged = {"judge": "TimeoutError: the judge did not answer within its timeout of 0.002 s"}
-    assert found.pop("failures") == (judged if "judge" in found["consulted"] else silent["failures"])
-    assert found.pop("abstentions").keys() == silent.pop("abstentions").keys()
-    assert found == {name: value for name, value in silent.items() if name != "failures"}
+    assert result.pop("failures") == (judged if "judge" in result["consulted"] else silent["failures"])
+    assert result.pop("abstentions").keys() == silent.pop("abstentions").keys()
+    assert result == {name: value for name, value in silent.items() if name != "failures"}
 
 
 @each_way
@@ -214,16 +214,16 @@ def test_a_timeout_of_a_role_needs_none_of_the_question(call: Any, never: Never)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("value", "message"),
     [
         ({"referee": 5}, r"^role_timeouts must map 'judge', .*, 'scorer' to seconds; got \{'referee': 5\}\."),
         (5, r"^role_timeouts must map 'judge', .* to seconds; got 5\."),
         ({"judge": 0}, r"^role_timeouts\['judge'\] must be a number of seconds above 0 and at most .*; got 0\."),
     ],
 )
-def test_timeouts_of_roles_that_cannot_be_kept_are_refused(given: Any, said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
-        Selector(role_timeouts=given)
+def test_timeouts_of_roles_that_cannot_be_kept_are_refused(value: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Selector(role_timeouts=value)
 
 
 # -- the LM of a late call --------------------------------------------------------------------------------------------

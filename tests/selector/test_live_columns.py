@@ -32,8 +32,8 @@ def selector(judge: Any) -> Any:
 
 
 def decided(select: Selector, candidates: Any) -> tuple[Any, str]:
-    said = select(question="What is the capital of Qatar?", candidates=candidates, evidence=EVIDENCE)
-    return str(said.answer), str(said.branch)
+    reply = select(question="What is the capital of Qatar?", candidates=candidates, evidence=EVIDENCE)
+    return str(reply.answer), str(reply.branch)
 
 
 KINDS: dict[str, Any] = {
@@ -63,20 +63,20 @@ def test_the_plain_judge_takes_candidates_with_fields_of_any_kind() -> None:
     pool = [{**OTHER_KINDS, "answer": answer} for answer in CONTESTED["candidates"]]
     for given in (pool, [dspy.Example(**one) for one in pool], [dspy.Prediction(**one) for one in pool]):
         with dspy.context(lm=scripted_lm(lambda request: in_style(request, 2, 0.5, n=3))):
-            said = Selector()(**{**CONTESTED, "candidates": given})
-        assert (said.answer, said.branch) == ("Doha", "judge")
+            reply = Selector()(**{**CONTESTED, "candidates": given})
+        assert (reply.answer, reply.branch) == ("Doha", "judge")
 
 
 @pytest.mark.parametrize(
-    ("candidates", "said"),
+    ("candidates", "message"),
     [
         ([{"answer": "Dubai", "confidence": 0.5}, {"answer": "Doha"}], "no confidence is stated of candidate 1"),
         ([*ANSWERS], "not applicable: the pool states no confidence"),
     ],
 )
-def test_a_missing_confidence_is_an_abstention_and_never_a_number(candidates: Any, said: str) -> None:
+def test_a_missing_confidence_is_an_abstention_and_never_a_number(candidates: Any, message: str) -> None:
     pred = selector(WeightedVote("cisc"))(question="?", candidates=candidates, evidence=EVIDENCE)
-    assert (pred.answer, pred.abstentions["judge"]) == ("Dubai", said)
+    assert (pred.answer, pred.abstentions["judge"]) == ("Dubai", message)
 
 
 def test_all_columns_reach_the_ballot() -> None:
@@ -119,9 +119,9 @@ def sampled(judge: Any, *said: dict[str, Any]) -> dspy.Prediction:
 
 
 def test_a_sampled_program_hands_its_columns_on_and_log_probabilities_as_dspy_returns_them() -> None:
-    said = [{"answer": answer, "confidence": sure} for answer, sure in zip(ANSWERS, SURE, strict=True)]
-    found = sampled(WeightedVote("cisc"), *said)
-    assert (found.answer, found.branch, found.confidence) == ("Doha", "judge", 0.9)
+    replies = [{"answer": answer, "confidence": sure} for answer, sure in zip(ANSWERS, SURE, strict=True)]
+    result = sampled(WeightedVote("cisc"), *replies)
+    assert (result.answer, result.branch, result.confidence) == ("Doha", "judge", 0.9)
     certain, unsure = ({"content": [{"token": "x", "logprob": logprob}]} for logprob in (0.0, -3.0))
     probable = [{"answer": "Dubai", "logprobs": unsure}] * 2 + [{"answer": "Doha", "logprobs": certain}]
     assert sampled(WeightedVote("soft_sc"), *probable).answer == "Doha"
@@ -129,14 +129,14 @@ def test_a_sampled_program_hands_its_columns_on_and_log_probabilities_as_dspy_re
 
 def test_a_sample_whose_column_cannot_be_used_fails_alone() -> None:
     """As one without the answer's field does; a judge that does not count takes it."""
-    said: list[dict[str, Any]] = [
+    replies: list[dict[str, Any]] = [
         {"answer": "Dubai", "confidence": 0.1},
         {"answer": "Dubai", "confidence": 90},
         {"answer": "Doha", "confidence": 0.9},
     ]
-    found = sampled(WeightedVote("cisc"), *said)
-    assert found.answer == "Doha"
-    (failed,) = found.failed_samples
+    result = sampled(WeightedVote("cisc"), *replies)
+    assert result.answer == "Doha"
+    (failed,) = result.failed_samples
     assert failed["sample"] == 1
     assert "confidence must be a number from 0 to 1; got 90." in failed["error"]
-    assert sampled(silent, *said).failed_samples == []
+    assert sampled(silent, *replies).failed_samples == []

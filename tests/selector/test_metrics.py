@@ -32,7 +32,7 @@ def selected(judge: Any = UNPARSED, repairer: Any = SILENT, **inputs: Any) -> An
 
 
 @pytest.mark.parametrize(
-    ("judge", "repairer", "predictor", "said"),
+    ("judge", "repairer", "predictor", "message"),
     [
         (verdict(2), SILENT, "judge.predict", "The judge preferred candidate 2, which is right."),
         (verdict(0), SILENT, "judge.predict", "candidate 0, which is wrong; candidate 2 is right."),
@@ -49,9 +49,9 @@ def selected(judge: Any = UNPARSED, repairer: Any = SILENT, **inputs: Any) -> An
         (verdict(2), SILENT, "deriver.predict", "The deriver was not asked"),
     ],
 )  # fmt: skip
-def test_feedback_is_about_the_role_that_it_is_for(judge: Any, repairer: Any, predictor: str, said: str) -> None:
+def test_feedback_is_about_the_role_that_it_is_for(judge: Any, repairer: Any, predictor: str, message: str) -> None:
     text = feedback(selected(judge, repairer), predictor)
-    assert said in text
+    assert message in text
     others = {"judge", "repairer", "deriver"} - {role_of_predictor(predictor)}
     assert not any(f"The {role} " in text or f"The {role}'s" in text for role in others)
 
@@ -76,11 +76,11 @@ OPENINGS: list[tuple[Any, list[Any], Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("judge", "candidates", "gold", "said"), OPENINGS)
-def test_feedback_opens_with_what_shipped(judge: Any, candidates: list[Any], gold: Any, said: str) -> None:
+@pytest.mark.parametrize(("judge", "candidates", "gold", "message"), OPENINGS)
+def test_feedback_opens_with_what_shipped(judge: Any, candidates: list[Any], gold: Any, message: str) -> None:
     for predictor in (None, "judge.predict", "another.predict"):
         pred = selected(judge, candidates=candidates)
-        assert feedback(pred, predictor, example_of(CONTESTED, gold=gold)).startswith(said)
+        assert feedback(pred, predictor, example_of(CONTESTED, gold=gold)).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_a_derivation_that_was_not_accepted_comes_with_its_reason() -> None:
 def test_the_score_is_the_same_for_every_predictor(predictor: str | None, gold: str) -> None:
     """Otherwise GEPA warns and takes the program's."""
     example, pred = example_of(CONTESTED, gold=gold), selected(verdict(2))
-    found = selection_feedback(example, pred, None, predictor, None)
-    assert found.score == float(selection_score(example, pred)) == float(gold == "Doha")
+    result = selection_feedback(example, pred, None, predictor, None)
+    assert result.score == float(selection_score(example, pred)) == float(gold == "Doha")
 
 
 def test_a_yes_is_not_a_prediction_to_an_optimizer_that_asks_yes_or_no() -> None:
@@ -160,9 +160,9 @@ def test_examples_are_the_questions_of_the_pool(pool: str) -> None:
     examples = examples_of(rows)
     assert [one.id for one in examples] == [row.id for row in rows]
     for row, one in zip(rows, examples, strict=True):
-        found, expected = to_question(**one.inputs(), answer=row.task, answer_field="answer"), row.to_question()
-        assert majority(found.answers, row.task) == majority(expected.answers, row.task)
-        assert (found.text, found.passages, one.gold) == (expected.text, expected.passages, row.gold)
+        result, expected = to_question(**one.inputs(), answer=row.task, answer_field="answer"), row.to_question()
+        assert majority(result.answers, row.task) == majority(expected.answers, row.task)
+        assert (result.text, result.passages, one.gold) == (expected.text, expected.passages, row.gold)
     bare = Row(id="a", question="q", task="retrieval", candidates=[CandidateRow(text="", answer="x", source=None)])
     assert examples_of([bare]) == []  # it has no gold answer
 
@@ -183,5 +183,5 @@ def test_letters_and_texts_of_an_option_are_scored_alike() -> None:
     preds = {id_: select(**gold.inputs()) for id_, gold in examples.items()}
     right = [id_ for id_, gold in examples.items() if selection_score(gold, preds[id_])]
     assert (len(right), preds["c10"].answer, examples["c10"].gold) == (10, "D", ["Group O"])
-    said = selection_feedback(examples["c11"], preds["c11"], None, "judge.predict").feedback
-    assert "The judge preferred candidate 3, which is right." in said
+    reply = selection_feedback(examples["c11"], preds["c11"], None, "judge.predict").feedback
+    assert "The judge preferred candidate 3, which is right." in reply

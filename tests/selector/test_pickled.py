@@ -71,5 +71,5 @@ def test_the_options_of_a_question_are_pickled_with_its_type() -> None:
 def test_another_process_finds_what_the_pickle_names() -> None:
     code = "import pickle, sys; one = pickle.load(sys.stdin.buffer); print(one.rule, one.type.name, one.type.loaded_as)"
     select = Selector(rule=last_of_all, answer=f"{__name__}:Loud")
-    said = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(select), capture_output=True, check=True)
-    assert said.stdout.decode().split() == [f"{__name__}:last_of_all", "loud", f"{__name__}:Loud"]
+    process = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(select), capture_output=True, check=True)
+    assert process.stdout.decode().split() == [f"{__name__}:last_of_all", "loud", f"{__name__}:Loud"]

@@ -97,10 +97,10 @@ def test_a_selector_that_asks_several_times_keeps_the_laws() -> None:
     assert check_selector(Selector(**AGREED), max_examples=3)
 
 
-@pytest.mark.parametrize("given", [{"n": 1}, {"n": 17}, {"n": 2.0}, {"temperature": 0}, {"temperature": "hot"}])
-def test_arguments_out_of_range_are_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match=f"{next(iter(given))} must be"):
-        RepeatedDeriver(**given)
+@pytest.mark.parametrize("values", [{"n": 1}, {"n": 17}, {"n": 2.0}, {"temperature": 0}, {"temperature": "hot"}])
+def test_arguments_out_of_range_are_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=f"{next(iter(values))} must be"):
+        RepeatedDeriver(**values)
 
 
 def test_it_says_how_often_it_asks() -> None:

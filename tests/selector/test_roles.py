@@ -119,10 +119,10 @@ class FirstOfAll(dspy.Module):
 
     def forward(self, question: str, evidence: list[str], candidates: list[str]) -> dspy.Prediction:
         places = [" ".join(evidence).find(candidate) for candidate in candidates]
-        found = [place for place in places if place >= 0]
-        if not found:
+        results = [place for place in places if place >= 0]
+        if not results:
             return dspy.Prediction(abstained="none stands there")
-        return dspy.Prediction(assessments=None, preferred=places.index(min(found)), judge_rationale="by place")
+        return dspy.Prediction(assessments=None, preferred=places.index(min(results)), judge_rationale="by place")
 
 
 @each_way

@@ -153,8 +153,8 @@ def test_a_program_is_saved_and_loaded_with_its_prompts_and_asks_the_same(
     saved.save(tmp_path / name)
     again = loaded_into(around(make()), tmp_path / name)
     assert again.dump_state() == saved.dump_state()
-    _, requests = found = outcome(again)
-    assert found == outcome(saved)
+    _, requests = result = outcome(again)
+    assert result == outcome(saved)
     assert all("Be brief." in text_of(one) and len(one.messages) == 3 for one in requests)
 
 
@@ -299,8 +299,8 @@ def test_a_file_of_another_program_is_refused_in_a_sentence_and_nothing_is_loade
 
 @pytest.mark.parametrize("key", ["choices", "select.choices"])
 def test_a_sampled_program_without_choices_is_refused_by_the_key_that_misses(key: str, tmp_path: Path) -> None:
-    said = f"the keys of this Sampled; it lacks '{key}'. Make the program as it was"
-    assert said in refused_after(without(key), sampled, tmp_path, ArgumentError)
+    message = f"the keys of this Sampled; it lacks '{key}'. Make the program as it was"
+    assert message in refused_after(without(key), sampled, tmp_path, ArgumentError)
     nested = f"inner['select'].{key}"  # as DSPy refuses a file that lacks a key
     assert nested in refused_after(without(nested), lambda: Program(sampled()), tmp_path, KeyError)
 
@@ -319,8 +319,8 @@ def test_a_changed_rule_of_one_s_own_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("choices", [None, "retrieval", [], 5])
 def test_choices_that_are_not_a_mapping_are_refused(choices: Any, tmp_path: Path) -> None:
-    said = refused_after(lambda state: {**state, "choices": choices}, Selector, tmp_path, ArgumentError)
-    assert said.startswith("The saved choices of a Selector must be a mapping; got")
+    message = refused_after(lambda state: {**state, "choices": choices}, Selector, tmp_path, ArgumentError)
+    assert message.startswith("The saved choices of a Selector must be a mapping; got")
 
 
 # -- who can be asked -------------------------------------------------------------------------------------------------

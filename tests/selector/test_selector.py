@@ -176,7 +176,7 @@ def test_an_answer_type_has_one_name_and_another_is_refused(answer: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("field", "said"),
+    ("field", "message"),
     [
         *(
             (field, f"answer_field must be the name of the field that holds the answer; got {field!r}.")
@@ -188,8 +188,8 @@ def test_an_answer_type_has_one_name_and_another_is_refused(answer: Any) -> None
         ),
     ],
 )
-def test_an_answer_field_that_is_not_a_name_or_that_a_decision_has_is_refused(field: Any, said: str) -> None:
-    with pytest.raises(ArgumentError, match=f"^{re.escape(said)}"):
+def test_an_answer_field_that_is_not_a_name_or_that_a_decision_has_is_refused(field: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}"):
         Selector(answer_field=field)
 
 
@@ -213,12 +213,12 @@ def test_what_is_not_a_question_is_refused_before_any_call(call: Any, changes: d
 
 
 @each_way
-@pytest.mark.parametrize(("inputs", "said"), SAID.values(), ids=SAID)
+@pytest.mark.parametrize(("inputs", "reply"), SAID.values(), ids=SAID)
 @pytest.mark.parametrize("timeout", [None, 60])
 def test_every_way_to_call_decides_the_same_asks_the_same_and_returns_plain_json(
-    call: Callable[..., Any], inputs: dict[str, Any], said: dict[str, Any], timeout: Any
+    call: Callable[..., Any], inputs: dict[str, Any], reply: dict[str, Any], timeout: Any
 ) -> None:
-    lm, reference = saying(**said), saying(**said)
+    lm, reference = saying(**reply), saying(**reply)
     with dspy.context(lm=lm):
         fields = call(Selector(timeout=timeout), inputs).toDict()
     assert fields == selected(reference, inputs=inputs).toDict() == json.loads(json.dumps(fields))

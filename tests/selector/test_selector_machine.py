@@ -83,10 +83,10 @@ def speaking(voice: Any) -> Any:
 @contextmanager
 def unbound(select: Selector) -> Iterator[dict[str, Any]]:
     """The LMs of the predictors, taken from them meanwhile: connections are not saved."""
-    found = {name: predictor.lm for name, predictor in predictors(select)}
-    bind(select, dict.fromkeys(found))
-    yield found
-    bind(select, found)
+    result = {name: predictor.lm for name, predictor in predictors(select)}
+    bind(select, dict.fromkeys(result))
+    yield result
+    bind(select, result)
 
 
 def bind(select: Selector, lms: dict[str, Any]) -> None:

@@ -80,12 +80,12 @@ def test_the_form_of_a_verdict_is_forgiven_where_that_is_asked_for(call: Any, re
 
 
 def test_a_repair_is_forgiven_a_missing_passage_and_a_derivation_nothing() -> None:
-    found = selected(saying("?", {"repaired_answer": "Persian Gulf"}), replies="lenient")
-    assert (found.answer, found.branch, [*found.abstentions]) == ("Persian Gulf", "repair", ["judge"])
+    result = selected(saying("?", {"repaired_answer": "Persian Gulf"}), replies="lenient")
+    assert (result.answer, result.branch, [*result.abstentions]) == ("Persian Gulf", "repair", ["judge"])
     for name in DERIVATION:
         part = {other: value for other, value in DERIVATION.items() if other != name}
-        said = selected(saying(deriver=part), inputs=PENS, replies="lenient").abstentions
-        assert said == {"deriver": f"unparsable: The reply lacks {name}."}
+        reply = selected(saying(deriver=part), inputs=PENS, replies="lenient").abstentions
+        assert reply == {"deriver": f"unparsable: The reply lacks {name}."}
 
 
 @pytest.mark.parametrize(("kind", "reply"), [(PairwiseJudge, {"better": "1"}), (PointwiseJudge, {"preferred": 0})])
@@ -174,7 +174,7 @@ SCORELESS = {
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         *((reply, None) for reply in REFUSED.values()),
         *((reply, "^The judge returned an invalid reply: ") for reply in INVALID.values()),
@@ -182,10 +182,10 @@ SCORELESS = {
     ids=[*REFUSED, *INVALID],
 )
 def test_a_verdict_that_is_not_one_is_an_abstention_with_its_reason_or_raised_where_that_is_asked_for(
-    reply: Any, said: str | None
+    reply: Any, message: str | None
 ) -> None:
     """Law 15, `failed_judge_equals_silent_judge`. What leaves open which verdict was meant is never forgiven."""
-    in_prose = [("lenient", f"So: {reply}")] if said is None else []
+    in_prose = [("lenient", f"So: {reply}")] if message is None else []
     ways = [("strict", reply), ("lenient", reply), *in_prose]
     preds = [selected(saying(text), replies=replies) for replies, text in ways]
     for pred in preds:
@@ -193,7 +193,7 @@ def test_a_verdict_that_is_not_one_is_an_abstention_with_its_reason_or_raised_wh
         assert len(pred.abstentions["judge"]) > 10
     silent = selector_of({"abstained": preds[-1].abstentions["judge"]})(**CONTESTED)
     assert preds[-1].toDict() == silent.toDict()
-    with pytest.raises(ReplyError if said else dspy.AdapterParseError, match=said):
+    with pytest.raises(ReplyError if message else dspy.AdapterParseError, match=message):
         selected(saying(reply), on_error="raise")
 
 
@@ -236,8 +236,8 @@ def test_whatever_is_read_strictly_is_read_leniently_alike(reply: str) -> None:
 @example(json.dumps({f"key {number}": 0 for number in range(3000)}) + " key 1: 0")
 def test_whatever_an_lm_writes_is_read_or_refused_and_nothing_else(reply: str) -> None:
     for signature in SIGNATURES:
-        found = read(LENIENT, reply, signature)
-        assert found is None or found.keys() == signature.output_fields.keys()
+        result = read(LENIENT, reply, signature)
+        assert result is None or result.keys() == signature.output_fields.keys()
 
 
 @given(around, any_verdict, around, any_verdict, around)

@@ -59,7 +59,7 @@ def test_all_candidates_are_scored_in_one_call_and_each_has_a_table_as_plain_jso
 
 
 @pytest.mark.parametrize(
-    ("text", "answer", "shown"),
+    ("text", "answer", "output"),
     [
         ("It lies there. So it is.", "Doha City Centre", "It lies there. So it is."),
         ("It lies there.\nDoha \n", "Doha", "It lies there."),
@@ -69,11 +69,11 @@ def test_all_candidates_are_scored_in_one_call_and_each_has_a_table_as_plain_jso
     ],
     ids=["appended", "said", "explained", "alone", "none"],
 )
-def test_an_answer_on_a_line_of_its_own_is_not_a_step(text: str, answer: str | None, shown: str) -> None:
+def test_an_answer_on_a_line_of_its_own_is_not_a_step(text: str, answer: str | None, output: str) -> None:
     scorer = Rewards([])
     select = selector_of(ABSTAINS, scorers=scorer)
     select(**{**CONTESTED, "candidates": [{"reasoning": text, "answer": answer}, "Doha"]})
-    assert scorer.seen[0][0].text == shown
+    assert scorer.seen[0][0].text == output
 
 
 @pytest.mark.parametrize(("evidence", "passages"), [(None, None), ([], ()), (dspy.Prediction(passages=[]), ())])
@@ -168,11 +168,11 @@ WHATEVER: dict[str, Any] = {
 
 @pytest.mark.parametrize("call", [select_sync, select_acall])
 @pytest.mark.parametrize("outcome", WHATEVER.values(), ids=WHATEVER)
-@pytest.mark.parametrize(("inputs", "said"), SAID.values(), ids=SAID)
+@pytest.mark.parametrize(("inputs", "reply"), SAID.values(), ids=SAID)
 def test_no_scorer_changes_what_ships_or_what_is_asked(
-    call: Callable[..., Any], inputs: dict[str, Any], said: dict[str, Any], outcome: Any
+    call: Callable[..., Any], inputs: dict[str, Any], reply: dict[str, Any], outcome: Any
 ) -> None:
-    lm, reference = saying(**said), saying(**said)
+    lm, reference = saying(**reply), saying(**reply)
     with dspy.context(lm=lm):
         fields = call(Selector(scorers=Rewards(outcome)), inputs).toDict()
     expected = selected(reference, inputs=inputs).toDict()
@@ -212,7 +212,7 @@ def test_what_a_failed_scorer_raised_is_raised_or_the_reason_why_its_scores_are_
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
+    ("value", "named"),
     [
         (7, "scorers=7"),
         ("nli", "scorers[0]='n'"),
@@ -221,10 +221,10 @@ def test_what_a_failed_scorer_raised_is_raised_or_the_reason_why_its_scores_are_
     ],
     ids=["number", "text", "none", "class"],
 )
-def test_what_is_not_a_scorer_is_refused_by_the_constructor(given: Any, named: str) -> None:
+def test_what_is_not_a_scorer_is_refused_by_the_constructor(value: Any, named: str) -> None:
     expected = f"{named} is not a scorer; give an object with score(reasonings), or a list of such."
     with pytest.raises(ArgumentError, match=f"^{re.escape(expected)}$"):
-        Selector(scorers=given)
+        Selector(scorers=value)
 
 
 # -- awaited, and copied ----------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def test_an_outage_that_lasts_is_a_line_a_minute_with_the_count_since(heard: pyt
         log_silence("judge", Abstention.failure(ConnectionError("gone")), log)
         clock.now += 1
     more = f"{EVERY - 1} more since the last line."
-    assert [said for _, _, said in lines(heard)] == [
+    assert [message for _, _, message in lines(heard)] == [
         f"A call of the judge failed: ConnectionError: gone. {note}" for note in (FIRST, more, more, more)
     ]
     clock.now += 10 * EVERY
@@ -128,14 +128,15 @@ def test_a_run_logs_what_its_roles_could_not_say(heard: pytest.LogCaptureFixture
     selector, _ = selector_with(reply)
     evaluate(selector, Plan([pool], tmp_path / "run", workers=3))
     assert [
-        (level, said.partition(":")[0]) for _, level, said in sorted(lines(heard), reverse=True, key=lambda x: x[1])
+        (level, message.partition(":")[0])
+        for _, level, message in sorted(lines(heard), reverse=True, key=lambda x: x[1])
     ] == [
         (logging.WARNING, "The judge gave no usable reply (unreadable)"),
         (logging.INFO, "The repairer abstained"),
     ]
     selector, _ = selector_with(lambda request: dspy.LMServerError("away"))
     evaluate(selector, Plan([pool], tmp_path / "failing", max_failures="100%"))
-    assert [said for _, _, said in lines(heard)[2:]] == [
+    assert [message for _, _, message in lines(heard)[2:]] == [
         f"A call of the {role} failed: LMServerError: away. {FIRST}" for role in ("judge", "repairer")
     ]
 
@@ -145,7 +146,7 @@ def test_a_selector_logs_what_its_roles_could_not_say(heard: pytest.LogCaptureFi
     select = selector_of(ConnectionError("gone"), on_failure="abstain")
     for _ in range(3):
         call(select, CONTESTED)
-    assert [said for _, _, said in lines(heard)] == [
+    assert [message for _, _, message in lines(heard)] == [
         f"A call of the judge failed: ConnectionError: gone. {FIRST}",
         f"The repairer abstained: no span. {FIRST}",
     ]
@@ -157,8 +158,8 @@ async def unreachable(answer: str, evidence: Any) -> bool:
 
 def test_a_selector_logs_that_a_certificate_could_not_be_had(heard: pytest.LogCaptureFixture) -> None:
     Selector(certificate=unreachable, on_failure="abstain")(**CONTESTED)
-    said = f"A call of the certificate failed: ConnectionError: gone. {FIRST}"
-    assert [said for _, _, said in lines(heard)] == [said]
+    message = f"A call of the certificate failed: ConnectionError: gone. {FIRST}"
+    assert [message for _, _, message in lines(heard)] == [message]
 
 
 def test_by_default_a_warning_is_on_standard_error_and_the_command_leaves_it_to_its_tables(
@@ -169,8 +170,8 @@ def test_by_default_a_warning_is_on_standard_error_and_the_command_leaves_it_to_
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     pool = write_pool(tmp_path / "p.jsonl", [row(0)])
     with serving(lambda asked: Answer("the third")) as server:
-        asked = ["--judge", "openai/m", "--api-base", server.address, "--rules", "judge"]
-        assert main(["evaluate", str(pool), *asked, "--out", str(tmp_path / "command"), "--quiet"]) == 0
+        arguments = ["--judge", "openai/m", "--api-base", server.address, "--rules", "judge"]
+        assert main(["evaluate", str(pool), *arguments, "--out", str(tmp_path / "command"), "--quiet"]) == 0
     assert capsys.readouterr().err == ""
     LOG.kinds.clear()
     selector, _ = selector_with(lambda request: "the third")

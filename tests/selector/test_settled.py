@@ -66,13 +66,13 @@ class PrefersLast(dspy.Module):
 
 
 def shipped(
-    said: Sequence[Any], inputs: dict[str, Any], stop: Any, derives: bool = False, **options: Any
+    texts: Sequence[Any], inputs: dict[str, Any], stop: Any, derives: bool = False, **options: Any
 ) -> tuple[Any, int]:
     """Return the class that ships and how many samples were drawn, with roles as hostile as they can be."""
     said_by = {"repairer": repair("Dubai"), "deriver": DERIVATION if derives else {"abstained": "no sum"}}
     select = selector_of(**said_by, **options)
     select.judge = PrefersLast()
-    program = Sampled(Answers(*said), n=len(said), select=select, stop=stop, num_threads=1)
+    program = Sampled(Answers(*texts), n=len(texts), select=select, stop=stop, num_threads=1)
     pred: Any = program(question="Tom has 3 boxes of 12 pens. How many?", **inputs)
     return pred.answer if pred.answer is None else class_key(str(pred.answer), select.type), len(pred.completions)
 
@@ -133,11 +133,11 @@ def test_stopping_never_changes_the_class_that_ships(
 ) -> None:
     """For every rule, certificate and refusal that "settled" takes; some samples fail, and the others decide."""
     assume(len(failing.intersection(range(len(drawn)))) < len(drawn))
-    said = [ValueError("no") if index in failing else prediction(*one) for index, one in enumerate(drawn)]
+    replies = [ValueError("no") if index in failing else prediction(*one) for index, one in enumerate(drawn)]
     inputs: dict[str, Any] = {} if evidence is None else {"evidence": evidence}
-    every, _ = shipped(said, inputs, None, **options, **refusals)
-    early, n = shipped(said, inputs, "settled", **options, **refusals)
-    event(f"{options['rule']} {'stopped' if n < len(said) else 'drew all'}")
+    every, _ = shipped(replies, inputs, None, **options, **refusals)
+    early, n = shipped(replies, inputs, "settled", **options, **refusals)
+    event(f"{options['rule']} {'stopped' if n < len(replies) else 'drew all'}")
     assert early == every
 
 
@@ -163,8 +163,8 @@ FIXED = {"evidence": [PASSAGES[0]]}
     ],
 )
 def test_how_many_samples_settle_it(options: dict[str, Any], answer: Any, inputs: dict[str, Any], drawn: int) -> None:
-    said = [prediction(answer, "", PASSAGES[:1])] * 5
-    assert shipped(said, inputs, "settled", **options)[1] == drawn
+    reply = [prediction(answer, "", PASSAGES[:1])] * 5
+    assert shipped(reply, inputs, "settled", **options)[1] == drawn
 
 
 ELSE = "Give another, or use stop=None or a Posterior."
@@ -183,11 +183,11 @@ NOT_PROVED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "said"), NOT_PROVED, ids=["judge", "rule", "awaited", "module", "refusals"])
-def test_a_selector_for_which_it_is_not_proved_is_refused(options: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("options", "message"), NOT_PROVED, ids=["judge", "rule", "awaited", "module", "refusals"])
+def test_a_selector_for_which_it_is_not_proved_is_refused(options: dict[str, Any], message: str) -> None:
     make: Callable[..., Sampled] = lambda stop: Sampled(Answers(), select=selector_of(**options), stop=stop)  # noqa: E731
     with pytest.raises(ArgumentError) as raised:
         make("settled")
-    assert str(raised.value).startswith(f"With stop='settled', select's {said}")
+    assert str(raised.value).startswith(f"With stop='settled', select's {message}")
     assert str(raised.value).endswith(ELSE)
     assert make(None).stop is None

@@ -121,10 +121,10 @@ def test_a_span_has_the_event_and_whatever_is_called_is_below_it(call: Call, spa
     (span,) = spans.get_finished_spans()
     assert current == [span.get_span_context()]
     assert span.name == "invoke_workflow Selector"
-    said: dict[str, Any] = dict(span.attributes or {})
-    assert said.pop("eldgr.seconds.judge") >= 0
-    assert said.pop("eldgr.seconds.repairer") >= 0
-    assert said == {
+    reply: dict[str, Any] = dict(span.attributes or {})
+    assert reply.pop("eldgr.seconds.judge") >= 0
+    assert reply.pop("eldgr.seconds.repairer") >= 0
+    assert reply == {
         "gen_ai.operation.name": "invoke_workflow",
         "gen_ai.agent.name": "Selector",
         "eldgr.branch": "consensus",

@@ -59,16 +59,16 @@ SHIPPED: dict[str, tuple[dict[str, Any], dict[str, Any], str, bool]] = {
 
 
 @each_way
-@pytest.mark.parametrize(("inputs", "said", "answer", "ships"), SHIPPED.values(), ids=SHIPPED)
+@pytest.mark.parametrize(("inputs", "reply", "answer", "ships"), SHIPPED.values(), ids=SHIPPED)
 def test_an_answer_ships_if_it_is_certified_or_no_certificate_applies_and_nothing_else_changes(
-    call: Any, inputs: dict[str, Any], said: dict[str, Any], answer: str, ships: bool
+    call: Any, inputs: dict[str, Any], reply: dict[str, Any], answer: str, ships: bool
 ) -> None:
-    with dspy.context(lm=saying(**said)):
-        found = call(Selector(uncertified="abstain", answer_field="response"), inputs).toDict()
+    with dspy.context(lm=saying(**reply)):
+        result = call(Selector(uncertified="abstain", answer_field="response"), inputs).toDict()
         usual = call(Selector(answer_field="response"), inputs).toDict()
     assert (usual["answer"], usual["response"], usual["certified"] is False) == (answer, answer, not ships)
     shipped = answer if ships else None
-    assert found == {**usual, "answer": shipped, "response": shipped}
+    assert result == {**usual, "answer": shipped, "response": shipped}
     if inputs is NUMBERS:  # unless the deriver is asked about it
         assert selected(saying(), inputs=inputs, uncertified="abstain", homogeneous="repair").answer == answer
 

@@ -21,7 +21,7 @@ outcomes = st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), 
 def test_each_cluster_counts_once_with_the_mean_of_its_outcomes(rows: list[tuple[int, bool, bool]]) -> None:
     clusters, rule, against = zip(*rows, strict=True)
     of = {one: [row for row in rows if row[0] == one] for one in clusters}
-    means = [sum(a - b for _, a, b in found) / len(found) for found in of.values()]
+    means = [sum(a - b for _, a, b in result) / len(result) for result in of.values()]
     assert by_cluster(rule, against, clusters) == contrast(means, [0] * len(means))
 
 
@@ -36,8 +36,8 @@ def test_one_outcome_a_question_is_the_plain_contrast(rows: list[tuple[int, bool
 def test_neither_the_order_of_outcomes_nor_the_names_of_clusters_matter(rows: list[tuple[int, bool, bool]]) -> None:
     texts: list[tuple[Any, bool, bool]] = [(f"q{9 - one}", a, b) for one, a, b in rows]
     orders: list[list[tuple[Any, bool, bool]]] = [texts, [*rows], [*rows[::-1]], [*sorted(rows)]]
-    found = {by_cluster(a, b, c) for c, a, b in (zip(*one, strict=True) for one in orders)}
-    assert len(found) == 1
+    results = {by_cluster(a, b, c) for c, a, b in (zip(*one, strict=True) for one in orders)}
+    assert len(results) == 1
 
 
 def test_the_same_outcomes_five_times_say_no_more_than_once() -> None:  # hazard 107
@@ -53,15 +53,15 @@ def test_it_is_the_bootstrap_of_whole_clusters() -> None:
     differences = generator.normal(size=(60, 1)) + generator.normal(size=(60, 4))
     drawn = differences[generator.integers(0, 60, size=(20_000, 60))].mean(axis=(1, 2))
     clusters = [f"q{number}" for number in np.repeat(np.arange(60), 4)]
-    found = by_cluster(differences.ravel(), np.zeros(240), clusters)
+    result = by_cluster(differences.ravel(), np.zeros(240), clusters)
     tolerance = 4 * drawn.std() * np.sqrt(2 * 0.025 * 0.975 / 20_000) / norm.pdf(norm.ppf(0.025))
-    assert np.abs(np.array(found.interval) - np.quantile(drawn, [0.025, 0.975])).max() < tolerance
-    assert found.delta == pytest.approx(differences.mean(), abs=1e-12)
+    assert np.abs(np.array(result.interval) - np.quantile(drawn, [0.025, 0.975])).max() < tolerance
+    assert result.delta == pytest.approx(differences.mean(), abs=1e-12)
 
 
 def test_sums_that_differ_by_rounding_alone_are_a_tie() -> None:
-    found = by_cluster([0.1, 0.2, 0.3, 1], [0.3, 0.3, 0.0, 0], ["a", "a", "a", "b"])
-    assert (found.wins, found.losses, found.n) == (1, 0, 2)
+    result = by_cluster([0.1, 0.2, 0.3, 1], [0.3, 0.3, 0.0, 0], ["a", "a", "a", "b"])
+    assert (result.wins, result.losses, result.n) == (1, 0, 2)
 
 
 graded = st.sampled_from((0.0, 100 / 3, 40.0, 200 / 3, 100.0))

@@ -74,7 +74,7 @@ def test_a_wrong_rule_passes_in_at_most_one_sample_of_twenty() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (
             lambda: passing([["a"]], {"a": 6}, 5, 0.5),
@@ -84,6 +84,6 @@ def test_a_wrong_rule_passes_in_at_most_one_sample_of_twenty() -> None:
         (lambda: questions_without_loss(math.nan), "share must be strictly between 0 and 1; got nan"),
     ],
 )
-def test_impossible_numbers_are_refused(call: Any, said: str) -> None:
-    with pytest.raises(ArgumentError, match=f"^{said}"):
+def test_impossible_numbers_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{message}"):
         call()

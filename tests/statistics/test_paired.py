@@ -38,12 +38,12 @@ def test_the_published_contrasts_follow_from_their_counts(
 ) -> None:
     n, wins, losses, delta, (low, high), p = row
     printed, grid = 0.05 if n == 30 else 0.005, 100 / n
-    found = from_counts(n, wins, losses, unit=100)
-    assert (found.n, found.wins, found.losses) == (n, wins, losses)
-    assert found.delta == pytest.approx(delta, abs=printed)
-    assert found.p == pytest.approx(p, abs=0.00005 + 1e-12)
-    assert abs(found.interval.low - low) <= grid + printed
-    assert abs(found.interval.high - high) <= grid + printed
+    result = from_counts(n, wins, losses, unit=100)
+    assert (result.n, result.wins, result.losses) == (n, wins, losses)
+    assert result.delta == pytest.approx(delta, abs=printed)
+    assert result.p == pytest.approx(p, abs=0.00005 + 1e-12)
+    assert abs(result.interval.low - low) <= grid + printed
+    assert abs(result.interval.high - high) <= grid + printed
 
 
 @given(st.integers(0, 3_000), st.integers(0, 3_000))
@@ -84,14 +84,14 @@ def test_without_discordant_questions_p_is_one() -> None:  # hazard 103
 
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=30))
 def test_identical_arms_differ_by_nothing(values: list[float]) -> None:  # hazard 109
-    found = contrast(values, values)
-    assert (found.delta, found.interval, found.wins, found.losses) == (0.0, Interval(0.0, 0.0), 0, 0)
+    result = contrast(values, values)
+    assert (result.delta, result.interval, result.wins, result.losses) == (0.0, Interval(0.0, 0.0), 0, 0)
 
 
 @pytest.mark.parametrize(("rule", "against", "delta"), [(1, 1, 0.0), (0, 0, 0.0), (1, 0, 1.0), (0, 1, -1.0)])
 def test_all_right_and_all_wrong_have_a_point_as_interval(rule: int, against: int, delta: float) -> None:  # hazard 110
-    found = contrast([rule] * 7, [against] * 7)
-    assert (found.delta, found.interval) == (delta, Interval(delta, delta))
+    result = contrast([rule] * 7, [against] * 7)
+    assert (result.delta, result.interval) == (delta, Interval(delta, delta))
 
 
 def test_one_question_has_a_point_as_interval() -> None:  # hazard 103
@@ -110,8 +110,8 @@ def test_what_keeps_a_contrast_from_saying_much_is_said() -> None:  # hazards 10
 
 
 def test_a_constant_difference_is_its_own_mean_to_the_last_bit() -> None:
-    found = contrast([0.1] * 11, [0.0] * 11)
-    assert (found.delta, found.interval) == (0.1, Interval(0.1, 0.1))
+    result = contrast([0.1] * 11, [0.0] * 11)
+    assert (result.delta, result.interval) == (0.1, Interval(0.1, 0.1))
 
 
 @given(outcomes)
@@ -182,7 +182,7 @@ def test_many_distinct_differences_are_resampled_as_their_questions_are(tail: fl
     chosen = generator.integers(0, values.size, size=(10_000, values.size))
     means = values[chosen].mean(axis=1)
     tolerance = 4 * means.std() * np.sqrt(tail * (1 - tail) * (1 / 10_000 + 1 / 20_000)) / norm.pdf(norm.ppf(tail))
-    ends = [np.quantile(found, [tail, 1 - tail]) for found in (means_of(values), means)]
+    ends = [np.quantile(result, [tail, 1 - tail]) for result in (means_of(values), means)]
     assert np.abs(ends[0] - ends[1]).max() < tolerance
 
 

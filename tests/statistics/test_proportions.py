@@ -22,11 +22,11 @@ counts = st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.just(n), st.integ
 @example((1, 1), 0.95)
 def test_it_is_the_bound_of_scipy_and_of_statsmodels(of: tuple[int, int], level: float) -> None:
     n, count = of
-    found = proportion_upper_bound(n, count, level=level)
+    result = proportion_upper_bound(n, count, level=level)
     exact = stats.binomtest(count, n, alternative="less").proportion_ci(level, "exact").high
     _, other = proportion.proportion_confint(count, n, alpha=2 * (1 - level), method="beta")
-    assert found == pytest.approx(exact, abs=1e-9)
-    assert found == pytest.approx(1.0 if count == n else other, abs=1e-9)
+    assert result == pytest.approx(exact, abs=1e-9)
+    assert result == pytest.approx(1.0 if count == n else other, abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 5, 20, 60])
@@ -50,7 +50,7 @@ def test_without_an_event_it_is_about_three_in_n() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_", "said"),
+    ("given_", "message"),
     [
         ((0, 0), "n must be a whole number from 1 to 1,000,000,000,000; got 0"),
         ((10**13, 0), "n must be a whole number from 1 to 1,000,000,000,000; got"),
@@ -59,8 +59,8 @@ def test_without_an_event_it_is_about_three_in_n() -> None:
         ((5, 6), "count must be a whole number from 0 to 5; got 6"),
     ],
 )
-def test_impossible_counts_are_refused(given_: tuple[Any, Any], said: str) -> None:
-    with pytest.raises(ArgumentError, match=f"^{said}"):
+def test_impossible_counts_are_refused(given_: tuple[Any, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{message}"):
         proportion_upper_bound(*given_)
 
 

@@ -32,23 +32,23 @@ def by_hand(table: list[list[float]]) -> tuple[float, float, float]:
 @example([[0.0, 0.0], [0.0, 2.326905492824265e-91]])  # its variance has a square of 0
 def test_the_components_are_those_of_the_mean_squares(table: list[list[float]]) -> None:
     of_seeds, of_questions, rest = by_hand(table)
-    found = seed_variance(table)
-    assert (found.n_seeds, found.n_questions) == (len(table), len(table[0]))
-    assert found.rest == pytest.approx(rest, abs=1e-9)
-    assert found.seeds == pytest.approx((of_seeds - rest) / len(table[0]), abs=1e-9)
-    assert found.questions == pytest.approx((of_questions - rest) / len(table), abs=1e-9)
-    low, high = found.interval
-    assert low <= found.mean <= high
+    result = seed_variance(table)
+    assert (result.n_seeds, result.n_questions) == (len(table), len(table[0]))
+    assert result.rest == pytest.approx(rest, abs=1e-9)
+    assert result.seeds == pytest.approx((of_seeds - rest) / len(table[0]), abs=1e-9)
+    assert result.questions == pytest.approx((of_questions - rest) / len(table), abs=1e-9)
+    low, high = result.interval
+    assert low <= result.mean <= high
 
 
 def test_the_error_of_the_mean_is_that_of_another_draw_of_both() -> None:
     of_seeds, of_questions, rest = by_hand(TABLE)
     assert of_questions > rest > of_seeds
-    found = seed_variance(TABLE)
-    assert found.seeds < 0
-    assert found.standard_error == pytest.approx(np.sqrt(of_questions / 12))
-    half = found.standard_error * t.ppf(0.975, 3)
-    assert found.interval == pytest.approx((found.mean - half, found.mean + half))
+    result = seed_variance(TABLE)
+    assert result.seeds < 0
+    assert result.standard_error == pytest.approx(np.sqrt(of_questions / 12))
+    half = result.standard_error * t.ppf(0.975, 3)
+    assert result.interval == pytest.approx((result.mean - half, result.mean + half))
 
 
 def simulated(seeds: float, questions: float, rest: float, n: int) -> list[SeedVariance]:
@@ -63,30 +63,30 @@ def simulated(seeds: float, questions: float, rest: float, n: int) -> list[SeedV
 
 
 def test_the_components_are_unbiased() -> None:
-    found = simulated(0.3, 0.5, 1.0, n=1_500)
+    result = simulated(0.3, 0.5, 1.0, n=1_500)
     for name, true in (("seeds", 0.09), ("questions", 0.25), ("rest", 1.0)):
-        values = np.array([getattr(one, name) for one in found])
+        values = np.array([getattr(one, name) for one in result])
         assert abs(values.mean() - true) < 4 * values.std() / np.sqrt(values.size)
 
 
 @pytest.mark.parametrize("components", [(0.3, 0.5, 1.0), (0.0, 0.5, 1.0), (0.5, 0.0, 1.0)], ids=str)
 def test_the_interval_covers_the_mean_of_all_seeds_and_questions(components: tuple[float, float, float]) -> None:
-    found = simulated(*components, n=1_000)
-    assert np.mean([one.interval.low <= 0.0 <= one.interval.high for one in found]) > 0.93
+    result = simulated(*components, n=1_000)
+    assert np.mean([one.interval.low <= 0.0 <= one.interval.high for one in result]) > 0.93
 
 
 def test_seeds_that_agree_add_nothing() -> None:  # hazards 107, and 109
     row = [1.0, 0.0, 0.0, 1.0, 1.0]
-    found = seed_variance([row, row, row])
-    assert found.rest == pytest.approx(0, abs=1e-30)
-    assert found.seeds == pytest.approx(0, abs=1e-30)
-    assert found.questions == pytest.approx(np.var(row, ddof=1))
-    assert found.standard_error == pytest.approx(np.std(row, ddof=1) / np.sqrt(5))
+    result = seed_variance([row, row, row])
+    assert result.rest == pytest.approx(0, abs=1e-30)
+    assert result.seeds == pytest.approx(0, abs=1e-30)
+    assert result.questions == pytest.approx(np.var(row, ddof=1))
+    assert result.standard_error == pytest.approx(np.std(row, ddof=1) / np.sqrt(5))
 
 
 def test_identical_arms_have_a_point() -> None:  # hazard 109
-    found = seed_variance(np.zeros((3, 4)))
-    assert (found.mean, found.standard_error, found.interval) == (0.0, 0.0, Interval(0.0, 0.0))
+    result = seed_variance(np.zeros((3, 4)))
+    assert (result.mean, result.standard_error, result.interval) == (0.0, 0.0, Interval(0.0, 0.0))
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ multitest: Any = import_module("statsmodels.stats.multitest")
 
 @pytest.mark.parametrize(("wins", "losses"), [(17, 3), (20, 8), (6, 0), (1, 1), (300, 250)])
 def test_mcnemar(wins: int, losses: int) -> None:
-    found = tables.mcnemar([[90, wins], [losses, 10]], exact=True)
-    assert mcnemar(wins, losses) == pytest.approx(found.pvalue, rel=1e-9)
+    result = tables.mcnemar([[90, wins], [losses, 10]], exact=True)
+    assert mcnemar(wins, losses) == pytest.approx(result.pvalue, rel=1e-9)
 
 
 def test_holm() -> None:

@@ -35,9 +35,9 @@ def conditioned(pairs: Sequence[tuple[Score, Score]], at_least: float = 0.5) -> 
 @given(pairs, st.floats(-1, 2))
 @example([(0.5, 0.25), (0.49, 1.0), (1.0, 0.75)], 0.5)
 def test_each_completion_earns_its_reward_or_nothing(drawn: list[tuple[Score, Score]], at_least: float) -> None:
-    for (on, reward), found in zip(drawn, conditioned(drawn, at_least), strict=True):
+    for (on, reward), result in zip(drawn, conditioned(drawn, at_least), strict=True):
         passes = not isinstance(on, Undefined) and on >= at_least
-        assert found == (reward if passes and not isinstance(reward, Undefined) else 0.0)
+        assert result == (reward if passes and not isinstance(reward, Undefined) else 0.0)
 
 
 def test_what_is_undefined_earns_nothing_and_is_logged_as_undefined() -> None:

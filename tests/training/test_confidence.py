@@ -24,8 +24,8 @@ def directly(model: Any, prompt: list[int], completion: list[int], temperature: 
     model.eval()
     with torch.no_grad():
         logits = model(input_ids=torch.tensor([[*prompt, *completion]])).logits[0].double() / temperature
-    found = logits.log_softmax(-1)
-    return [float(found[len(prompt) - 1 + at, token]) for at, token in enumerate(completion)]
+    result = logits.log_softmax(-1)
+    return [float(result[len(prompt) - 1 + at, token]) for at, token in enumerate(completion)]
 
 
 PROMPTS = [[5, 6, 7, 8], [9], [4, 5, 4, 5, 4, 5, 4], [4, 5]]
@@ -35,8 +35,8 @@ COMPLETIONS = [[6, 7, 2], [8, 8, 8, 8, 8, 8], [2], []]
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
 def test_the_log_probabilities_are_those_of_each_sequence_alone(batch_size: int) -> None:
     model = tiny_policy(tiny_tokenizer(["a b c d e f"]))
-    found = token_logps(model, PROMPTS, COMPLETIONS, batch_size=batch_size)
-    for row, prompt, completion in zip(found, PROMPTS, COMPLETIONS, strict=True):
+    result = token_logps(model, PROMPTS, COMPLETIONS, batch_size=batch_size)
+    for row, prompt, completion in zip(result, PROMPTS, COMPLETIONS, strict=True):
         assert row == pytest.approx(directly(model, prompt, completion), abs=1e-5)
 
 
@@ -65,12 +65,12 @@ class Probe:
         model, tokenizer = self.trainer.model, self.trainer.processing_class
         before = model.training
         passed = policy_confidence(self.trainer, prompts, completion_ids) or []
-        for prompt, ids, found in zip(prompts, completion_ids, passed, strict=True):
+        for prompt, ids, result in zip(prompts, completion_ids, passed, strict=True):
             asked = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, tokenize=True, return_dict=True)
             kept = [token not in tokenizer.all_special_ids for token in ids]
             exact = [logp for logp, one in zip(directly(model, asked["input_ids"], ids), kept, strict=True) if one]
-            self.worst = max([self.worst, *(abs(one - other) for one, other in zip(found.logps, exact, strict=True))])
-            self.passed.append(found)
+            self.worst = max([self.worst, *(abs(one - other) for one, other in zip(result.logps, exact, strict=True))])
+            self.passed.append(result)
         model.train(before)
         return [float(at % 2) for at in range(len(prompts))]
 
@@ -92,7 +92,7 @@ def test_in_training_it_equals_a_direct_forward_pass(lora: bool, tmp_path: Path)
         learning_rate=0.03,
         max_steps=2,
     ).train()
-    assert len(reward.passed) == 16 and any(found.logps for found in reward.passed)
+    assert len(reward.passed) == 16 and any(result.logps for result in reward.passed)
     assert reward.worst < 1e-5
 
 
@@ -161,8 +161,8 @@ def test_what_cannot_be_said_is_undefined_with_the_reason(text: str, spans: Any,
 def test_special_tokens_belong_to_no_step() -> None:
     _, tokenizer = policy()
     ids = tokenizer("The host was Qatar.<|im_end|>").input_ids
-    found = token_confidence(tokenizer, ids, [-0.5] * (len(ids) - 1) + [-50.0])
-    assert (found.text, found.ends) == ("The host was Qatar.", (3, 8, 12, 18, 19)) and set(found.logps) == {-0.5}
+    result = token_confidence(tokenizer, ids, [-0.5] * (len(ids) - 1) + [-50.0])
+    assert (result.text, result.ends) == ("The host was Qatar.", (3, 8, 12, 18, 19)) and set(result.logps) == {-0.5}
 
 
 class Bytes:

@@ -16,12 +16,12 @@ pytestmark = [trains, pytest.mark.slow]
 def test_a_step_of_the_tiny_shape_is_split_into_parts_that_add_up(capsys: pytest.CaptureFixture[str]) -> None:
     training.main(["--shape", "tiny", "--device", "cpu", "--steps", "1"])
     printed = dict(re.findall(r"^ *(.*\S) {2,}([\d.]+) ", capsys.readouterr().out, re.MULTILINE))
-    found = {name: float(value) for name, value in printed.items()}
-    parts = [found[name] for name in ("generation", "confidence", "reward", "update")]
-    assert all(part > 0 for part in parts) and sum(parts) == pytest.approx(found["seconds a step"], abs=0.003)
-    assert found["share of the reward"] == pytest.approx(100 * found["reward"] / found["seconds a step"], rel=0.05)
-    assert 30 < found["tokens a completion"] <= 40 and found["reasoning steps a completion"] > 1
-    assert 2 < found["NLI pairs a reasoning step"] < 20 and found["peak memory of the process"] > 0
+    result = {name: float(value) for name, value in printed.items()}
+    parts = [result[name] for name in ("generation", "confidence", "reward", "update")]
+    assert all(part > 0 for part in parts) and sum(parts) == pytest.approx(result["seconds a step"], abs=0.003)
+    assert result["share of the reward"] == pytest.approx(100 * result["reward"] / result["seconds a step"], rel=0.05)
+    assert 30 < result["tokens a completion"] <= 40 and result["reasoning steps a completion"] > 1
+    assert 2 < result["NLI pairs a reasoning step"] < 20 and result["peak memory of the process"] > 0
 
 
 def test_what_is_counted_is_the_real_shape() -> None:

@@ -52,9 +52,9 @@ def test_a_yes_that_was_not_asked_for_is_behind_every_other_answer() -> None:
 
 
 def test_where_a_question_asks_for_yes_or_no_either_stands_with_the_certified() -> None:
-    asked = {"question": [ASKED] * 3}
-    assert places("yes", "Chile", "Qatar", columns=asked) == [0.75, 0, 0.75]
-    assert places("yes", "no", "yes", columns=asked) == [0.75, 0, 0.75], "and consensus breaks the tie"
+    inputs = {"question": [ASKED] * 3}
+    assert places("yes", "Chile", "Qatar", columns=inputs) == [0.75, 0, 0.75]
+    assert places("yes", "no", "yes", columns=inputs) == [0.75, 0, 0.75], "and consensus breaks the tie"
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -64,9 +64,9 @@ def test_a_policy_that_is_trained_on_the_rank_alone_does_not_learn_to_say_yes(si
     So does its advantage, which is what trains, however rarely the policy's other answers are certified.
     """
     for group in combinations_with_replacement(("Qatar", "Chile", "Peru", "yes"), size):
-        found = places(*group)
-        said_yes = [place for answer, place in zip(group, found, strict=True) if answer == "yes"]
-        others = [place for answer, place in zip(group, found, strict=True) if answer != "yes"]
+        result = places(*group)
+        said_yes = [place for answer, place in zip(group, result, strict=True) if answer == "yes"]
+        others = [place for answer, place in zip(group, result, strict=True) if answer != "yes"]
         if said_yes and others:
             assert max(said_yes) < 0.5 < sum(others) / len(others), group
 
@@ -112,20 +112,22 @@ keys = st.tuples(st.booleans(), st.booleans(), st.none() | st.sampled_from([0.0,
 @given(st.lists(keys, min_size=1, max_size=6))
 def test_places_are_in_the_order_of_the_rank_of_a_pool_and_ties_share_theirs(drawn: list[Any]) -> None:
     """`eldgr_dspy.rule.ranking` breaks by position what is a tie here."""
-    found: list[Key] = [(one, one and two, score is not None, score or 0.0) for one, two, score in drawn]
+    results: list[Key] = [(one, one and two, score is not None, score or 0.0) for one, two, score in drawn]
     supported, consensus, scores = zip(*drawn, strict=True)
     order = rank(supported, consensus, scores)
-    assert [midranks(found)[at] for at in order] == sorted(midranks(found), reverse=True)
-    assert sum(midranks(found)) == pytest.approx(len(found) / 2)
-    assert all((found[a] == found[b]) == (midranks(found)[a] == midranks(found)[b]) for a in order for b in order)
+    assert [midranks(results)[at] for at in order] == sorted(midranks(results), reverse=True)
+    assert sum(midranks(results)) == pytest.approx(len(results) / 2)
+    assert all(
+        (results[a] == results[b]) == (midranks(results)[a] == midranks(results)[b]) for a in order for b in order
+    )
 
 
 @given(st.lists(st.sampled_from(["Qatar", "qatar", "Chile", "yes", ""]), min_size=1, max_size=5), st.randoms())
 def test_the_position_in_the_group_decides_nothing(answers: list[str], shuffled: Any) -> None:
     """Nor does it decide a tie of votes, as it has to where one answer ships."""
     order = shuffled.sample(range(len(answers)), len(answers))
-    found = places(*answers)
-    assert places(*(answers[at] for at in order)) == [found[at] for at in order]
+    result = places(*answers)
+    assert places(*(answers[at] for at in order)) == [result[at] for at in order]
 
 
 # --- whose group it is ------------------------------------------------------------------------------------------------

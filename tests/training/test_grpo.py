@@ -72,12 +72,12 @@ def test_three_steps_of_eight_completions_differ_among_each_other(run: Run) -> N
 def test_exact_match_and_format_are_those_of_the_texts(run: Run) -> None:
     for entry, step in zip(run.log, run.steps, strict=True):
         stated = [re.findall(r"^A: *(.*\S)", text_of(row), re.MULTILINE) for row in step]
-        answers = [found[-1] if found else text_of(row) for found, row in zip(stated, step, strict=True)]
+        answers = [result[-1] if result else text_of(row) for result, row in zip(stated, step, strict=True)]
         gold = [GOLD[row["prompt"][0]["content"]] for row in step]
         right = [float(plain(answer) == plain(one)) for answer, one in zip(answers, gold, strict=True)]
         assert [row["orm"] for row in step] == right
         assert entry["rewards/orm/mean"] == entry["orm/exact_match"] == mean(right)
-        assert entry["rewards/format/mean"] == mean([float(bool(found)) for found in stated])
+        assert entry["rewards/format/mean"] == mean([float(bool(result)) for result in stated])
 
 
 def plain(answer: str) -> str:
@@ -95,9 +95,9 @@ def step_reward(channels: dict[str, float | None]) -> float | None:
     return sum(CHANNELS[name] * score for name, score in known.items()) / total if known else None
 
 
-def over_all_steps(rewards: Sequence[float], shown: str) -> float:
+def over_all_steps(rewards: Sequence[float], text: str) -> float:
     """What steps earn together by the number of all steps, measured or not, and of lines of padding."""
-    table: dict[str, Any] = json.loads(shown)
+    table: dict[str, Any] = json.loads(text)
     n: int = len(table["steps"]) + table["padding"]
     return sum(rewards) / max(1, n)
 
@@ -121,8 +121,8 @@ def test_fact_and_logic_are_what_the_nli_model_was_told_to_read(run: Run) -> Non
     """By heart: Dubai and bricks contradict everything, and a sentence of the evidence is entailed by it."""
     read = [one for step in run.steps for row in step for one in json.loads(row["ra_msd_steps"])["steps"]]
     named = [one for one in read if re.search("Dubai|bricks", one["text"]) and len(one["text"].split()) > 1]
-    found = [one["channels"]["fact"] for one in named if one["document"] is not None]
-    assert found and set(found) == {0} and {one["channels"]["logic"] for one in named} == {0}
+    results = [one["channels"]["fact"] for one in named if one["document"] is not None]
+    assert results and set(results) == {0} and {one["channels"]["logic"] for one in named} == {0}
     assert {one["channels"]["fact"] for one in read if one["text"].strip() == "The host was Qatar."} == {1}
 
 
@@ -192,5 +192,5 @@ def test_an_evaluation_is_rewarded_as_the_training_is(tmp_path: Path) -> None:
     from tests.training.training_on import ROWS
 
     made = trainer([orm, GroupReward()], tmp_path, num_generations_eval=2, per_device_eval_batch_size=4)
-    found = made.evaluate(Dataset.from_list(ROWS))
-    assert found["eval_rewards/eldgr_rank/mean"] == 0.5 and 0 <= found["eval_orm/exact_match"] <= 1
+    result = made.evaluate(Dataset.from_list(ROWS))
+    assert result["eval_rewards/eldgr_rank/mean"] == 0.5 and 0 <= result["eval_orm/exact_match"] <= 1

@@ -168,9 +168,9 @@ def test_a_model_without_parameters_is_not_divided_by(tmp_path: Path, monkeypatc
 
 @pytest.mark.slow
 def test_a_pool_is_sampled_from_what_a_run_leaves(run: Path, tmp_path: Path) -> None:
-    asked = [{**row, "id": f"q{number}"} for number, row in enumerate(ROWS)]
+    questions = [{**row, "id": f"q{number}"} for number, row in enumerate(ROWS)]
     steps = {"early": run / "checkpoint-2", "late": run}
-    pool = sample_pool(tmp_path / "pool.jsonl", asked, steps, Sampling(seed=42, max_new_tokens=18))
+    pool = sample_pool(tmp_path / "pool.jsonl", questions, steps, Sampling(seed=42, max_new_tokens=18))
     assert open_pool(pool.path).sha256 == pool.sha256
     assert [[one.source for one in row.candidates] for row in pool.rows()] == [["early/1", "late/1"]] * 2
 
@@ -179,7 +179,7 @@ NO_DATA = ["--use_cpu", "true", "--bf16", "false", "--output_dir", "out"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--config", "ramsd"], "--config must be a file or one of .*; got 'ramsd'"),
         (["--config", SMALL, "--dataset_name", "/nowhere"], "dataset_name='/nowhere' cannot be loaded"),
@@ -188,8 +188,8 @@ NO_DATA = ["--use_cpu", "true", "--bf16", "false", "--output_dir", "out"]
     ],
     ids=["recipe", "data", "no-data", "no-model"],
 )  # fmt: skip
-def test_what_is_missing_is_one_sentence(arguments: list[str], said: str) -> None:
-    with pytest.raises(SystemExit, match=said):
+def test_what_is_missing_is_one_sentence(arguments: list[str], message: str) -> None:
+    with pytest.raises(SystemExit, match=message):
         main(arguments)
 
 
@@ -200,7 +200,7 @@ MINE = "tests.training.by_name"
 
 
 @pytest.mark.parametrize(
-    ("text", "more", "said"),
+    ("text", "more", "message"),
     [
         ("{", [], "cannot be loaded"),
         ('{"prompt": "Who?"}', ["--dataset_train_split", "training"],
@@ -226,11 +226,11 @@ MINE = "tests.training.by_name"
          "weights", "names"],
 )  # fmt: skip
 def test_data_and_models_that_cannot_be_trained_with_are_one_sentence(
-    text: str, more: list[str], said: str, tmp_path: Path
+    text: str, more: list[str], message: str, tmp_path: Path
 ) -> None:
     held_out = {"test": json.dumps({**ROWS[0], "task": "arithmetic"})} if HELD_OUT[0] in more else {}
     write(tmp_path / "data", train=text, **held_out)
-    with pytest.raises(SystemExit, match=said):
+    with pytest.raises(SystemExit, match=message):
         main([*flags(tmp_path / "run"), *more])
 
 

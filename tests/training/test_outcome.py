@@ -72,8 +72,8 @@ def test_a_row_without_gold_is_undefined_and_earns_nothing_whatever_is_written(g
     """As all completions of the row do, so that none of them gains by it."""
     log = Log()
     columns: dict[str, Any] = {"gold": [gold, "8", "8"], "task": ["arithmetic"] * 3}
-    found = orm(["?"] * 3, ["#### 7", "#### 8", "#### 7"], **columns, **log.arguments)
-    assert found == [0.0, 1.0, 0.0]
+    result = orm(["?"] * 3, ["#### 7", "#### 8", "#### 7"], **columns, **log.arguments)
+    assert result == [0.0, 1.0, 0.0]
     assert log.metrics["orm/undefined"] == pytest.approx(1 / 3) and log.metrics["orm/exact_match"] == 0.5
     assert log.columns["orm_note"] == ["the row has no gold answer; give one in the column gold", None, None]
 
@@ -133,8 +133,8 @@ def test_what_is_logged_beside_the_rewards() -> None:
 
 def refused(**columns: Any) -> str:
     """The sentence with which a call is refused."""
-    given: dict[str, Any] = {"gold": ["7"], "task": ["arithmetic"], **columns}
-    return refused_by(lambda: orm(prompts=["?"], completions=["#### 7"], **given))
+    inputs: dict[str, Any] = {"gold": ["7"], "task": ["arithmetic"], **columns}
+    return refused_by(lambda: orm(prompts=["?"], completions=["#### 7"], **inputs))
 
 
 def test_a_missing_column_is_named_with_what_it_holds_and_what_may_have_dropped_it() -> None:
@@ -173,10 +173,10 @@ def test_what_is_neither_text_nor_messages_is_refused(completion: Any) -> None:
     )
 
 
-@pytest.mark.parametrize(("gold", "shown"), [([], "0 entries"), ("7", "1 entries"), (7, "7")], ids=str)
-def test_a_column_of_another_length_is_refused(gold: Any, shown: str) -> None:
+@pytest.mark.parametrize(("gold", "text"), [([], "0 entries"), ("7", "1 entries"), (7, "7")], ids=str)
+def test_a_column_of_another_length_is_refused(gold: Any, text: str) -> None:
     assert refused(gold=gold) == (
-        f"The column 'gold' for the reward 'orm' must have one entry for each of 1 completions; got {shown}."
+        f"The column 'gold' for the reward 'orm' must have one entry for each of 1 completions; got {text}."
     )
 
 

@@ -59,13 +59,13 @@ def lead(model: Any, tokenizer: Any) -> list[float]:
     leads = list[float]()
     for question, (certified, other, *_) in REPLIES.items():
         messages = [{"role": "user", "content": question}]
-        asked = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        leads.append(_logp(model, tokenizer, asked, certified) - _logp(model, tokenizer, asked, other))
+        prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        leads.append(_logp(model, tokenizer, prompt, certified) - _logp(model, tokenizer, prompt, other))
     return leads
 
 
-def _logp(model: Any, tokenizer: Any, asked: str, said: str) -> float:
-    ids = tokenizer(asked + said, return_tensors="pt").input_ids
+def _logp(model: Any, tokenizer: Any, asked: str, reply: str) -> float:
+    ids = tokenizer(asked + reply, return_tensors="pt").input_ids
     with torch.no_grad():
         logps = model(ids).logits[0, :-1].log_softmax(-1)
     first = len(tokenizer(asked).input_ids) - 1
@@ -101,8 +101,8 @@ def test_kto_takes_the_rows_with_labels(tmp_path: Path, messages: bool) -> None:
     rows = written(tmp_path, layout="kto", messages=messages)
     made = trainer(KTOTrainer, arguments, rows, model=model, ref_model=copy.deepcopy(model), processing_class=tokenizer)
     assert made.train_dataset["label"] == [True, False, True, False]
-    said = [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in made.train_dataset["completion_ids"]]
-    assert said == [text for replies in REPLIES.values() for text in replies[:2]]
+    lines = [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in made.train_dataset["completion_ids"]]
+    assert lines == [text for replies in REPLIES.values() for text in replies[:2]]
     made.train()
 
 

@@ -30,8 +30,8 @@ OURS = {*RewardArguments.__dataclass_fields__, "reward_weights", "output_dir"}
 
 def fields(name: str) -> dict[str, Any]:
     """What the file of a recipe says."""
-    found: dict[str, Any] = yaml.safe_load((RECIPES / f"{name}.yaml").read_text("utf-8"))
-    return found
+    result: dict[str, Any] = yaml.safe_load((RECIPES / f"{name}.yaml").read_text("utf-8"))
+    return result
 
 
 def beside_rewards(name: str) -> dict[str, Any]:
@@ -39,8 +39,8 @@ def beside_rewards(name: str) -> dict[str, Any]:
 
 
 def test_there_is_a_recipe_a_policy_and_one_for_drops() -> None:
-    found = {path.relative_to(RECIPES).with_suffix("").as_posix() for path in RECIPES.rglob("*.yaml")}
-    assert found == {*POLICIES, DROP}
+    results = {path.relative_to(RECIPES).with_suffix("").as_posix() for path in RECIPES.rglob("*.yaml")}
+    assert results == {*POLICIES, DROP}
 
 
 @pytest.mark.parametrize("name", [*POLICIES, DROP])
@@ -59,7 +59,7 @@ def rewards_of_named(arguments: RewardArguments) -> list[Any]:
 
 @pytest.mark.parametrize("name", [*POLICIES, DROP])
 def test_a_recipe_at_the_scale_of_the_paper_says_what_the_paper_says(name: str) -> None:
-    said = {
+    replies = {
         "model_name_or_path": "Qwen/Qwen2.5-3B-Instruct",
         "lora_r": 16,
         "lora_alpha": 32,
@@ -72,7 +72,7 @@ def test_a_recipe_at_the_scale_of_the_paper_says_what_the_paper_says(name: str) 
         "gradient_accumulation_steps": 1,
         "train_rows": 500,
     }
-    assert {field: fields(name)[field] for field in said} == said
+    assert {field: fields(name)[field] for field in replies} == replies
     assert fields(name).get("max_steps") == (None if name in POLICIES else 30)
 
 
@@ -180,9 +180,9 @@ def test_defaults_that_bite_are_set_in_every_recipe() -> None:
 )
 def test_a_policy_is_rewarded_as_its_definition_has_it(name: str, rewards: dict[str, float]) -> None:
     recipe = parse_arguments(["--config", name, "--use_cpu", "true"])
-    found = rewards_of_named(recipe.rewards)
-    assert dict(zip((one.__name__ for one in found), recipe.training.reward_weights, strict=True)) == rewards
-    for one in found:
+    result = rewards_of_named(recipe.rewards)
+    assert dict(zip((one.__name__ for one in result), recipe.training.reward_weights, strict=True)) == rewards
+    for one in result:
         if one.__name__ in ("prm", "ra_msd"):
             assert one.scorer.weighting == (LOGIC_ALONE if one.__name__ == "prm" else PAPER)
             assert one.scorer.nli == NamedNLI("cross-encoder/nli-deberta-v3-small")
@@ -234,7 +234,7 @@ def test_a_reward_of_ones_own_is_named_with_dots() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         (
             {"rewards": ["orn"]},
@@ -254,12 +254,12 @@ def test_a_reward_of_ones_own_is_named_with_dots() -> None:
     ],
     ids=str,
 )
-def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], said: str) -> None:
-    assert said in refused(lambda: rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changed})))
+def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], message: str) -> None:
+    assert message in refused(lambda: rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changed})))
 
 
 @pytest.mark.parametrize(
-    ("passages", "said"),
+    ("passages", "message"),
     [
         ('{"title": "Cup"}', r"corpus.jsonl, line 1: evidence\[0\]"),
         ('"The host"\n3', r"corpus.jsonl, line 2: evidence\[0\]"),
@@ -267,10 +267,10 @@ def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], said: str) -> 
     ],
     ids=["no-text", "no-passage", "empty"],
 )
-def test_a_corpus_must_be_passages_and_some(passages: str, said: str, tmp_path: Path) -> None:
+def test_a_corpus_must_be_passages_and_some(passages: str, message: str, tmp_path: Path) -> None:
     """One without a passage would be held to exist, and every step to be neutral under it."""
     (tmp_path / "corpus.jsonl").write_text(passages, "utf-8")
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=message):
         rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(tmp_path / "corpus.jsonl")))
 
 

@@ -87,8 +87,8 @@ def test_a_row_is_the_question_with_its_task_gold_and_evidence(pool: Pool) -> No
 def test_the_answer_is_what_is_found_in_the_text_and_the_form_says_how(pool: Pool) -> None:
     for row in pool.rows():
         for one, shown in zip(row.candidates, row.meta["samples"], strict=True):
-            found = extract_answer(one.text, row.task)
-            assert (one.answer, shown["form"]) == ((found.answer, found.form) if found else (None, None))
+            reading = extract_answer(one.text, row.task)
+            assert (one.answer, shown["form"]) == ((reading.answer, reading.form) if reading else (None, None))
     assert {"Doha", "Dubai"} & {one.answer for one in next(pool.rows()).candidates}
 
 
@@ -229,12 +229,12 @@ def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(pool: Poo
 
 def test_a_model_without_a_chat_template_is_asked_in_text(tmp_path: Path) -> None:
     bare = copied(saved_policy(), tmp_path / "model", chat_template=None)
-    asked = [{**row, "prompt": f"Question: {row['question']}\nAnswer:"} for row in QUESTIONS]
-    assert sampled(tmp_path / "pool.jsonl", asked, checkpoints={"bare": bare}, sampling=SHORT).n == 2
+    questions = [{**row, "prompt": f"Question: {row['question']}\nAnswer:"} for row in QUESTIONS]
+    assert sampled(tmp_path / "pool.jsonl", questions, checkpoints={"bare": bare}, sampling=SHORT).n == 2
 
 
 @pytest.mark.parametrize(
-    ("prompt", "files", "said"),
+    ("prompt", "files", "message"),
     [
         (None, {"chat_template": None}, "'tried' has no chat template to render the prompt of the question 'q1'"),
         ("Who?", {}, "has a chat template, but the prompt of the question 'q1' is text, which would bypass it"),
@@ -252,12 +252,12 @@ def test_a_model_without_a_chat_template_is_asked_in_text(tmp_path: Path) -> Non
     ids=["no-template", "text", "empty", "assistant", "no-content", "long", "deaf", "raising"],
 )  # fmt: skip
 def test_a_prompt_that_the_model_would_not_be_asked_in_is_refused(
-    prompt: Any, files: dict[str, Any], said: str, tmp_path: Path
+    prompt: Any, files: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     tried = copied(saved_policy(), tmp_path / "model", **files)
-    asked = QUESTIONS if prompt is None else [{**QUESTIONS[0], "prompt": prompt}]
-    with pytest.raises(ArgumentError, match=said):
-        sampled(tmp_path / "pool.jsonl", asked, checkpoints={"whole": saved_policy(), "tried": tried})
+    questions = QUESTIONS if prompt is None else [{**QUESTIONS[0], "prompt": prompt}]
+    with pytest.raises(ArgumentError, match=message):
+        sampled(tmp_path / "pool.jsonl", questions, checkpoints={"whole": saved_policy(), "tried": tried})
     assert not list(tmp_path.glob("pool*"))
 
 
@@ -272,7 +272,7 @@ def test_a_tokenizer_that_was_loaded_as_another_kind_is_refused(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("folder", "said"),
+    ("folder", "message"),
     [
         ("/nowhere/runs/grpo", "model='/nowhere/runs/grpo' must be a folder on this disk; give the folder"),
         ("empty", r"which has no config.json and no \*.safetensors; give a folder that holds a whole model"),
@@ -280,10 +280,10 @@ def test_a_tokenizer_that_was_loaded_as_another_kind_is_refused(tmp_path: Path) 
     ],
     ids=["absent", "empty", "broken"],
 )
-def test_a_checkpoint_that_cannot_be_loaded_is_named(folder: str, said: str, tmp_path: Path) -> None:
+def test_a_checkpoint_that_cannot_be_loaded_is_named(folder: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     copied(saved_policy(), tmp_path / "broken", config="{")
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=message):
         sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tmp_path / folder})
 
 
@@ -317,7 +317,7 @@ def test_more_questions_checkpoints_and_samples_are_added_to_what_is_there(pool:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"sampling": Sampling(7, 3, max_new_tokens=20)}, "another sampling:\n  seed: 2029 -> 7\n"),
         ({"sampling": Sampling(2029, 3, max_new_tokens=21)}, "max_new_tokens: 20 -> 21"),
@@ -331,13 +331,13 @@ def test_more_questions_checkpoints_and_samples_are_added_to_what_is_there(pool:
     ids=["seed", "length", "precision", "weights", "prompt"],
 )
 def test_what_contradicts_the_samples_is_refused(
-    changed: dict[str, Any], said: str, pool: Pool, tmp_path: Path
+    changed: dict[str, Any], message: str, pool: Pool, tmp_path: Path
 ) -> None:
     copied(saved_policy(), tmp_path / "other", config={"rope_theta": 10.0})
     shutil.copy(pool.path.with_name("pool.samples.jsonl"), tmp_path)
     if "checkpoints" in changed:
         changed = {"checkpoints": {"whole": tmp_path / "other"}}
-    assert said in refused(lambda: sampled(tmp_path / "pool.jsonl", **changed), RunChangedError)
+    assert message in refused(lambda: sampled(tmp_path / "pool.jsonl", **changed), RunChangedError)
 
 
 def test_two_processes_do_not_sample_into_one_file(tmp_path: Path) -> None:  # hazard 90
@@ -356,17 +356,17 @@ def test_what_a_trainer_logs_beside_the_weights_does_not_make_it_another_checkpo
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "said"),
+    ("name", "kind", "message"),
     [
         ("pool.jsonl", ArgumentError, "exists without pool.samples.jsonl next to it; give a path that is not"),
         ("pool.samples.jsonl", JournalError, "pool.samples.jsonl, line 1: kind=None is not one of"),
     ],
 )
 def test_what_was_not_sampled_is_neither_written_over_nor_added_to(
-    name: str, kind: type[EldgrError], said: str, tmp_path: Path
+    name: str, kind: type[EldgrError], message: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text("{}\n", "utf-8")
-    assert said in refused(lambda: sampled(tmp_path / "pool.jsonl"), kind)
+    assert message in refused(lambda: sampled(tmp_path / "pool.jsonl"), kind)
     assert (tmp_path / name).read_text("utf-8") == "{}\n"
 
 
@@ -374,7 +374,7 @@ def test_what_was_not_sampled_is_neither_written_over_nor_added_to(
 
 
 @pytest.mark.parametrize(
-    ("changed", "kind", "said"),
+    ("changed", "kind", "message"),
     [
         ({"id": None}, ArgumentError, r"questions\[0\] must have id, .*; it has no 'id'"),
         ({"prompt": None}, ArgumentError, r"questions\[0\] must have .*prompt, .*; it has no 'prompt'"),
@@ -390,21 +390,21 @@ def test_what_was_not_sampled_is_neither_written_over_nor_added_to(
     ids=["id", "prompt", "twins", "tasks", "gold", "evidence"],
 )
 def test_questions_that_are_no_pool_are_refused_before_anything_is_sampled(
-    changed: dict[str, Any], kind: type[EldgrError], said: str, tmp_path: Path
+    changed: dict[str, Any], kind: type[EldgrError], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(kind, match=said):
+    with pytest.raises(kind, match=message):
         sampled(tmp_path / "pool.jsonl", [{**QUESTIONS[0], **changed}, QUESTIONS[1]])
     assert not list(tmp_path.iterdir())
 
 
 def test_gold_may_be_a_text_a_list_or_nothing(tmp_path: Path) -> None:
-    asked = [{**QUESTIONS[0], "gold": "Doha", "id": "a"}, {**QUESTIONS[0], "gold": None, "id": "b"}]
-    pool = sampled(tmp_path / "pool.jsonl", asked, checkpoints={"whole": saved_policy()}, sampling=SHORT)
+    questions = [{**QUESTIONS[0], "gold": "Doha", "id": "a"}, {**QUESTIONS[0], "gold": None, "id": "b"}]
+    pool = sampled(tmp_path / "pool.jsonl", questions, checkpoints={"whole": saved_policy()}, sampling=SHORT)
     assert [row.gold for row in pool.rows()] == [["Doha"], []]
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"checkpoints": {}}, r"checkpoints must have at least one, .*; got none\."),
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1; got 0"),
@@ -412,8 +412,8 @@ def test_gold_may_be_a_text_a_list_or_nothing(tmp_path: Path) -> None:
     ],
     ids=["checkpoints", "batch", "precision"],
 )
-def test_arguments_outside_their_range_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match=said):
+def test_arguments_outside_their_range_are_refused(changed: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=message):
         sampled(tmp_path / "pool.jsonl", **changed)
 
 

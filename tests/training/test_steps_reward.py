@@ -32,8 +32,8 @@ def silent(scorer: Any, **settings: Any) -> StepReward:
 
 def test_all_completions_of_a_batch_are_scored_in_one_call_with_their_columns() -> None:
     scorer = Fixed()
-    found = silent(scorer)(["?"] * 3, [said(TEXT), TEXT, "So Qatar it was."], **rows(3))
-    assert found == [1.0, 1.0, 1.0] and scorer.calls == 1
+    result = silent(scorer)(["?"] * 3, [said(TEXT), TEXT, "So Qatar it was."], **rows(3))
+    assert result == [1.0, 1.0, 1.0] and scorer.calls == 1
     assert scorer.given[0] == Reasoning(TEXT, "Who was the host?", (Passage("", "The host was Qatar."),), "Dubai")
     assert scorer.given[2].answer == "", "an answer that is only guessed is nothing to make progress towards"
 
@@ -65,16 +65,16 @@ def test_the_process_reward_is_the_mean_of_logic_and_reads_no_passage() -> None:
 @pytest.mark.parametrize("text", ["", "   ", "Yes.", "A: Qatar", "```\nx = 1\n```"])
 def test_a_completion_without_a_measurable_step_earns_0_and_is_logged_as_undefined(text: str) -> None:
     log = Log()
-    found = silent(NLIScorer(Reader(by_heart)))(["?"] * 2, [text, "The host was Qatar."], **rows(2), **log.arguments)
-    assert found[0] == 0.0 < found[1]
+    result = silent(NLIScorer(Reader(by_heart)))(["?"] * 2, [text, "The host was Qatar."], **rows(2), **log.arguments)
+    assert result[0] == 0.0 < result[1]
     assert log.metrics["ra_msd/undefined"] == 0.5
     assert isinstance(log.columns["ra_msd_note"][0], str) and log.columns["ra_msd_note"][1] is None
 
 
 def test_an_undefined_channel_is_dropped_inside_a_step_and_nothing_of_it_is_logged() -> None:
     log = Log()
-    (found,) = silent(Fixed(logic=0.8, fact=UNMEASURED))(["?"], ["The host was Qatar."], **rows(1), **log.arguments)
-    assert found == pytest.approx(0.8)
+    (result,) = silent(Fixed(logic=0.8, fact=UNMEASURED))(["?"], ["The host was Qatar."], **rows(1), **log.arguments)
+    assert result == pytest.approx(0.8)
     assert log.metrics["ra_msd/logic"] == 0.8 and "ra_msd/fact" not in log.metrics
 
 
@@ -179,6 +179,6 @@ def test_whatever_is_written_and_read_each_reward_is_finite_and_in_range(texts: 
     log = Log()
     columns = rows(len(texts), evidence=[["The host was Qatar."] if corpus else None] * len(texts))
     for reward in (silent(NLIScorer(reader)), process_reward(reader)):
-        found = reward(["?"] * len(texts), texts, **columns, **log.arguments)
-        assert all(type(one) is float and 0 <= one <= 1 for one in found)
+        result = reward(["?"] * len(texts), texts, **columns, **log.arguments)
+        assert all(type(one) is float and 0 <= one <= 1 for one in result)
     assert all(type(value) is float and math.isfinite(value) for value in log.metrics.values())
