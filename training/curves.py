@@ -100,7 +100,11 @@ def learning_curve(logs: Iterable[Mapping[str, Any]], *, exact_match: str = EXAC
             rolling=rolling,
             reward=_number(log.get("reward")),
             rewards={key.split("/")[1]: _number(log[key]) for key in log if re.fullmatch("rewards/.+/mean", key)},
-            channels={key: _number(log[key]) for key in log if key.rpartition("/")[2] in CHANNELS and "/" in key},
+            channels={
+                key: _number(log[key])
+                for key in log  # TRL has metrics of its own that end in /min
+                if key.rpartition("/")[2] in CHANNELS and f"rewards/{key.partition('/')[0]}/mean" in log
+            },
         )
         for log, match, rolling in zip(steps, matches, rolling_mean(matches), strict=True)
     ]

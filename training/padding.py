@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from eldgr_dspy.channels.blocks import blocks
-from eldgr_dspy.channels.steps import Step, split_steps, unmeasurable
+from eldgr_dspy.channels.steps import LONGEST, Step, split_steps, unmeasurable
 
 _LINE = re.compile(r"[^\r\n]+(?:\r\n|\r|\n)?|\r\n|\r|\n")
 
@@ -25,7 +25,9 @@ def without_padding(text: str) -> tuple[list[tuple[str, int]], int]:
     rest, padding = list[tuple[str, int]](), 0
     introduces = False  # whether the next line, seen from the end, has something that a marker introduces
     for start, line, inside in reversed(list(_lines(text))):
-        says, states = inside or unmeasurable(line) is None, start <= at < start + len(line)
+        # A line that is too long for one step is split into sentences, so its beginning says whether it is padding.
+        says = inside or unmeasurable(line.strip()[:LONGEST]) is None
+        states = start <= at < start + len(line)
         marks = not inside and not Step(0, len(line), line).content
         if line.strip() and not states and not (introduces if marks else says):
             padding += 1

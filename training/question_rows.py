@@ -9,6 +9,7 @@ from typing import Any
 
 from eldgr_dspy.answer_types import BUILT_IN, answer_type
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.pools.prompts import prompt_of
 from eldgr_dspy.programs.pools.question_files import Evidence, read_questions
 from eldgr_dspy.training.outcome import read_gold
@@ -29,7 +30,13 @@ def training_rows(
         ArgumentError: The type is not known, or a row has gold that is not an answer of it.
         PoolError: The file cannot be read, naming line and field.
     """
-    task = answer_type(answer, "answer", BUILT_IN).name_in_files
+    kind = answer_type(answer, "answer", BUILT_IN)
+    if kind.needs_options:
+        raise ArgumentError(
+            f"answer must be a type without options, of which rewards know nothing; got {kind.name!r}. Write the text"
+            " of an option as gold, show the options in the question, and use 'short'."
+        )
+    task = kind.name_in_files
     for number, entry in enumerate(read_questions(Path(path), evidence), start=1):
         question = entry.question or ""
         yield {

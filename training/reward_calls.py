@@ -19,7 +19,7 @@ from eldgr_dspy.words import Task
 
 COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "task": f"one of {', '.join(map(repr, BUILT_IN))}",
+        "task": f"one of {', '.join(repr(name) for name, kind in BUILT_IN.items() if not kind.needs_options)}",
         "gold": "the right answer, a list of accepted ones, or null",
         "question": "the question as text",
         "evidence": "the passages as strings or as {title, text}, or null where there is no corpus",
@@ -101,7 +101,7 @@ class Call:
         """Return the task of each row; raises what `strings` raises, also for a task that is not known."""
         names = self.strings("task")
         for at, name in enumerate(names):
-            if name not in IN_FILES:
+            if name not in IN_FILES or IN_FILES[name].needs_options:  # no column has the options
                 raise ArgumentError(
                     f"task[{at}] must be {COLUMNS['task']}, in the dataset's column task; got {name!r:.80}."
                 )

@@ -41,7 +41,7 @@ _MARK = re.compile(
 _LEAD = re.compile(r"\A[\s:：*_`]++")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _JSON = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,{}\[\]"]++', re.DOTALL)
-_NESTING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
+_NESTING = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)(?:"|\Z)|[{}\[\]]', re.DOTALL)
 _CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*+>|\[/ANSWER\]", re.IGNORECASE)
 _HEADING = re.compile(
     r"\d++[.)]\s++[^\W\d_]|(?:step|part|phase|method|approach|case)s? #?\d|(?:sources?|references?|citations?|notes?"

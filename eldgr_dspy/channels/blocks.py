@@ -10,7 +10,7 @@ from collections import defaultdict
 from itertools import chain
 
 _TOKEN = re.compile(
-    r"""^[ \t]{0,3}(?P<fence>`{3,}+|~{3,}+)
+    r"""^[ \t]{0,3}(?P<fence>`{3,}+(?=[^`\n]*+$)|~{3,}+)
     | (?P<slashes> \\\\ )
     | (?P<dollars> \$\$ )
     | \\(?P<open> [\[(] ) | \\(?P<close> [\])] )

@@ -36,7 +36,8 @@ class ComparedScores(Scores):
     """What the rule scored on a pool of a run, how many calls it alone would take, and how it differs from the first.
 
     Attributes:
-        differ: On how many questions an answer of another class ships than in the first run; None for that one.
+        differ: On how many questions an answer of another class ships than in the first run; None for that one, and for
+            an answer type whose classes need the question's options or pool.
         contrast: With the first run, where a question has a gold answer; `p_holm` is over all contrasts.
     """
 
@@ -120,13 +121,15 @@ def _by_pool(runs: Mapping[str, NamedRun]) -> dict[str, list[str]]:
 
 def _pool(arms: Mapping[str, RuleScores], rule: str) -> ComparedPool:
     """Every run against the first on one pool; p is not adjusted yet."""
-    first, class_of = next(iter(arms.values())), shown_type(next(iter(arms.values())).figures["task"]).class_of
+    first = next(iter(arms.values()))
+    kind = shown_type(first.figures["task"])
 
     def scores(arm: RuleScores) -> ComparedScores:
         of, differ, contrast = arm.figures["rules"][rule], None, None
         if arm is not first:
             shipped = ((one.answer, first.outcomes[id_].answer) for id_, one in arm.outcomes.items())
-            differ = sum(class_of(answer) != class_of(other) for answer, other in shipped)
+            if not (kind.needs_options or kind.pooled):
+                differ = sum(kind.class_of(answer) != kind.class_of(other) for answer, other in shipped)
             paired = contrast_of([(arm, first)]) if arm.scored else None
             contrast = paired and Adjusted(**paired, p_holm=paired["p"])
         return {
@@ -182,7 +185,8 @@ def _differences(reference: NamedRun, named: NamedRun) -> Iterator[str]:
         first, second = reference.run.heads_of(kind), named.run.heads_of(kind)
         for name in dict.fromkeys([*first, *second]):
             if name not in first or name not in second:
-                yield f"{name}: asked only by {(reference if name in first else named).name}"
+                only = (reference if name in first else named).name
+                yield f"{name}: asked only by {only}" if kind == "role" else f"{name}: only {only} has one"
                 continue
             for line in differences(first[name]["details"], second[name]["details"]):
                 yield f"{name}: {line}"

@@ -25,7 +25,7 @@ from eldgr_dspy.figures.results.record_fields import (
 )
 from eldgr_dspy.figures.results.summary_fields import PoolFigures, Summary
 from eldgr_dspy.rule.consultations import Consultation, Outcome
-from eldgr_dspy.rule.named_judges import Asked, in_order, judge_in
+from eldgr_dspy.rule.named_judges import Asked, first_of, in_order, judge_in
 from eldgr_dspy.words import Branch
 
 _Amount = TypeVar("_Amount", int, float)
@@ -261,7 +261,12 @@ def _on_addresses(heads: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _on_pools(summary: Summary) -> list[str]:
-    return [f"{name}: {remark}" for name, pool in summary["pools"].items() for remark in pool["remarks"]]
+    named = [
+        f"{name}: the override rates are those of {rule}; summary.json has the audit of each judge."
+        for name, pool in summary["pools"].items()
+        if pool["audit"] and (rule := first_of("eldgr", pool["rules"])) != "eldgr"
+    ]
+    return named + [f"{name}: {remark}" for name, pool in summary["pools"].items() for remark in pool["remarks"]]
 
 
 def _fingerprints(details: Mapping[str, Any]) -> Fingerprints:

@@ -32,7 +32,7 @@ def pool_figures(rows: DecidedRows, facts: Mapping[str, JudgeFacts] | None = Non
     counts, chances, scored = rows.facts.counts(), rows.units(rows.chances), int(rows.scored.sum())
     without = [name for name in names if judge_in(name) in lacking]
     ends = bounds_of(rows.task, names, rows.units(rows.bounds), without=without, withheld=rows.withheld)
-    audit, decided = _audit(rows, first_of("eldgr", names), whole)
+    audit, decided = _audit(rows, first_of("eldgr", whole), whole)
     figures: PoolFigures = {
         "n": n,
         "n_scored": scored,

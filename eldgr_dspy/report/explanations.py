@@ -43,7 +43,7 @@ def path(case: Case | None, decided: Decided) -> Iterator[str]:
 def _votes(case: Case | None) -> str:
     if case is None or case.vote.winner is None:
         return ""
-    votes, n = case.vote.classes.count(case.vote.winner), len(case.vote.classes)
+    votes, n = case.vote.counts[case.vote.winner], sum(case.vote.counts.values())
     tie = "; others have as many, and its first vote comes earliest" if case.vote.tie else ""
     return f" with {votes} of {n} votes{tie}"
 

@@ -84,4 +84,7 @@ def _judge(summary: Summary, record: Record) -> str:
         return "recorded replies"
     if lm:
         return str(lm.get("model"))
-    return "heuristic judge, no LM" if "judge" in record["roles"] else "not asked"
+    if "judge" not in record["roles"]:
+        return "not asked"
+    module = str(record["roles"]["judge"].get("module", "eldgr_dspy."))
+    return "heuristic judge, no LM" if module.startswith("eldgr_dspy.") else f"{module}, no LM of DSPy's"

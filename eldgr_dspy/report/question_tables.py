@@ -146,7 +146,7 @@ def _by(one: Consultation) -> str:
     if one.recorded:
         return "recorded"
     if one.asked is None:
-        return one.served or ("heuristic role, no LM" if is_role(one.role) else "no LM of DSPy's")
+        return one.served or ("heuristic role, no LM" if is_role(one.label) else "no LM of DSPy's")
     return one.asked if one.served in (None, one.asked) else f"{one.asked}, answered by {one.served}"
 
 

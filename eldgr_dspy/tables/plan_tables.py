@@ -54,7 +54,8 @@ def forecast_table(forecast: Mapping[str, Any]) -> Table:
     columns: Columns = {
         "role": lambda of: of["role"],
         "asked of": lambda of: (
-            forecast["models"][of["role"]] or ("heuristic" if is_role(role_of(of["role"])) else "own code")
+            forecast["models"][of["role"]]
+            or ("heuristic" if is_role(of["role"]) else "no LM" if is_role(role_of(of["role"])) else "own code")
         ),
         **{name.replace("_", " "): field(name) for name in ("at_most", "journaled", "recorded", "to_ask")},
         "calls": lambda of: f"{of['to_ask']:,}+" if of["calls"] is None else f"{of['calls']:,}",
@@ -112,7 +113,9 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
     if promises := pool.get("gives_up"):
         notes.append(f"The answer type gives up {word_list(promises)}: what rests on it is not promised.")
     if scored and not all(widest[rule] for rule in pool["bounds"]):
-        notes.append("not computed: bounds over all spans are available only for the package's rules and certificates.")
+        known = derives or shown_type(pool["task"]).enumerates_spans
+        only = "for the package's rules and certificates" if known else "where a repair is any span, as of short text"
+        notes.append(f"not computed: bounds over all spans are available only {only}.")
     if any(price.values()):
         notes.append(
             f"{lms.capitalize()} can lose: distinct questions that majority has right and some {lms} can make wrong. "

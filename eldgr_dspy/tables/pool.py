@@ -14,11 +14,11 @@ from eldgr_dspy.figures.remarks import never_asked
 from eldgr_dspy.figures.results import headings
 from eldgr_dspy.figures.results.audit_fields import AuditCounts, Became, Flips, RoleSums
 from eldgr_dspy.figures.results.summary_fields import Paired, PoolFigures, Shipped, Summary
-from eldgr_dspy.rule.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
+from eldgr_dspy.rule.named_judges import first_of, judge_in, labelled, unlabelled
 from eldgr_dspy.tables.judges import usefulness
 from eldgr_dspy.tables.plan_tables import ANY_DERIVER, widest_bounds
 from eldgr_dspy.tables.table import UNREPORTED, Columns, Table, columns_of, field, part, score_columns, table_of
-from eldgr_dspy.words import CONSULTED, Consulted
+from eldgr_dspy.words import CONSULTED, Consulted, is_role
 
 _UNSCORED = f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
 _NOTHING_SHIPS = f"{UNDEFINED}: no question that ships has a gold answer, so its risk is undefined."
@@ -141,8 +141,13 @@ def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
         if lacks.get(rule):
             yield f"{rule} is not applicable: {lacks[rule]}."
             continue
-        models = " ".join(f"--{role} MODEL" if asked_by(rule, role) == role else "--judges" for role in why)
-        asks = remedy or f"the same command without --replay, with {models}, asks."
+        judge = judge_in(rule) if "judge" in why else None
+        models = " ".join(f"--{role} MODEL" for role in why if is_role(role))
+        asks = remedy or (
+            f"the same command without --replay{f', with {models},' if models else ''} asks."
+            if judge is None
+            else f"complete the recording of {judge}, or give --judges {judge}=MODEL and another --out."
+        )
         yield f"{rule}: withheld, since {never_asked(why)}; {asks}"
     yield from pool["remarks"]
     if pool["n_failed"]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal
 
@@ -190,7 +191,9 @@ def _folded(value: float | Sequence[float], fold: str) -> float | str:
     if isinstance(value, int | float):
         return float(value)
     if fold == "product":
-        return math.prod(value) if all(0 <= step <= 1 for step in value) else "a product needs steps from 0 to 1"
+        if not all(0 <= step <= 1 for step in value):
+            return "a product needs steps from 0 to 1"
+        return float(math.prod(Decimal(repr(float(step))) for step in value))  # .1 times .2 is .02
     if not fold:
         return f"it {_UNFOLDED}"
     return float(min(value) if fold == "min" else value[-1])
@@ -259,7 +262,7 @@ class BestOf(CountingJudge):
         for index in ballot.voters:
             try:
                 value = self.reward(example, dspy.Prediction(text=ballot.texts[index], answer=ballot.answers[index]))
-                rewards[index] = float(value) if isinstance(value, Real | np.bool_) else math.nan
+                rewards[index] = float(value) if isinstance(value, Real | np.bool_ | dspy.Prediction) else math.nan
             except Exception as error:
                 if isinstance(error, FAILURES):
                     raise

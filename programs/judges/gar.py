@@ -84,7 +84,7 @@ def slices_of(text: str, size: int) -> list[str]:
     """
     slices, room = list[str](), 0
     for line in re.findall(r"[^\n]*\n|[^\n]+", text) if text.strip() else ():
-        words = re.findall(r"\s*\S+(?:\s+\Z)?", line)
+        words = re.findall(r"\s*\S+(?:\s+\Z)?", line) if line.strip() else []  # or it takes quadratic time
         cut = ["".join(words[start : start + size]) for start in range(0, len(words), size)]
         for part in cut if len(words) > size else [line]:
             if (n := len(re.findall(r"\S+", part))) > room or not slices:

@@ -321,11 +321,8 @@ def _content(path: Path) -> dict[str, Any]:
 def _require_whole(path: Path, content: Mapping[str, Any]) -> None:
     """Refuse a freeze that has the right hash but lacks a part: it was written by hand."""
     lacking = [name for name in _PARTS if not isinstance(content.get(name), dict)]
-    lacking = lacking or [
-        name
-        for name, details in content["roles"].items()
-        if not isinstance(details, dict) or not isinstance(details.get("code", {}), dict)
-    ]
+    roles = {} if lacking else content["roles"]
+    lacking += [name for name, of in roles.items() if type(of) is not dict or type(of.get("code", {})) is not dict]
     if lacking:
         raise ArgumentError(f"{path}: not a freeze (it lacks {', '.join(lacking)}); restore it from a copy.")
     settings: Mapping[str, Any] = content["settings"]

@@ -61,7 +61,8 @@ def write_pages(
         if files:
             raise
         why = str(error)
-    _write(report, render_report(summary, run.record(), beside.name if beside.is_file() else None))
+    is_own = why is None or (beside.is_file() and beside.resolve() == (run.path / "questions.html").resolve())
+    _write(report, render_report(summary, run.record(), beside.name if is_own else None))
     return why
 
 

@@ -44,6 +44,7 @@ def reading(reply: Callable[[str], Any], size: int = 320) -> SliceJudge:
         ("a b", 99, ["a b"]),
         ("", 3, []),
         (" \n\t\n", 3, []),
+        ("a\n" + " " * 100_000 + "\nb", 1, ["a\n" + " " * 100_000 + "\n", "b"]),
     ],
 )
 def test_a_text_is_cut_at_line_ends_where_it_can_be(text: str, size: int, slices: list[str]) -> None:

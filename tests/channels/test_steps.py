@@ -122,6 +122,7 @@ def test_code_and_latex_stay_whole(block: str) -> None:
 
 def test_an_open_fence_runs_to_the_end_and_open_latex_is_not_a_block() -> None:
     assert contents("We begin.\n\n```\na\n\nb") == ["We begin.", "```\na\n\nb"]
+    assert contents("```48 + 24 = 72```\nSo it is 72.") == ["```48 + 24 = 72```", "So it is 72."]  # code in a line
     assert contents("We begin \\[ here.\n\nWe end.") == ["We begin \\[ here.", "We end."]
     assert blocks("a \\\\[2pt] b \\] \\end{x} $$ c") == []
 

@@ -160,6 +160,14 @@ def test_answers_of_one_class_are_no_difference(tmp_path: Path) -> None:
     assert compared(one, other)["pools"]["capitals"]["runs"][str(other)]["differ"] == 0
 
 
+def test_where_a_class_needs_the_options_no_difference_is_counted(tmp_path: Path) -> None:
+    rows = [row(0, answers=("A", "Paris", "Lyon"), task="choice", options=["Paris", "Lyon"])]
+    one, other = (finished_run(tmp_path, rows=rows, out=tmp_path / name)[0] for name in "ab")
+    decisions = other / "decisions.jsonl"
+    decisions.write_text(decisions.read_text().replace('"answer": "A"', '"answer": "Paris"'))
+    assert compared(one, other)["pools"]["capitals"]["runs"][str(other)]["differ"] is None
+
+
 def test_questions_without_gold_answers_are_left_out_of_all_and_counted(tmp_path: Path) -> None:
     runs = []
     for name, right in (("full", range(4)), ("grpo", range(2))):

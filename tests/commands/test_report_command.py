@@ -86,6 +86,13 @@ def test_pages_of_another_name_lie_beside_each_other(run: Path, eldgr: Eldgr) ->
     assert b'href="other.html"' in questions
 
 
+def test_a_report_links_to_no_page_of_another_run(run: Path, tmp_path: Path, eldgr: Eldgr) -> None:
+    Path("other-questions.html").write_text("of another run")
+    (tmp_path / "capitals.jsonl").rename(tmp_path / "moved.jsonl")
+    eldgr("report", run, "--format", "html", "--out", "other.html")
+    assert b"other-questions.html" not in Path("other.html").read_bytes()
+
+
 def test_without_its_pool_the_report_is_made_alone_and_says_how_to_give_it(
     run: Path, tmp_path: Path, eldgr: Eldgr
 ) -> None:

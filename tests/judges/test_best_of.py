@@ -74,7 +74,9 @@ def test_ties_go_to_the_answer_with_more_votes_then_to_the_earliest() -> None:
     assert judged("ab", 0.5, 0.5).preferred == 0
 
 
-@pytest.mark.parametrize("yes", [True, np.True_, 1, np.int64(1), np.float32(1)])
+@pytest.mark.parametrize(
+    "yes", [True, np.True_, 1, np.int64(1), np.float32(1), dspy.Prediction(score=1, feedback="so")]
+)
 def test_truth_values_and_numbers_of_numpy_count(yes: Any) -> None:
     reply = judged("aab", 0, False, yes)
     assert (reply.preferred, [one["scalar"] for one in reply.assessments]) == (2, [0.0, 0.0, 1.0])

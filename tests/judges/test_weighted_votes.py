@@ -225,6 +225,11 @@ def test_a_single_number_is_its_own_fold() -> None:
     assert [count(f"best_of_n:s:{fold}", counted).preferred for fold in ("min", "last", "product")] == [1, 1, 1]
 
 
+def test_products_are_compared_exactly() -> None:
+    counted = stated_by("best_of_n", "abb", ([0.1, 0.2], [0.02], [0.02]))  # as floats .1 times .2 is more than .02
+    assert count("best_of_n:s:product", counted).preferred == 1
+
+
 @pytest.mark.parametrize("formula", READS)
 def test_the_largest_floats_are_counted(formula: str) -> None:
     highest = 1.7e308 if WEIGHINGS[formula].column == "scores" else 1.0

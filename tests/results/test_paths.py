@@ -116,6 +116,7 @@ def test_the_way_of_eldgr_in_arithmetic(answers: Any, reply: Reply, texts: list[
 def test_a_tie_is_said_and_a_rule_that_asks_nobody_has_its_reason() -> None:
     tied = "Consensus is “yes” with 1 of 2 votes; others have as many, and its first vote comes earliest."
     assert way(case("yes", "no"), "majority")[0] == tied
+    assert way(case("yes", None, "no", None), "majority")[0] == tied
     assert way(case("Dubai", "Doha"), "first")[-2:] == ["The first candidate ships.", "“Dubai” ships."]
     assert way(case("Dubai", "Dubai", "Doha"), "certified")[-2:] == [
         *("The certified class with most votes ships.", "“Doha” ships."),

@@ -125,11 +125,13 @@ def test_a_reply_that_no_journal_could_hold_is_an_abstention(
             return obliging(request)
         return {"judge_rationale": "", "assessments": [[]] * 5_000, "preferred": 0}
 
-    for _ in range(2):
-        selector, lm = selector_with(flooding)
-        result = evaluate(selector, Plan([pool], tmp_path / "run"))
-        assert result["consultations"]["judge"]["abstained"] == 1
-    assert lm.requests == []
-    (large,) = [one for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.outcome == "abstained"]
-    assert (large.role, large.content) == ("judge", None)
+    selector, _ = selector_with(flooding)
+    result = evaluate(selector, Plan([pool], tmp_path / "run"))
+    assert result["consultations"]["judge"]["abstained"] == 1
+    again, silent = selector_with(flooding)
+    assert evaluate(again, Plan([pool], tmp_path / "run"))["consultations"] == result["consultations"]
+    assert silent.requests == []
+    replies = [one for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.role == "judge"]
+    (large,) = [one for one in replies if one.outcome == "abstained"]
+    assert large.content is None
     assert large.reason == "unreadable: the reply is too large, or nested too deeply, for a line of a journal"

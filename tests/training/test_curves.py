@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*gradient_checkpointing:FutureW
 
 
 def test_a_point_has_exact_match_rewards_and_channels_and_nothing_else() -> None:
-    (point,) = learning_curve([{**SAMPLED, "step": 1}])
+    (point,) = learning_curve([{**SAMPLED, "step": 1, "sampling/importance_sampling_ratio/min": 0.9}])
     assert asdict(point) == {
         "step": 1,
         "exact_match": 0.625,

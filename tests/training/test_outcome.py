@@ -7,9 +7,10 @@ import pytest
 from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training import OutcomeReward, format, orm, weights_of
-from tests.dates import LISTED
 from tests.refusing import refused as refused_by
 from tests.training.calling import Log, rows, said
+
+TASKS = "'short', 'number', 'math'"
 
 
 def outcome(completion: Any, gold: Any, task: str = "arithmetic") -> float:
@@ -145,9 +146,10 @@ def test_a_missing_column_is_named_with_what_it_holds_and_what_may_have_dropped_
 
 
 def test_an_unknown_task_is_named() -> None:
-    assert refused(task=["maths"]) == (f"task[0] must be one of {LISTED}, in the dataset's column task; got 'maths'.")
+    for name in ("maths", "choice"):  # no column has the options of a choice
+        assert refused(task=[name]) == (f"task[0] must be one of {TASKS}, in the dataset's column task; got {name!r}.")
     assert refused(task=[None]) == (
-        f"task[0] must be one of {LISTED} for the reward 'orm'; got None. Fix the row of the dataset."
+        f"task[0] must be one of {TASKS} for the reward 'orm'; got None. Fix the row of the dataset."
     )
 
 

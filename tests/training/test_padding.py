@@ -79,6 +79,7 @@ def test_no_padding_that_is_appended_raises_a_reward_whatever_is_read(
         ("a b\n```\nx\n```\n\\[\nx\n\\]\nso", "a b\n```\nx\n```\n\\[\nx\n\\]\n", 1),
         ("Hmm.\r\na b\rHmm.\rc d", "a b\rc d", 2),
         ("\nHmm.\n\nYes.", "Hmm.\n", 1),
+        ("It is so. " * 300 + "\nHmm.\n#### 7", "It is so. " * 300 + "\n#### 7", 1),
         (" \n", " \n", 0),
         ("", "", 0),
     ],
