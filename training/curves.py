@@ -27,6 +27,7 @@ FILE: Final = "trainer_state.json"
 
 EXACT_MATCH: Final = "orm/exact_match"
 """The name under which the outcome reward logs it: over the completions of rows with gold."""
+_CHANNEL: Final = re.compile(rf"(?!sampling/).+/(?:{'|'.join(CHANNELS)})").fullmatch  # TRL logs sampling/.../min
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,7 @@ class Point:
     Attributes:
         step: Its number, from 1.
         exact_match: Of the completions sampled in it, in [0, 1]; None if none was sampled or scored.
-        rolling: The mean of `exact_match` over this point and the nine before, of those that have one; None if none
-            has.
+        rolling: The mean of `exact_match` over those of this point and the nine before that have one, or None.
         reward: The mean weighted reward; None if nothing was sampled.
         rewards: The mean of each reward, unweighted, by name.
         channels: The mean of each channel, by reward and channel, as `ra_msd/fact`; one that is never defined is left
@@ -100,11 +100,7 @@ def learning_curve(logs: Iterable[Mapping[str, Any]], *, exact_match: str = EXAC
             rolling=rolling,
             reward=_number(log.get("reward")),
             rewards={key.split("/")[1]: _number(log[key]) for key in log if re.fullmatch("rewards/.+/mean", key)},
-            channels={
-                key: _number(log[key])
-                for key in log  # TRL has metrics of its own that end in /min
-                if key.rpartition("/")[2] in CHANNELS and f"rewards/{key.partition('/')[0]}/mean" in log
-            },
+            channels={key: _number(log[key]) for key in log if _CHANNEL(key)},
         )
         for log, match, rolling in zip(steps, matches, rolling_mean(matches), strict=True)
     ]

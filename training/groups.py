@@ -21,9 +21,7 @@ from eldgr_dspy.words import Policy
 Key = tuple[int, bool, bool, float]
 """Stratum, supported and in consensus, scored, score: a later entry only breaks ties of the earlier ones."""
 
-SUPPORTED: Final = 2
-UNCERTIFIED: Final = 1
-INAPPLICABLE: Final = 0
+SUPPORTED, UNCERTIFIED, INAPPLICABLE = 2, 1, 0
 """The strata: certified, or a yes or no where one is asked for; not certified; a yes or no where none is asked for."""
 
 NO_SCORE: Final = Undefined("there is no auxiliary score")
@@ -79,8 +77,7 @@ class GroupReward(Reward):
     def check(self, call: Call) -> None:
         """Raise if certificates are looked for and no row has passages; also what `Reward.check` raises."""
         super().check(call)
-        kinds = [IN_FILES.get(task) for task in call.tasks()]
-        if any(kind is None or kind.way == "evidence" for kind in kinds):
+        if any(IN_FILES[task].way == "evidence" for task in call.tasks()):
             call.require_passages()
 
     def measure(self, call: Call) -> RewardResults:

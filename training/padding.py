@@ -25,8 +25,7 @@ def without_padding(text: str) -> tuple[list[tuple[str, int]], int]:
     rest, padding = list[tuple[str, int]](), 0
     introduces = False  # whether the next line, seen from the end, has something that a marker introduces
     for start, line, inside in reversed(list(_lines(text))):
-        # A line that is too long for one step is split into sentences, so its beginning says whether it is padding.
-        says = inside or unmeasurable(line.strip()[:LONGEST]) is None
+        says = inside or unmeasurable(line.strip()[:LONGEST]) is None  # a longer line is split into sentences
         states = start <= at < start + len(line)
         marks = not inside and not Step(0, len(line), line).content
         if line.strip() and not states and not (introduces if marks else says):

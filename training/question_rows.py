@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eldgr_dspy.answer_types import BUILT_IN, answer_type
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.pools.prompts import prompt_of
 from eldgr_dspy.programs.pools.question_files import Evidence, read_questions
 from eldgr_dspy.training.outcome import read_gold
+from eldgr_dspy.training.reward_calls import WITHOUT_OPTIONS
 from eldgr_dspy.words import Task
 
 
@@ -23,20 +23,14 @@ def training_rows(
 
     Args:
         path: JSON lines or Parquet: rows of GSM8K or HotpotQA as `datasets` has them, or with `gold` and `evidence`.
-        answer: The answer type of all of them.
+        answer: The answer type of all of them. It is none whose questions have options, which no column holds.
         evidence: Which evidence of a HotpotQA row is used; see `read_questions`. GSM8K has none: `evidence` is null.
 
     Raises:
         ArgumentError: The type is not known, or a row has gold that is not an answer of it.
         PoolError: The file cannot be read, naming line and field.
     """
-    kind = answer_type(answer, "answer", BUILT_IN)
-    if kind.needs_options:
-        raise ArgumentError(
-            f"answer must be a type without options, of which rewards know nothing; got {kind.name!r}. Write the text"
-            " of an option as gold, show the options in the question, and use 'short'."
-        )
-    task = kind.name_in_files
+    task = answer_type(answer, "answer", WITHOUT_OPTIONS).name_in_files
     for number, entry in enumerate(read_questions(Path(path), evidence), start=1):
         question = entry.question or ""
         yield {

@@ -17,9 +17,10 @@ from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.training.model_outputs import Completion, Output, outputs_of
 from eldgr_dspy.words import Task
 
+WITHOUT_OPTIONS: Final = {name: kind for name, kind in BUILT_IN.items() if not kind.needs_options}
 COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "task": f"one of {', '.join(repr(name) for name, kind in BUILT_IN.items() if not kind.needs_options)}",
+        "task": f"one of {', '.join(map(repr, WITHOUT_OPTIONS))}",
         "gold": "the right answer, a list of accepted ones, or null",
         "question": "the question as text",
         "evidence": "the passages as strings or as {title, text}, or null where there is no corpus",

@@ -26,8 +26,8 @@ _NAMED = (
 _LETTER = re.compile(
     rf"""{_NAMED}[(\[]?(?P<letter>[A-Za-z])[)\]]?
     (?: [.:)]? \Z
-      | [)\]]?[.:,]?\s(?i:because|since|as(?!\ well\b)|for(?!-)|due\ to|which|given\ (?:that|the)
-        |so(?!-|\ (?:far|many|much)\b)|is\ (?:the\ )?(?:correct|right|best|answer))\b
+      | [)\]]?[.:,]?\s(?i:because|since|as(?!\ well\b)|for(?!-)|due\ to|given\ (?:that|the)
+        |(?<=[.:,)\]]\s)(?:due|given)|which|so(?!-|\ (?:far|many|much)\b)|is\ (?:the\ )?(?:correct|right|best|answer))\b
       | (?: [)\]][.:]? | [.:,)] | \s[-–—] | (?=\s) ) \s*+ (?P<text>.+) )
     | (?P<before>.+\S)\s*[(\[](?P<behind>[A-Z])[)\]]\.?\Z""",
     re.VERBOSE | re.DOTALL,
@@ -42,7 +42,11 @@ _SENTENCE = re.compile(
       | (?:答案|选择?) [是为]?\ ?[:：]?\ ?([A-Z])(?![A-Za-z])""",
     re.VERBOSE,
 )
-_NEGATED = re.compile(r"(?:n['’]t|\b(?:not|neither|nor))\b[^.,;!?\n]*\Z", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"""(?:n['’]t|\b(?:not|neither|nor))\b
+    (?>(?:(?!\b(?:but|so|and|because|since|thus|hence|therefore|while)\b)[^.,:;!?()\n–—])*)\Z""",
+    re.VERBOSE | re.IGNORECASE,
+)
 _LINE = re.compile(r"[\s*_`#>]*+[(\[]?([A-Z])(?:[)\].:*_`]++(?:\s[^\n]*+)?)?\s*+")
 _ABOUT_OTHERS = frozenset(
     map(text_key, ("none", "none of the above", "none of these", "all of the above", "all of these", "both", "neither"))
@@ -105,7 +109,7 @@ class Choice(AnswerType):
     def unmarked(self, text: str) -> tuple[str, Form]:
         """Return the letter that a sentence says is right, or a first or last line that begins with one; or all.
 
-        A first line is none if the options are listed there, from A.
+        A first line that is option A of a list does not count.
         """
         sentences = [
             one for one in _SENTENCE.finditer(text) if not _NEGATED.search(text, one.start() - 60, one.start())
@@ -114,7 +118,8 @@ class Choice(AnswerType):
             return next(filter(None, sentences[-1].groups())), "whole"
         lines = text.strip().splitlines()
         labels = [line and line[1] for line in map(_LINE.fullmatch, lines)]
-        ends = lines[-1:] + (lines[:1] if labels[:1] != ["A"] or "B" not in labels else [])
+        is_listed = labels[:1] == ["A"] and "B" in labels and len(lines[0].strip(" *_`#>()[].:")) > 1
+        ends = lines[-1:] + ([] if is_listed else lines[:1])
         return next((line.strip() for line in ends if _LINE.fullmatch(line)), text.strip()), "whole"
 
     def examples(self) -> Sequence[str]:

@@ -41,7 +41,8 @@ _MARK = re.compile(
 _LEAD = re.compile(r"\A[\s:：*_`]++")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _JSON = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,{}\[\]"]++', re.DOTALL)
-_NESTING = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)(?:"|\Z)|[{}\[\]]', re.DOTALL)
+_NESTING = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+_GOES_ON = re.compile(r"\s*+(?:[}\]]|,\s*+[\"{])").match  # what a value is in is not closed yet
 _CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*+>|\[/ANSWER\]", re.IGNORECASE)
 _HEADING = re.compile(
     r"\d++[.)]\s++[^\W\d_]|(?:step|part|phase|method|approach|case)s? #?\d|(?:sources?|references?|citations?|notes?"
@@ -219,15 +220,15 @@ def _of_json(text: str, start: int) -> str:
 
 def _is_strong(mark: re.Match[str]) -> bool:
     """Whether a mark states an answer also behind one in JSON, where "the answer is based on" may begin a remark."""
-    return mark.lastgroup != "phrase" or mark[0].lower().startswith("final")
+    return mark.lastgroup != "phrase" or "final" in mark[0].lower()
 
 
 def _object_end(text: str, start: int) -> int:
-    """Where the JSON object ends that `start` is in; the end of the text if it is not closed."""
+    """Where the outermost JSON ends that `start` is in; the end of the text if it is not closed."""
     depth = 1
     for match in _NESTING.finditer(text, start):
         depth += (match[0] in "{[") - (match[0] in "}]")
-        if depth == 0:
+        if depth <= 0 and match[0] in "}]" and not _GOES_ON(text, match.end()):
             return match.end()
     return len(text)
 

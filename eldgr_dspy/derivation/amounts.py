@@ -52,7 +52,7 @@ _COMPOUNDS = re.compile(rf"(?=((?:[0-9]|\b(?:an?|{WORD}))[ -](?:{_TWO_UNITS})\b)
 _PARTED = re.compile(
     r"\b(?:point[ -]|(?:hal[fv]e?s?|thirds?|quarters?|fifths?|tenths?|hundredths?|thousandths?) of )\Z"
 )
-_PART_BEHIND = re.compile(r" and (?:an?|one)[ -](?:half|third|quarter)\b(?! of)").match
+_PART_BEHIND = re.compile(r" and (?:(?:an?|one)[ -](?:half|quarter)|one[ -]third)\b(?! of)").match
 _NEAR = 60
 
 
@@ -70,7 +70,7 @@ def spellings_of(key: str) -> tuple[str, ...]:
 
 
 def is_part(key: str, text: str, start: int, end: int) -> bool:
-    """Return whether `text[start:end]`, of a quantity's key, is part of another: 2 hours 30 minutes or and a half."""
+    """Return whether `text[start:end]`, of a quantity's key, is part of another: 2 hours 30 minutes, two and a half."""
     if len(spellings_of(key)) == 1:
         return False
     if _PARTED.search(text, max(0, start - _NEAR), start) or _PART_BEHIND(text, end):

@@ -59,7 +59,7 @@ _KINDS = (
     (
         rf"[{_SIGNS}{_PERCENT[1:-1]}<>≤≥≈≠±∓⩽⩾]|[-.]{_DIGIT}|(?<!\w)(?:[a-z]{{3}}|minus|negative)\ ?[-+]?\.?{_DIGIT}",
         rf"""(?<![\w)\]}}.%°-])-{_MONEY}?\.?{_DIGIT} | (?<![\w.])\.{_DIGIT}
-        | (?<!\w)(?:minus|negative)\ {_MONEY}?\.?{_DIGIT}
+        | (?<!\w)(?<!\d\ )(?<!tested\ )(?<!test\ )(?:minus|negative)\ {_MONEY}?\.?{_DIGIT}
         | (?<!\w){_MONEY}[-+]?\.?{_DIGIT} | {_DIGIT}\ ?{_LETTER}{{0,3}}\\?[{_SIGNS}](?!\w)
         | {_DIGIT}[*_"')\]]{{0,3}}\ \\?{_PERCENT}(?!\w) | {_DIGIT}[.*_"')\]]{{0,3}}\\?{_PERCENT}
         | [<>≤≥≈≠±∓⩽⩾]=?\ ?{_MONEY}?[-+]?\.?{_DIGIT}""",
@@ -78,7 +78,8 @@ _KINDS = (
     # a unit: 5 km/h, $5/hour, 5 km per hour; °C, which a number may precede
     (
         "[/°]|\\ per\\ ",
-        rf"""\d\ (?:{_SCALE}\ )?{_LETTER}{{1,10}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
+        rf"""\d\ (?:{_SCALE}\ )?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
+        | (?<![12]\d\d)\d\ (?:{_SCALE}\ )?{_LETTER}{{5,10}}/{_LETTER}
         | °\ ?{_LETTER}(?!\w)""",
     ),
     # a name: U.S, Node.js; J. R.; AT&T, A & W; F-16, X-ray, Jay-Z, 3-D

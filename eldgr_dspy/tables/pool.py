@@ -142,11 +142,12 @@ def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
             yield f"{rule} is not applicable: {lacks[rule]}."
             continue
         judge = judge_in(rule) if "judge" in why else None
-        models = " ".join(f"--{role} MODEL" for role in why if is_role(role))
+        named = {"judge": f"--judges {judge}=MODEL"} if judge else {}
+        models = " ".join(named.get(role, f"--{role} MODEL") for role in why if is_role(role))
         asks = remedy or (
             f"the same command without --replay{f', with {models},' if models else ''} asks."
             if judge is None
-            else f"complete the recording of {judge}, or give --judges {judge}=MODEL and another --out."
+            else f"complete the recordings, or give {models} and another --out."
         )
         yield f"{rule}: withheld, since {never_asked(why)}; {asks}"
     yield from pool["remarks"]

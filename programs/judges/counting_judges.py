@@ -191,12 +191,9 @@ def _folded(value: float | Sequence[float], fold: str) -> float | str:
     if isinstance(value, int | float):
         return float(value)
     if fold == "product":
-        if not all(0 <= step <= 1 for step in value):
-            return "a product needs steps from 0 to 1"
-        return float(math.prod(Decimal(repr(float(step))) for step in value))  # .1 times .2 is .02
-    if not fold:
-        return f"it {_UNFOLDED}"
-    return float(min(value) if fold == "min" else value[-1])
+        exact = math.prod(Decimal(repr(float(step))) for step in value)  # .1 times .2 is .02
+        return float(exact) if all(0 <= step <= 1 for step in value) else "a product needs steps from 0 to 1"
+    return float(min(value) if fold == "min" else value[-1]) if fold else f"it {_UNFOLDED}"
 
 
 class OwnSelector(CountingJudge):

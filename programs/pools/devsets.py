@@ -53,8 +53,8 @@ class DevQuestion:
             return sha256(json.dumps(self.inputs, sort_keys=True, default=_steady).encode()).hexdigest()[:16]
         except (TypeError, ValueError) as error:
             raise ArgumentError(
-                f"{self.entry.where}: the inputs must be the same in every process, so that a killed collection can be"
-                f" resumed ({brief(error)}). Use texts, numbers, lists, and mappings with texts as keys."
+                f"{self.entry.where}: the inputs must be the same in every process, so a killed collection resumes;"
+                f" got one that is not ({brief(error)}). Use texts, numbers, lists, and mappings with texts as keys."
             ) from error
 
     def row(self, task: Task, candidates: Sequence[Mapping[str, Any]], passages: Sequence[Passage]) -> Row:
@@ -65,7 +65,7 @@ class DevQuestion:
 def _steady(value: Any) -> Any:
     """Return what stands for a value that JSON lacks."""
     if isinstance(value, set | frozenset):
-        return sorted(map(repr, value))
+        return sorted(json.dumps(one, sort_keys=True, default=_steady) for one in value)
     if re.search(r" at 0x[0-9a-fA-F]+>", text := repr(value)):
         raise TypeError(f"{text:.80} shows where it is in memory")
     return text

@@ -255,9 +255,9 @@ def selected(model: str, address: str) -> Any:
 
 
 @pytest.mark.parametrize("model", [UNKNOWN, NEWER])
-@pytest.mark.parametrize("message", ["Paris, of course.", '{"preferred": 1}', f"Gladly: {VERDICT}", ""])
-def test_a_server_with_which_the_selector_would_only_abstain_fails(model: str, message: str) -> None:
-    with openai_server(lambda _: message) as address:
+@pytest.mark.parametrize("reply", ["Paris, of course.", '{"preferred": 1}', f"Gladly: {VERDICT}", ""])
+def test_a_server_with_which_the_selector_would_only_abstain_fails(model: str, reply: str) -> None:
+    with openai_server(lambda _: reply) as address:
         code, result = examined(address, judge=model)
         pred = selected(model, address)
     assert (pred.answer, list(pred.abstentions)) == ("Berlin", ["judge", "repairer"])

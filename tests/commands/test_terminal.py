@@ -210,9 +210,9 @@ def test_a_warning_is_a_note_that_shows_what_is_in_it(capsys: pytest.CaptureFixt
     with Path(EVIL, "journal.jsonl").open("ab") as journal:
         journal.write(b"{torn")
     assert main(["evaluate", str(pool), "--out", EVIL]) == 0
-    message = capsys.readouterr()
-    assert f"Note: {SHOWN}/journal.jsonl, line " in message.err
-    assert is_printable(message.out + message.err)
+    streams = capsys.readouterr()
+    assert f"Note: {SHOWN}/journal.jsonl, line " in streams.err
+    assert is_printable(streams.out + streams.err)
 
 
 def test_json_on_a_terminal_is_ascii_and_reads_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

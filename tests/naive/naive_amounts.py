@@ -126,7 +126,7 @@ def is_part(text: str, start: int, end: int) -> bool:
     """Whether an amount with its unit is followed by an amount in a smaller unit, or behind one in a larger unit."""
     amount = rf"(?:[0-9][0-9.,/]*|{WORD}(?:[ -]{WORD})*)"
     behind, before = text[end : end + 60], text[max(0, start - 60) : start]
-    if re.match(r" and (a|an|one)[ -](half|third|quarter)\b(?! of)", behind):
+    if re.match(r" and ((a|an|one)[ -](half|quarter)|one[ -]third)\b(?! of)", behind):
         return True
     if re.search(r"(?<!\w)point[ -]\Z", before):
         return True

@@ -38,7 +38,7 @@ JOINTS = (
     rf"(?<!\d)\d{{1,3}} {SLASH} \d{{1,3}}(?!\d)",  # 1 / 2
     r"\d[⁺⁻₊₋][\d²³¹⁰-⁹₀-₉]",
     rf"(?<![\w)\]}}.%°-])-{MONEY}?\.?{DIGIT}",  # -5, -US$5
-    rf"(?<!\w)(?:minus|negative) {MONEY}?\.?{DIGIT}",
+    rf"(?<!\w)(?<!\d )(?<!tested )(?<!test )(?:minus|negative) {MONEY}?\.?{DIGIT}",
     rf"(?<![\w.])\.{DIGIT}",  # .5
     rf"(?<!\w){MONEY}[-+]?\.?{DIGIT}",  # US$5
     rf"{DIGIT} ?{LETTER}{{0,3}}\\?[{CURRENCY}¢¤֏؋៛﷼](?!\w)",  # 5 US$
@@ -51,7 +51,8 @@ JOINTS = (
     r"\d(?:\{,\}|\\,)\d",  # 5{,}000
     rf"\\{LETTER}{{1,6}}\{{{DIGIT}",  # \frac{5}
     rf"(?<!\w){WORD}(?:-| | and )(?:{WORD}|{PART})(?!\w)",  # thirty-five, two-thirds
-    rf"\d (?:{SCALE} )?{LETTER}{{1,10}}[²³]?/{LETTER}",  # 5 km/h
+    rf"\d (?:{SCALE} )?{LETTER}{{1,4}}[²³]?/{LETTER}",  # 5 km/h
+    rf"(?<![12]\d\d)\d (?:{SCALE} )?{LETTER}{{5,10}}/{LETTER}",  # 60 miles/hour, not 2010 actor/director
     rf"\d/{LETTER}",  # $5/hour
     rf"\d {LETTER}{{1,10}} per {LETTER}",
     rf"\d ?° ?{LETTER}(?!\w)",  # 5 °C

@@ -143,6 +143,10 @@ def test_a_hundred_kilobytes_of_anything_are_read(piece: str, task: Task) -> Non
     assert reading is None or reading.answer in text
 
 
+def test_a_string_of_json_that_never_ends_is_looked_at_once() -> None:
+    assert extract_answer('"answer": "' + '\\"' * 50_000 + "\\", "short") is not None
+
+
 def test_boxes_a_hundred_thousand_deep_are_closed_from_within() -> None:
     text = "\\boxed{" * 100_000 + "5" + "}" * 100_000
     assert extract_answer(text, "arithmetic") == Extraction("5", "boxed")

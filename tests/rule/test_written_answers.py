@@ -77,10 +77,8 @@ def test_thinking_before_a_text_does_not_change_what_is_read(
 
 
 @given(TEXTS, TEXTS, st.sampled_from([tags for tags in TAGS if tags[0]]), TYPES)
-def test_thinking_that_never_ends_leaves_no_answer(
-    message: str, thought: str, tags: tuple[str, str], kind: str
-) -> None:
-    reading = read_sample(f"{message}{tags[0]}{thought}", kind)
+def test_thinking_that_never_ends_leaves_no_answer(text: str, thought: str, tags: tuple[str, str], kind: str) -> None:
+    reading = read_sample(f"{text}{tags[0]}{thought}", kind)
     assert reading.extraction is None and reading.unclosed
 
 

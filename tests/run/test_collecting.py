@@ -463,7 +463,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an input that another process has elsewhere": (
         {"devset": f"{__name__}:NOWHERE_ELSE"},
-        r"NOWHERE_ELSE\[0\]: the inputs must be the same in every process, .* memory\)\. Use texts, numbers, lists",
+        r"NOWHERE_ELSE\[0\]: the inputs must be the same .*; got one that is not \(.* memory\)\. Use texts, ",
     ),
     "an input with pairs as keys": ({"devset": f"{__name__}:IN_PAIRS"}, r"IN_PAIRS\[0\]: the inputs must be .*tuple\)"),
     "no file": ({"devset": "nowhere.jsonl"}, r"^nowhere\.jsonl: no such file; check the name\.$"),
