@@ -9,7 +9,7 @@ from typing import Any, get_args
 from zlib import crc32
 
 from eldgr_dspy.answer_types.comparing import is_record
-from eldgr_dspy.base.file_limits import MAX_LINE, MAX_VALUES, parsed_json, scale
+from eldgr_dspy.base.file_limits import MAX_DEPTH, MAX_LINE, MAX_VALUES, parsed_json, scale
 from eldgr_dspy.errors import JournalError, PoolError
 from eldgr_dspy.redaction import redacted, redacted_value
 from eldgr_dspy.rule.consultations import Consultation, Outcome
@@ -71,12 +71,14 @@ def seal(record: Mapping[str, Any]) -> bytes:
 
 def is_readable(content: Mapping[str, Any]) -> bool:
     """Return whether a line with this content can be read again: an LM may return more values than a line may hold."""
-    line = ENCODER.encode({"content": content}).encode()
+    text = ENCODER.encode({"content": content})
+    if len(text) < scale(MAX_VALUES) // 2 and text.count("[") + text.count("{") < MAX_DEPTH:
+        return True  # nearly all
     try:
-        parsed_json(line, "", MAX_VALUES - _OTHER_VALUES)
+        parsed_json(text.encode(), "", MAX_VALUES - _OTHER_VALUES)
     except PoolError:
         return False
-    return len(line) <= scale(MAX_LINE)
+    return len(text) <= scale(MAX_LINE)
 
 
 def parse(line: bytes, path: Path, where: str) -> dict[str, Any]:
