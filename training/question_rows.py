@@ -23,7 +23,7 @@ def training_rows(
 
     Args:
         path: JSON lines or Parquet: rows of GSM8K or HotpotQA as `datasets` has them, or with `gold` and `evidence`.
-        answer: The answer type of all of them. It is none whose questions have options, which no column holds.
+        answer: The answer type of all of them: one without options, because no column holds options.
         evidence: Which evidence of a HotpotQA row is used; see `read_questions`. GSM8K has none: `evidence` is null.
 
     Raises:

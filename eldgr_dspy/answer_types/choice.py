@@ -119,8 +119,9 @@ class Choice(AnswerType):
         lines = text.strip().splitlines()
         labels = [line and line[1] for line in map(_LINE.fullmatch, lines)]
         is_listed = labels[:1] == ["A"] and "B" in labels and len(lines[0].strip(" *_`#>()[].:")) > 1
-        ends = lines[-1:] + ([] if is_listed else lines[:1])
-        return next((line.strip() for line in ends if _LINE.fullmatch(line)), text.strip()), "whole"
+        labelled = [*zip(lines, labels, strict=True)]
+        ends = labelled[-1:] + ([] if is_listed else labelled[:1])
+        return next((line.strip() for line, label in ends if label), text.strip()), "whole"
 
     def examples(self) -> Sequence[str]:
         """Return letters and texts of the options, and answers that name none of them or two."""

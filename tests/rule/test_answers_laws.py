@@ -89,7 +89,7 @@ def test_numbers_of_one_class_are_equal(one: str, other: str, task: Task) -> Non
 
 
 @given(numerals, numerals | tangled)
-@example("-1,000.", "-1,000..")  # a number with two stops around it is none as it stands
+@example("-1,000.", "-1,000..")  # two full stops: a number only after stripping
 def test_arithmetic_classes_are_equality_of_numbers_and_no_text_joins_them(one: str, other: str) -> None:
     first, second = parse_number(one), parse_number(strip_answer(other))
     if first is not None:
